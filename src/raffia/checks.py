@@ -1,0 +1,81 @@
+"""Checks of what users pass in: nothing is repaired silently, every message names the argument and the remedy."""
+
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces import Domain
+
+Array = np.ndarray | Tensor
+
+
+def as_tensor(name: str, values: Array) -> Tensor:
+    """A NumPy array or a tensor of float32 or float64, all finite, with at least one sample."""
+    if not isinstance(values, (np.ndarray, Tensor)):
+        raise RaffiaError(
+            f"{name} must be a NumPy array or a torch tensor; got {type(values).__name__}. Pass np.asarray({name})."
+        )
+    if not str(values.dtype).endswith(("float32", "float64")):
+        raise RaffiaError(
+            f"{name} must be float32 or float64; got {values.dtype}. Convert it, e.g. {_conversion(name, values)}."
+        )
+    tensor = torch.from_numpy(np.ascontiguousarray(values)) if isinstance(values, np.ndarray) else values.detach()
+    if tensor.ndim == 0 or len(tensor) == 0:
+        raise RaffiaError(f"{name} must hold at least one sample along its first axis; got shape {tuple(tensor.shape)}.")
+    finite = torch.isfinite(tensor).reshape(len(tensor), -1).all(-1)
+    if not finite.all():
+        bad = torch.nonzero(~finite).flatten()
+        raise RaffiaError(
+            f"{name} must be finite; {len(bad)} of {len(tensor)} samples hold NaN or infinite values, "
+            f"the first is {name}[{int(bad[0])}]. Remove those samples or fill their gaps first."
+        )
+    return tensor
+
+
+def check_function(name: str, f: Tensor, domain: Domain) -> None:
+    """Samples of functions on `domain`: shape (n, *grid), with the grid convention of the domain."""
+    if f.ndim != 1 + domain.dim:
+        wanted = "(n,)" if domain.dim == 0 else f"(n, {', '.join(['points'] * domain.dim)})"
+        raise RaffiaError(
+            f"{name} must have shape {wanted}, functions on a domain of dimension {domain.dim}; got {tuple(f.shape)}. "
+            f"A single function is {name}[None]."
+        )
+    domain.grid_of(f)
+    if domain.periodic:
+        for axis in range(1, f.ndim):
+            _check_no_repeated_end(name, f, axis)
+
+
+def check_pairs(a: Tensor, y: Tensor) -> None:
+    """As many outputs as inputs."""
+    if len(a) != len(y):
+        raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
+
+
+def check_settings(n_features: int, ridge: float, batch_size: int | None, memory_budget: int | None) -> None:
+    """The numbers a model is made with."""
+    for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
+            raise RaffiaError(f"{name} must be a positive integer; got {value!r}.")
+    if isinstance(ridge, bool) or not isinstance(ridge, Real) or not 0 <= ridge < float("inf"):
+        raise RaffiaError(f"ridge must be a finite number >= 0; got {ridge!r}.")
+
+
+def _check_no_repeated_end(name: str, f: Tensor, axis: int) -> None:
+    """Refuse samples whose last point repeats the first, unless they are flat there (a bump away from the ends)."""
+    if f.shape[axis] < 4:
+        return
+    first, second, last = (f.select(axis, i) for i in (0, 1, -1))
+    scale = f.abs().max()
+    if (first - last).abs().max() <= 1e-9 * scale and (first - second).abs().max() > 1e-6 * scale:
+        raise RaffiaError(
+            f"{name} seems to repeat its first point at the right end ({f.shape[axis]} points along axis {axis}): "
+            f"a periodic grid leaves the right end out. Pass {name}[{', '.join([':'] * axis + [':-1'])}]."
+        )
+
+
+def _conversion(name: str, values: Array) -> str:
+    return f"{name}.astype(np.float64)" if isinstance(values, np.ndarray) else f"{name}.double()"

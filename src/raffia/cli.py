@@ -1,0 +1,284 @@
+"""The command line: parses, calls, prints. Errors are one line and exit code 2."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from sklearn.exceptions import NotFittedError
+
+from raffia import __version__, data, metrics, papers, plotting
+from raffia.checks import check_function
+from raffia.dataset import Dataset
+from raffia.errors import RaffiaError
+from raffia.features import FourierFeatures
+from raffia.files import atomic
+from raffia.model import RandomFeatureModel, load
+from raffia.problems import BridgeRegression, Burgers, Problem
+from raffia.spaces import Domain, resample
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help=__doc__.splitlines()[0],
+)
+console = Console(highlight=False)
+
+
+class Demo(StrEnum):
+    """What the demo can show."""
+
+    burgers = "burgers"
+    bridge = "bridge"
+
+
+class Generated(StrEnum):
+    """Problems that can be generated."""
+
+    burgers = "burgers"
+    bridge = "bridge"
+
+
+def main() -> None:
+    """Run a command; every expected failure is one line on stderr and exit code 2."""
+    try:
+        app()
+    except (RaffiaError, NotFittedError, OSError) as error:
+        message = " ".join(str(error).split())
+        sys.stderr.write(f"raffia: {message}\n")
+        raise SystemExit(2) from None
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    """Learn maps between function spaces with random features."""
+    if version:
+        console.print(f"raffia {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    what: Annotated[Demo, typer.Argument(help="Which problem.")] = Demo.burgers,
+    output: Annotated[Path, typer.Option(help="Folder for the model and the figure.")] = Path("out"),
+    seed: Annotated[int, typer.Option(help="Seed of the data and of the features.")] = 0,
+) -> None:
+    """Train a surrogate on generated data, test it on grids it never saw.
+
+    Example: raffia demo burgers --output out
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    (_demo_burgers if what is Demo.burgers else _demo_bridge)(output, seed)
+
+
+def _demo_burgers(output: Path, seed: int) -> None:
+    paper = papers.BURGERS
+    console.print(
+        f"Burgers' equation, T = {paper.problem.time}: {paper.n_samples} training pairs on {paper.points} points, "
+        f"{paper.n_features} features."
+    )
+    begun = time.perf_counter()
+    train = _generate(paper.problem, paper.n_samples, paper.points, seed)
+    test = _generate(paper.problem, 500, 1024, seed + 1)
+    generated = time.perf_counter() - begun
+    begun = time.perf_counter()
+    model = _fit(paper.model(random_state=seed), train)
+    trained = time.perf_counter() - begun
+
+    table = Table("test grid", "seen in training", "mean relative L² error", "prediction of 500 inputs")
+    for points in (64, 128, 256, 1024):
+        a, y = (resample(f, test.domain.grid_of(f), test.domain.grid(points)) for f in test)
+        begun = time.perf_counter()
+        predicted = _predict(model, a)
+        spent = time.perf_counter() - begun
+        seen = "yes" if points == paper.points else "no"
+        table.add_row(str(points), seen, f"{metrics.relative_error(y, predicted):.4f}", f"{spent:.1f} s")
+    console.print(table)
+    console.print(f"The paper reports {paper.reported['test error']:.4f}. Data: {generated:.1f} s, training: {trained:.1f} s.")
+    figure = plotting.prediction(test.a[0], test.y[0], model.predict(test.a[:1])[0])
+    _save(model, output / "burgers.safetensors", figure, output / "burgers.png")
+
+
+def _demo_bridge(output: Path, seed: int) -> None:
+    paper = papers.BROWNIAN_BRIDGE
+    train, test = (paper.problem.dataset(n, seed=seed + i) for i, n in enumerate((paper.n_samples, paper.n_test)))
+    order = torch.argsort(test.a)
+    x, truth = test.a[order], test.y[order]
+    curves: dict[str, np.ndarray] = {}
+    table = Table("features", "Bochner error")
+    for m in (50, 500, 5000):
+        model = paper.model(random_state=seed, n_features=m).fit(train.a, train.y)
+        curves[f"m = {m}"] = np.asarray(model.predict(x))
+        table.add_row(str(m), f"{metrics.bochner_error(truth, curves[f'm = {m}']):.4f}")
+    nodes = torch.argsort(train.a)
+    ends = (np.array([0.0]), np.array([1.0]))
+    curves["m = ∞"] = np.interp(
+        x, np.concatenate([ends[0], train.a[nodes], ends[1]]), np.concatenate([[0], train.y[nodes], [0]])
+    )
+    table.add_row("∞ (piecewise linear)", f"{metrics.bochner_error(truth, curves['m = ∞']):.4f}")
+    console.print(table)
+    figure = plotting.brownian_bridge(x, truth, train.a, train.y, curves)
+    _save(model, output / "bridge.safetensors", figure, output / "bridge.png")
+
+
+@app.command()
+def generate(
+    problem: Annotated[Generated, typer.Argument(help="Which problem.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
+    n: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 512,
+    points: Annotated[int, typer.Option(min=1, help="Grid points along an axis.")] = 128,
+    seed: Annotated[int, typer.Option(help="Seed; pair i is a function of (seed, i).")] = 0,
+    viscosity: Annotated[float, typer.Option(help="Burgers: viscosity.")] = 0.01,
+    final_time: Annotated[float, typer.Option("--time", help="Burgers: final time.")] = 1.0,
+) -> None:
+    """Generate input-output pairs of a benchmark problem.
+
+    Example: raffia generate burgers --n 512 --points 128 --output train.npz
+    """
+    chosen: Problem = Burgers(viscosity=viscosity, time=final_time) if problem is Generated.burgers else BridgeRegression()
+    _check_suffix(output, ".npz")
+    dataset = _generate(chosen, n, points if problem is Generated.burgers else None, seed)
+    data.write(output, dataset)
+    console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
+
+
+@app.command()
+def fit(
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with arrays a and y.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
+    features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
+    ridge: Annotated[float, typer.Option(help="The penalty λ; 0 is minimum-norm least squares.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the features.")] = 0,
+    periodic: Annotated[
+        bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
+    memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
+) -> None:
+    """Train a model on pairs in a file, with Fourier features on the circle.
+
+    Example: raffia fit train.npz --features 1024 --output model.safetensors
+    """
+    dataset = _read(source, periodic)
+    if dataset.domain.dim != 1 or not dataset.domain.periodic:
+        raise RaffiaError(f"fit has features for periodic functions in one dimension; {source} has {dataset.domain}.")
+    model = RandomFeatureModel(
+        FourierFeatures(domain=dataset.domain), features, ridge, random_state=seed, device=device, memory_budget=memory_budget
+    )
+    begun = time.perf_counter()
+    _fit(model, dataset)
+    spent = time.perf_counter() - begun
+    model.save(output)
+    training = float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt())
+    console.print(f"trained on {len(dataset)} pairs in {spent:.1f} s, relative training error {training:.4f}; wrote {output}")
+
+
+@app.command()
+def predict(
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with an array a, or an .npy file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
+    times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
+) -> None:
+    """Predict outputs for inputs in a file, on their own grid.
+
+    Example: raffia predict model.safetensors test.npz --output prediction.npy
+    """
+    _check_suffix(output, ".npy")
+    model = load(model_file)
+    predicted = data.read_inputs(source)
+    for _ in range(times):
+        predicted = _predict(model, predicted)
+    with atomic(output) as temporary, temporary.open("wb") as file:
+        np.save(file, predicted.numpy())
+    console.print(f"wrote predictions {tuple(predicted.shape)} to {output}")
+
+
+@app.command()
+def evaluate(
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with arrays a and y.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare predictions with the truth in a file.
+
+    Example: raffia evaluate model.safetensors test.npz
+    """
+    model = load(model_file)
+    dataset = _read(source, model.feature_map.domain.periodic)
+    predicted = _predict(model, dataset.a)
+    check_function("y", dataset.y, dataset.domain)
+    grid = dataset.domain.grid_of(dataset.y)
+    errors = metrics.relative_errors(dataset.y, predicted, grid)
+    report = {
+        "samples": len(dataset),
+        "mean relative L2 error": float(errors.mean()),
+        "median": float(errors.median()),
+        "worst": float(errors.max()),
+        "Bochner error": metrics.bochner_error(dataset.y, predicted, grid),
+    }
+    if as_json:
+        sys.stdout.write(json.dumps(report) + "\n")
+        return
+    table = Table(show_header=False)
+    for name, value in report.items():
+        table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5f}")
+    console.print(table)
+
+
+def _generate(problem: Problem, n: int, points: int | None, seed: int) -> Dataset:
+    parts = [problem.dataset(rows, points, seed) for rows in _progress("generating", n, 256)]
+    a, y = torch.cat([part.a for part in parts]), torch.cat([part.y for part in parts])
+    return Dataset(a, y, problem.domain, parts[0].settings | {"rows": [0, n]})
+
+
+def _fit(model: RandomFeatureModel, dataset: Dataset) -> RandomFeatureModel:
+    """Statistics add, so a fit in batches is the fit, and a bar can be shown."""
+    for rows in _progress("training", len(dataset), 64):
+        model.partial_fit(dataset.a[rows.start : rows.stop], dataset.y[rows.start : rows.stop])
+    _ = model.solution_
+    return model
+
+
+def _predict(model: RandomFeatureModel, a: torch.Tensor) -> torch.Tensor:
+    return torch.cat(
+        [torch.as_tensor(model.predict(a[rows.start : rows.stop])) for rows in _progress("predicting", len(a), 128)]
+    )
+
+
+def _progress(label: str, total: int, size: int) -> Iterator[range]:
+    """Ranges of `size` that cover 0 … total, with a bar when somebody is looking."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        for start in range(0, total, size):
+            rows = range(start, min(start + size, total))
+            yield rows
+            bar.advance(task, len(rows))
+
+
+def _read(source: Path, periodic: bool | None) -> Dataset:
+    domain = None if periodic is None else Domain(data.dimension(source), periodic=periodic)
+    return data.read(source, domain)
+
+
+def _check_suffix(output: Path, suffix: str) -> None:
+    if output.suffix != suffix:
+        raise RaffiaError(f"--output must end in {suffix}; got {output}.")
+
+
+def _save(model: RandomFeatureModel, model_file: Path, figure: plotting.Figure, picture: Path) -> None:
+    model.save(model_file)
+    with atomic(picture) as temporary:
+        figure.savefig(temporary, dpi=150)
+    console.print(f"Model: {model_file}\nFigure: {picture}")

@@ -1,0 +1,73 @@
+"""Random feature pairs (φ, μ): random operators φ(·; θ) with θ white noise in coefficient space (def:rfm).
+
+A new map is one short file: `theta_shape` says what one θ looks like, `__call__` evaluates φ. Every hyperparameter enters
+in `__call__`, never in `draw`, so θ can be drawn anywhere, and φ can be differentiated in its hyperparameters.
+"""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import torch
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from raffia.measures.noise import Rows, white_noise
+from raffia.spaces import Domain
+
+
+class FeatureMap(BaseEstimator, ABC):
+    """φ(a; θ): an input function and a random θ give an output function (or a number)."""
+
+    domain: Domain
+    """Where the input functions live, and the output functions too; `Domain(0)` for numbers."""
+
+    @property
+    @abstractmethod
+    def theta_shape(self) -> tuple[int, ...]:
+        """The shape of one θ, independent of any grid."""
+
+    @abstractmethod
+    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
+        """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
+
+    @final
+    def draw(self, rows: Rows, seed: int) -> Float[Tensor, "rows *theta"]:
+        """White noise: row j is a function of (seed, j) alone, float64 on the CPU."""
+        return white_noise(rows, self.theta_shape, seed, stream="theta")
+
+    def combine(
+        self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"]
+    ) -> Float[Tensor, "n *output"]:
+        """Σ_j coef_j φ(a; θ_j). Override it where the sum has a shortcut; the default streams over the features."""
+        tile = max(1, tile_numbers(a.device) // max(1, a.numel()))
+        return sum_of(_weighted(self(a, t), c) for t, c in zip(theta.split(tile), coef.split(tile), strict=True))
+
+
+def tile_numbers(device: torch.device) -> int:
+    """How many feature values to hold at once: what fits a CPU's cache, or fills a GPU."""
+    return 2**20 if device.type == "cpu" else 2**26
+
+
+def rows_of(phi: Float[Tensor, "n m *grid"]) -> Float[Tensor, "m n_times_points"]:
+    """One row a feature: its values at all samples and nodes. No copy is made if φ was computed feature-first."""
+    return phi.transpose(0, 1).reshape(phi.shape[1], -1)
+
+
+def sum_of(parts) -> Tensor:  # type: ignore[no-untyped-def]
+    """The sum of a nonempty iterable of tensors, in place."""
+    parts = iter(parts)
+    total = next(parts)
+    for part in parts:
+        total = total + part if total.requires_grad else total.add_(part)
+    return total
+
+
+def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
+    """Σ_j coef_j φ_j for one tile; `coef` has columns when φ is a number and the coefficients are functions."""
+    n, _, *grid = phi.shape
+    if not grid:
+        return phi @ coef
+    if phi.transpose(0, 1).is_contiguous():
+        return (coef @ rows_of(phi)).reshape(n, *grid)
+    return torch.matmul(coef, phi.flatten(2)).reshape(n, *grid)

@@ -1,0 +1,128 @@
+"""Models and their configuration in one safetensors file: tensors, and JSON in the header. Nothing is ever unpickled.
+
+A configuration is an estimator or a frozen value of this package, written as its class and its constructor's arguments.
+Reading imports modules of raffia only; classes of your own are named in `classes`.
+"""
+
+import dataclasses
+import importlib
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.files import atomic
+from raffia.spaces import Domain, Grid
+
+FORMAT, VERSION = "raffia", 1
+VALUES = (Domain, Grid)  # frozen values that may stand in a configuration beside estimators
+
+Path = str | os.PathLike[str]
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write a dictionary of configurations, numbers, strings and tensors; atomic."""
+    tensors: dict[str, Tensor] = {}
+    header = json.dumps(encode(content, tensors), allow_nan=False)
+    with atomic(path) as temporary:
+        save_file(tensors, temporary, metadata={"format": FORMAT, "version": str(VERSION), "content": header})
+
+
+def read(path: Path, classes: Iterable[type] = ()) -> dict[str, Any]:
+    """Read what `write` wrote. Anything else is one `RaffiaError`."""
+    if not os.path.isfile(path):
+        raise RaffiaError(f"there is no file {os.fspath(path)}.")
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise RaffiaError(
+                    f"{os.fspath(path)} is a safetensors file, but not one of raffia's. Pass a file written by model.save."
+                )
+            if not metadata.get("version", "").isdecimal() or int(metadata["version"]) > VERSION:
+                raise RaffiaError(
+                    f"{os.fspath(path)} has format version {metadata.get('version')!r}; this raffia reads up to {VERSION}. "
+                    "Upgrade raffia."
+                )
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        content = decode(json.loads(metadata["content"]), tensors, {cls.__name__: cls for cls in classes})
+    except (
+        SafetensorError,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        OSError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise RaffiaError(f"{os.fspath(path)} is damaged or not a raffia file ({reason}).") from None
+    if not isinstance(content, dict):
+        raise RaffiaError(f"{os.fspath(path)} is damaged: it holds no content.")
+    return content
+
+
+def encode(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """JSON for a configuration; tensors go into `tensors` and are named in the JSON."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (np.integer, np.floating)):
+        return value.item()
+    if isinstance(value, dict):
+        return {"dict": {str(key): encode(entry, tensors) for key, entry in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [encode(entry, tensors) for entry in value]}
+    if isinstance(value, (Tensor, np.ndarray)):
+        name = f"tensor_{len(tensors)}"
+        tensors[name] = torch.as_tensor(value).detach().cpu().contiguous().clone()
+        return {"tensor": name}
+    if isinstance(value, BaseEstimator):
+        arguments = value.get_params(deep=False)
+    elif isinstance(value, VALUES):
+        arguments = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    else:
+        raise RaffiaError(
+            f"cannot save {value!r}: a configuration holds numbers, strings, tensors and raffia's own objects only."
+        )
+    return {"class": f"{type(value).__module__}.{type(value).__qualname__}", "arguments": encode(arguments, tensors)}
+
+
+def decode(value: Any, tensors: dict[str, Tensor], classes: dict[str, type]) -> Any:
+    """The inverse of `encode`."""
+    if not isinstance(value, dict):
+        return value
+    if "dict" in value:
+        return {key: decode(entry, tensors, classes) for key, entry in value["dict"].items()}
+    if "list" in value:
+        return [decode(entry, tensors, classes) for entry in value["list"]]
+    if "tuple" in value:
+        return tuple(decode(entry, tensors, classes) for entry in value["tuple"])
+    if "tensor" in value:
+        return tensors[value["tensor"]]
+    return _class_named(value["class"], classes)(**decode(value["arguments"], tensors, classes))
+
+
+def _class_named(path: str, classes: dict[str, type]) -> type:
+    module, _, name = path.rpartition(".")
+    if name in classes:
+        return classes[name]
+    if module.split(".")[0] != __package__:
+        raise RaffiaError(
+            f"this file needs the class {path}, which is not part of raffia. Pass raffia.load(path, classes=[{name}])."
+        )
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ImportError:
+        raise RaffiaError(f"this file needs {path}, which this version of raffia does not have.") from None
+    if not (isinstance(found, type) and issubclass(found, (BaseEstimator, *VALUES))):
+        raise RaffiaError(f"this file names {path} as a configuration, which it is not: the file is damaged.")
+    return found

@@ -1,0 +1,71 @@
+"""White noise from a counter: entry (j, q, k) is a function of (seed, stream, j, q, k) and of nothing else.
+
+Any slice can be drawn by anybody, longer draws extend shorter ones, and the numbers are the same on every device: they
+are made in float64 on the CPU by Philox4x32-10 (Salmon et al., 2011) and the inverse of the normal distribution function.
+"""
+
+import math
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.special import ndtri
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+
+Rows = int | range
+
+
+def white_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
+    """Independent N(0, 1) numbers of shape (rows, *shape).
+
+    `rows` is a count or a range of row numbers. Draws nest in the number of rows and along the last axis. `stream` keeps
+    the features of a model and the inputs of a problem independent when both have the same seed.
+    """
+    return torch.from_numpy(ndtri(_uniform(rows, shape, seed, stream)))
+
+
+def uniform_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
+    """Independent numbers, uniform on the open interval (0, 1), under the rules of `white_noise`."""
+    return torch.from_numpy(_uniform(rows, shape, seed, stream))
+
+
+def as_rows(rows: Rows) -> range:
+    """A count, or a range of consecutive row numbers, as a range."""
+    found = rows if isinstance(rows, range) else range(rows)
+    if found.step != 1 or found.start < 0 or len(found) == 0:
+        raise RaffiaError(f"rows must be a positive count or a nonempty range of consecutive numbers from 0; got {rows}.")
+    return found
+
+
+def _uniform(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> np.ndarray:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        raise RaffiaError(f"a seed must be an integer from 0 to 2**32 − 1; got {seed!r}.")
+    which = as_rows(rows)
+    *channels, columns = shape or (1,)
+    blocks = (columns + 1) // 2  # one evaluation gives two 64-bit numbers
+    row = np.arange(which.start, which.stop, dtype=np.uint64)[:, None, None]
+    channel = np.arange(math.prod(channels), dtype=np.uint64)[None, :, None]
+    block = np.arange(blocks, dtype=np.uint64)[None, None, :]
+    counter = np.broadcast_arrays(block, channel, row & _LOW, row >> _32)
+    w0, w1, w2, w3 = philox4x32(counter, (int(seed), zlib.crc32(stream.encode())))
+    bits = np.stack([(w0 << _32) | w1, (w2 << _32) | w3], axis=-1).reshape(len(which), -1, 2 * blocks)
+    uniform = ((bits[..., :columns] >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.ascontiguousarray(uniform).reshape(len(which), *shape)
+
+
+_LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
+
+
+def philox4x32(counter: Sequence[np.ndarray], key: tuple[int, int]) -> tuple[np.ndarray, ...]:
+    """Philox4x32-10: four 32-bit words of randomness for each four-word counter, held in uint64 arrays."""
+    c0, c1, c2, c3 = (np.asarray(word, dtype=np.uint64) for word in counter)
+    k0, k1 = key
+    for _ in range(10):
+        p0, p1 = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
+        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ np.uint64(k0), p1 & _LOW, (p0 >> _32) ^ c3 ^ np.uint64(k1), p0 & _LOW
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return c0, c1, c2, c3

@@ -1,0 +1,42 @@
+"""Errors between samples of functions: eqn:test_error and its Bochner sister."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces import Grid
+
+Array = np.ndarray | Tensor
+
+
+def relative_errors(y: Array, prediction: Array, grid: Grid | None = None) -> Tensor:
+    """‖y_i − p_i‖ / ‖y_i‖ for each sample. `grid=None` weighs all points alike, which is exact on a torus."""
+    error, norm = _norms(y, prediction, grid)
+    if (norm == 0).any():
+        index = int(torch.nonzero(norm == 0)[0])
+        raise RaffiaError(
+            f"the relative error is undefined: y[{index}] is zero. Use metrics.bochner_error, or leave that sample out."
+        )
+    return error / norm
+
+
+def relative_error(y: Array, prediction: Array, grid: Grid | None = None) -> float:
+    """(1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖: the expected relative L² error   (eqn:test_error)."""
+    return float(relative_errors(y, prediction, grid).mean())
+
+
+def bochner_error(y: Array, prediction: Array, grid: Grid | None = None) -> float:
+    """(Σ_i ‖y_i − p_i‖²)^½ / (Σ_i ‖y_i‖²)^½: the relative error in L²(ν; Y)."""
+    error, norm = _norms(y, prediction, grid)
+    return float(torch.linalg.vector_norm(error) / torch.linalg.vector_norm(norm))
+
+
+def _norms(y: Array, prediction: Array, grid: Grid | None) -> tuple[Tensor, Tensor]:
+    truth, guess = (torch.as_tensor(values).detach().double().cpu() for values in (y, prediction))
+    if truth.shape != guess.shape or truth.ndim == 0 or len(truth) == 0:
+        raise RaffiaError(
+            f"y and prediction must have one shape (n, *grid), n >= 1; got {tuple(truth.shape)} and {tuple(guess.shape)}."
+        )
+    flat = (lambda f: f.reshape(len(f), -1)) if grid is None else grid.embed
+    return torch.linalg.vector_norm(flat(truth - guess), dim=-1), torch.linalg.vector_norm(flat(truth), dim=-1)

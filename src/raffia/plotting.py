@@ -1,0 +1,67 @@
+"""One function per picture. Each returns a matplotlib Figure and touches no global state; save it with `figure.savefig`."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.metrics import relative_error
+from raffia.spaces import Domain
+
+Array = np.ndarray | Tensor
+
+INK, TRUTH, PREDICTION, ERROR = "#4c4c4c", "#1f6fb2", "#d1495b", "#7a5195"
+
+
+def prediction(a: Array, y: Array, predicted: Array, domain: Domain | None = None) -> Figure:
+    """Input, truth, prediction and pointwise error of one sample in 1-D (fig:sample_burg)."""
+    a, y, predicted = (np.asarray(values) for values in (a, y, predicted))
+    if not a.ndim == y.ndim == predicted.ndim == 1:
+        raise RaffiaError(
+            f"prediction draws one sample, arrays (points,); got {a.shape}, {y.shape}, {predicted.shape}. Pass a[0]."
+        )
+    domain = domain or Domain(1, periodic=True)
+    x_in, x = (domain.grid(len(values)).axes()[0].numpy() for values in (a, y))
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(x_in, a, color=INK, lw=1.2, ls=":", label="input a")
+    left.plot(x, y, color=TRUTH, lw=2.2, label="truth y")
+    left.plot(x, predicted, color=PREDICTION, lw=1.4, ls="--", label="prediction F(a)")
+    left.legend(frameon=False)
+    left.set(xlabel="x", title=f"relative L² error {relative_error(y[None], predicted[None]):.4f}")
+    right.plot(x, np.abs(predicted - y), color=ERROR, lw=1.4)
+    right.set(xlabel="x", title="pointwise error |F(a) − y|")
+    right.set_ylim(bottom=0)
+    return figure
+
+
+def error_against_features(n_features: Sequence[int], errors: Mapping[str, Sequence[float]]) -> Figure:
+    """Test error against the number of features, one curve a label, with the Monte Carlo rate m^(−1/2) for comparison."""
+    m = np.asarray(n_features, dtype=float)
+    figure = Figure(figsize=(5, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for label, values in errors.items():
+        axes.loglog(m, np.asarray(values), "o-", lw=1.4, ms=4, label=label)
+    first = max(float(np.asarray(values)[0]) for values in errors.values())
+    axes.loglog(m, 1.2 * first * (m / m[0]) ** -0.5, color=INK, lw=1, ls=":", label="m^(−1/2)")
+    axes.set(xlabel="number of features m", ylabel="mean relative L² error")
+    axes.legend(frameon=False)
+    return figure
+
+
+def brownian_bridge(x: Array, truth: Array, x_train: Array, y_train: Array, curves: Mapping[str, Array]) -> Figure:
+    """The panels of fig:bb_compare: each curve of `curves` on x, beside the truth and the training points."""
+    columns = min(2, len(curves))
+    rows = -(-len(curves) // columns)
+    figure = Figure(figsize=(4.4 * columns, 3.0 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
+    for axes, (label, values) in zip(panels, curves.items(), strict=False):
+        axes.plot(np.asarray(x), np.asarray(truth), color=PREDICTION, lw=1.2, label="truth")
+        axes.plot(np.asarray(x), np.asarray(values), color=TRUTH, lw=1.2, label="model")
+        axes.plot(np.asarray(x_train), np.asarray(y_train), "o", mfc="none", color="black", ms=4, label="training points")
+        axes.set(title=label, xlim=(0, 1))
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    figure.supxlabel("x")
+    return figure

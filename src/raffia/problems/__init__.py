@@ -1,0 +1,7 @@
+"""Benchmark problems, one file each."""
+
+from raffia.problems.base import Problem
+from raffia.problems.bridge_regression import BridgeRegression
+from raffia.problems.burgers import Burgers
+
+__all__ = ["BridgeRegression", "Burgers", "Problem"]

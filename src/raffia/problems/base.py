@@ -1,0 +1,80 @@
+"""Benchmark problems: an input measure ν and a solution operator F†, sampled on any grid."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from raffia.dataset import Dataset
+from raffia.errors import RaffiaError
+from raffia.measures.noise import Rows, as_rows
+from raffia.spaces import Domain, Grid, resample
+
+SAMPLES_AT_ONCE = 1024
+
+
+class Measure(Protocol):
+    """A probability measure on functions; sample i is a function of (seed, i) alone."""
+
+    def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
+        """Draw functions on a grid."""
+
+
+class Problem(BaseEstimator, ABC):
+    """A map F† between function spaces that can be sampled: y = solve(a), a ~ input_measure."""
+
+    domain: Domain
+
+    @property
+    @abstractmethod
+    def input_measure(self) -> Measure:
+        """ν, the law of the inputs."""
+
+    @abstractmethod
+    def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
+        """F†(a_i), on the grid of a."""
+
+    def fine_grid(self, grid: Grid) -> Grid:
+        """The grid on which data asked for on `grid` are drawn and solved."""
+        return grid
+
+    def dataset(self, n: Rows, points: int | tuple[int, ...] | None = None, seed: int = 0) -> Dataset:
+        """Pairs on a grid of `points`; pair i is a function of (seed, i) alone. `n` is a count or a range of pair numbers.
+
+        Inputs are drawn and solved on a fine grid and evaluated on the one asked for, so the grid changes what is seen of a
+        pair, not the pair.
+        """
+        target = self._grid(points)
+        fine, rows = self.fine_grid(target), as_rows(n)
+        inputs, outputs = [], []
+        for start in range(rows.start, rows.stop, SAMPLES_AT_ONCE):
+            part = range(start, min(start + SAMPLES_AT_ONCE, rows.stop))
+            a = self.input_measure.sample(part, fine, seed)
+            inputs.append(resample(a, fine, target))
+            outputs.append(resample(self.solve(a), fine, target))
+        return Dataset(torch.cat(inputs), torch.cat(outputs), self.domain, self.settings(rows, target, seed))
+
+    def settings(self, rows: range, grid: Grid, seed: int) -> dict[str, Any]:
+        """What made the data, in words and numbers that a file can hold."""
+        simple = {
+            name: value if isinstance(value, (int, float, str, tuple, type(None))) else repr(value)
+            for name, value in self.get_params(deep=False).items()
+        }
+        return {
+            "problem": type(self).__name__,
+            **simple,
+            "points": list(grid.shape),
+            "seed": seed,
+            "rows": [rows.start, rows.stop],
+        }
+
+    def _grid(self, points: int | tuple[int, ...] | None) -> Grid:
+        if points is None and self.domain.dim > 0:
+            raise RaffiaError(
+                f"{type(self).__name__}.dataset needs points, the number of grid points along an axis, e.g. points=128."
+            )
+        shape = () if points is None or self.domain.dim == 0 else (points,) if isinstance(points, int) else tuple(points)
+        return self.domain.grid(*shape)

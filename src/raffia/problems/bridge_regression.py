@@ -1,0 +1,41 @@
+"""One-dimensional regression of a Brownian bridge path (ex:bb): numbers in, numbers out."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.measures import uniform_noise, white_noise
+from raffia.measures.noise import Rows
+from raffia.problems.base import Problem
+from raffia.spaces import Domain, Grid
+
+
+class UniformPoint:
+    """Unif(0, 1) on the unit interval."""
+
+    def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows"]:
+        """Draw points; point i is a function of (seed, i) alone."""
+        return uniform_noise(rows, (), seed, stream="input")
+
+
+@dataclass(repr=False, eq=False)
+class BridgeRegression(Problem):
+    """F†(x) = Σ_j ξ_j √2 sin(jπx) / (jπ): one fixed draw of a Brownian bridge, chosen by `path`; x ~ Unif(0, 1)."""
+
+    path: int = 0
+    n_modes: int = 1000
+    domain: Domain = field(default_factory=lambda: Domain(0))
+
+    @property
+    def input_measure(self) -> UniformPoint:
+        """ν = Unif(0, 1)."""
+        return UniformPoint()
+
+    def solve(self, a: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
+        """The path at the points a."""
+        wave = math.pi * torch.arange(1, self.n_modes + 1, dtype=a.dtype, device=a.device)
+        xi = white_noise(1, (self.n_modes,), self.path, stream="bridge")[0].to(a)
+        return math.sqrt(2) * torch.sin(a[:, None] * wave) @ (xi / wave)

@@ -1,0 +1,28 @@
+"""Symmetric eigendecomposition of G: the minimum-norm solution, whatever the rank."""
+
+from dataclasses import dataclass
+
+import torch
+
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.solvers.base import Solution, Solver, columns_of, relative_residual
+
+
+@dataclass(repr=False, eq=False)
+class Pseudoinverse(Solver):
+    """α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
+
+    λ = 0 is the minimum-norm least-squares solution of the paper. `rtol=None` means m·ε with ε of the precision of G.
+    """
+
+    rtol: float | None = None
+
+    def solve(self, equations: NormalEquations, ridge: float) -> Solution:
+        """Decompose, cut, solve."""
+        s, V = torch.linalg.eigh(equations.gram)
+        rtol = len(s) * torch.finfo(s.dtype).eps if self.rtol is None else self.rtol
+        keep = s > rtol * s[-1].clamp(min=0)  # not >=: an all-zero Gram matrix has rank 0
+        V, s = V[:, keep], s[keep]
+        coef = V @ ((V.mT @ columns_of(equations.rhs)) / (s + ridge)[:, None])
+        coef = coef.reshape(equations.rhs.shape)
+        return Solution(coef, relative_residual(equations, ridge, coef), rank=int(keep.sum()), n_iter=0)

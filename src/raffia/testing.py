@@ -1,0 +1,129 @@
+"""What every feature map must satisfy, as one function: run it on a map of your own."""
+
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from raffia.features.base import FeatureMap
+from raffia.measures import GaussianField, uniform_noise
+from raffia.model import RandomFeatureModel, load
+from raffia.spaces import Domain, Grid
+
+Inputs = Callable[[int, Grid], Tensor]
+
+
+def check_feature_map(
+    feature_map: FeatureMap, inputs: Inputs | None = None, points: int = 17, grid_tolerance: float = 1e-10
+) -> None:
+    """Raise AssertionError unless the map keeps the contract of `FeatureMap`.
+
+    Shape, determinism, prefixes of θ, the same function on a finer grid (to `grid_tolerance`, relative), independence of
+    samples and features from each other, gradients in every float hyperparameter, float32, `combine`, clone, and a model that
+    predicts the same after saving and loading. `inputs(n, grid)` makes test inputs; the default is smooth random functions.
+    """
+    inputs = inputs or _smooth_inputs
+    grid = feature_map.domain.grid(points) if feature_map.domain.dim else Domain(0).grid()
+    a, theta = inputs(3, grid), feature_map.draw(5, seed=1)
+    phi = feature_map(a, theta)
+    _check_shape(phi, grid)
+    _check_draws(feature_map, theta)
+    _same("a second call with the same arguments", feature_map(a, theta), phi, 0)
+    _same("one sample at a time", torch.cat([feature_map(part, theta) for part in a.split(1)]), phi, 1e-12)
+    _same("one feature at a time", torch.cat([feature_map(a, part) for part in theta.split(1)], dim=1), phi, 1e-12)
+    coef = torch.linspace(-1, 1, 5, dtype=torch.float64)
+    _same("combine", feature_map.combine(a, theta, coef), torch.einsum("j,ij...->i...", coef, phi), 1e-10)
+    _same("a clone", clone(feature_map)(a, theta), phi, 0)
+    single = feature_map(a.float(), theta.float())
+    _require(single.dtype == torch.float32, f"float32 in must give float32 out; got {single.dtype}")
+    _same("float32", single.double(), phi, 1e-3)
+    _check_finer_grid(feature_map, inputs, theta, grid, phi, grid_tolerance)
+    _check_gradients(feature_map, a, theta)
+    _check_saving(feature_map, a)
+
+
+def _smooth_inputs(n: int, grid: Grid) -> Tensor:
+    domain = grid.domain
+    if domain.dim == 0:
+        return uniform_noise(n, (), 0, "check")
+    return GaussianField(domain, "periodic" if domain.periodic else "neumann", n_modes=6).sample(n, grid, seed=0)
+
+
+def _check_shape(phi: Tensor, grid: Grid) -> None:
+    shapes = ((3, 5), (3, 5, *grid.shape))
+    _require(tuple(phi.shape) in shapes, f"φ must have shape {shapes[1]} (n, m, *grid), or {shapes[0]}; got {tuple(phi.shape)}")
+    _require(bool(torch.isfinite(phi).all()), "φ must be finite on smooth inputs")
+
+
+def _check_draws(feature_map: FeatureMap, theta: Tensor) -> None:
+    _same("the first rows of a longer draw", feature_map.draw(9, seed=1)[:5], theta, 0)
+    _same("a slice of a draw", feature_map.draw(range(2, 5), seed=1), theta[2:], 0)
+    _require(not torch.equal(feature_map.draw(5, seed=2), theta), "another seed must give another θ")
+
+
+def _check_finer_grid(feature_map: FeatureMap, inputs: Inputs, theta: Tensor, grid: Grid, phi: Tensor, rtol: float) -> None:
+    if phi.ndim == 2 and feature_map.domain.dim == 0:
+        return
+    finer = feature_map.domain.grid(*(2 * r if feature_map.domain.periodic else 2 * r - 1 for r in grid.shape))
+    values = feature_map(inputs(3, finer), theta)
+    for axis in range(2, phi.ndim):
+        values = values.index_select(axis, torch.arange(0, values.shape[axis], 2))
+    _same("a finer grid, at shared nodes", values, phi, rtol)
+
+
+def _check_gradients(feature_map: FeatureMap, a: Tensor, theta: Tensor) -> None:
+    """Central differences in the relative size of each hyperparameter against autograd."""
+    weights = torch.cos(torch.arange(theta.shape[0], dtype=torch.float64))
+    for name, value in feature_map.get_params(deep=False).items():
+        if not isinstance(value, float):
+            continue
+
+        def total(change: Tensor, name: str = name, value: float = value) -> Tensor:
+            moved = clone(feature_map).set_params(**{name: value * (1 + change) if value else change})
+            return feature_map_sum(moved, a, theta, weights)
+
+        zero = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        output = total(zero)
+        _require(output.requires_grad, f"φ must be differentiable in {name}: keep it a tensor if it comes as one")
+        (slope,) = torch.autograd.grad(output, zero)
+        h = 1e-5
+        estimate = (total(torch.tensor(h).double()) - total(torch.tensor(-h).double())) / (2 * h)
+        scale = max(abs(float(estimate)), 1e-6 * abs(float(output.detach())), 1e-12)
+        _require(
+            abs(float(slope - estimate)) <= 1e-4 * scale,
+            f"gradient in {name}: {float(slope):g}, differences say {float(estimate):g}",
+        )
+
+
+def feature_map_sum(feature_map: FeatureMap, a: Tensor, theta: Tensor, weights: Tensor) -> Tensor:
+    """One number that depends on all of φ(a; θ)."""
+    return torch.einsum("j,ij...->", weights, feature_map(a, theta))
+
+
+def _check_saving(feature_map: FeatureMap, a: Tensor) -> None:
+    model = RandomFeatureModel(feature_map, n_features=4, ridge=1e-3)
+    model.fit(a, a)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        model.save(path)
+        again = load(path, classes=[type(feature_map)])
+    _same("a saved and loaded model", torch.as_tensor(again.predict(a)), torch.as_tensor(model.predict(a)), 0)
+
+
+def _same(what: str, value: Tensor, wanted: Tensor, rtol: float) -> None:
+    _require(value.shape == wanted.shape, f"{what} must give shape {tuple(wanted.shape)}; got {tuple(value.shape)}")
+    scale = float(wanted.abs().max()) or 1.0
+    error = float((value - wanted).abs().max()) / scale
+    _require(
+        error <= rtol and not math.isnan(error),
+        f"{what} must give the same values; the relative difference is {error:g}, allowed {rtol:g}",
+    )
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise AssertionError(message)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from typing import Self
 
 import numpy as np
 import torch
@@ -71,7 +70,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         self.device = device
         self.memory_budget = memory_budget
 
-    def fit(self, a: Array, y: Array) -> Self:
+    def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
         for learnt in ("equations_", "output_grid_", "_solution"):
             self.__dict__.pop(learnt, None)
@@ -79,7 +78,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         self._solve()
         return self
 
-    def partial_fit(self, a: Array, y: Array) -> Self:
+    def partial_fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Add pairs to those already seen; the model becomes the one that `fit` gives on all of them, when next used."""
         if hasattr(self, "output_grid_") and not hasattr(self, "equations_"):
             raise RaffiaError(

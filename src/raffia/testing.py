@@ -32,12 +32,12 @@ def check_feature_map(
     phi = feature_map(a, theta)
     _check_shape(phi, grid)
     _check_draws(feature_map, theta)
-    _same("a second call with the same arguments", feature_map(a, theta), phi, 0)
+    _same("a second call with the same arguments", feature_map(a, theta), phi, 0.0)
     _same("one sample at a time", torch.cat([feature_map(part, theta) for part in a.split(1)]), phi, 1e-12)
     _same("one feature at a time", torch.cat([feature_map(a, part) for part in theta.split(1)], dim=1), phi, 1e-12)
     coef = torch.linspace(-1, 1, 5, dtype=torch.float64)
     _same("combine", feature_map.combine(a, theta, coef), torch.einsum("j,ij...->i...", coef, phi), 1e-10)
-    _same("a clone", clone(feature_map)(a, theta), phi, 0)
+    _same("a clone", clone(feature_map)(a, theta), phi, 0.0)
     single = feature_map(a.float(), theta.float())
     _require(single.dtype == torch.float32, f"float32 in must give float32 out; got {single.dtype}")
     _same("float32", single.double(), phi, 1e-3)
@@ -60,8 +60,8 @@ def _check_shape(phi: Tensor, grid: Grid) -> None:
 
 
 def _check_draws(feature_map: FeatureMap, theta: Tensor) -> None:
-    _same("the first rows of a longer draw", feature_map.draw(9, seed=1)[:5], theta, 0)
-    _same("a slice of a draw", feature_map.draw(range(2, 5), seed=1), theta[2:], 0)
+    _same("the first rows of a longer draw", feature_map.draw(9, seed=1)[:5], theta, 0.0)
+    _same("a slice of a draw", feature_map.draw(range(2, 5), seed=1), theta[2:], 0.0)
     _require(not torch.equal(feature_map.draw(5, seed=2), theta), "another seed must give another θ")
 
 
@@ -111,7 +111,7 @@ def _check_saving(feature_map: FeatureMap, a: Tensor) -> None:
         path = Path(folder) / "model.safetensors"
         model.save(path)
         again = load(path, classes=[type(feature_map)])
-    _same("a saved and loaded model", torch.as_tensor(again.predict(a)), torch.as_tensor(model.predict(a)), 0)
+    _same("a saved and loaded model", torch.as_tensor(again.predict(a)), torch.as_tensor(model.predict(a)), 0.0)
 
 
 def _same(what: str, value: Tensor, wanted: Tensor, rtol: float) -> None:

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from raffia.measures.base import Measure
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import Boundary, Domain, Grid, LaplacianBasis
 
@@ -18,7 +18,7 @@ def matern(eigenvalues: Tensor, tau: float | Tensor, regularity: float | Tensor,
 
 
 @dataclass(repr=False, eq=False)
-class GaussianField(BaseEstimator):
+class GaussianField(Measure):
     """g = Σ_k ξ_k √λ_k φ_k with ξ white and mean zero over the domain; λ_k = τ^(2α−d) (κ_k + τ²)^(−α), −Δφ_k = κ_k φ_k.
 
     `tau` is an inverse length scale, `regularity` is α > d/2: draws have about α − d/2 derivatives. The same ξ is the same
@@ -46,5 +46,5 @@ class GaussianField(BaseEstimator):
         return self.basis.synthesis(xi * self.eigenvalues.sqrt().to(xi), grid)
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
-        """Draw fields; field i is a function of (seed, i) alone."""
+        """Draw fields from white coefficients of (seed, i)."""
         return self(white_noise(rows, (self.n_modes,), seed, stream="input"), grid)

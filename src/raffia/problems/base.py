@@ -1,7 +1,7 @@
 """Benchmark problems: an input measure ν and a solution operator F†, sampled on any grid."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -10,17 +10,11 @@ from torch import Tensor
 
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
+from raffia.measures import Measure
 from raffia.measures.noise import Rows, as_rows
 from raffia.spaces import Domain, Grid, resample
 
 SAMPLES_AT_ONCE = 1024
-
-
-class Measure(Protocol):
-    """A probability measure on functions; sample i is a function of (seed, i) alone."""
-
-    def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
-        """Draw functions on a grid."""
 
 
 class Problem(BaseEstimator, ABC):

@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.measures import uniform_noise, white_noise
+from raffia.measures import Measure, uniform_noise, white_noise
 from raffia.measures.noise import Rows
 from raffia.problems.base import Problem
 from raffia.spaces import Domain, Grid
 
 
-class UniformPoint:
+class UniformPoint(Measure):
     """Unif(0, 1) on the unit interval."""
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows"]:

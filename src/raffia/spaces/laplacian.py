@@ -70,16 +70,19 @@ class LaplacianBasis:
         dense = coef.new_zeros(*coef.shape[:-1], math.prod(ranks))
         dense[..., index] = coef[..., held.to(coef.device)]
         field = dense.reshape(*coef.shape[:-1], *ranks)
-        for axis, matrix in enumerate(self._matrices(grid, ranks)):
-            field = _apply(matrix.to(coef), field, axis - len(ranks))
-        return field
+        for axis, points in enumerate(grid.shape):
+            position = axis - len(ranks)
+            field = _synthesise(field.transpose(position, -1), points, self.boundary).transpose(position, -1)
+        return field / math.sqrt(math.prod(self.domain.extents))
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], grid: Grid) -> Float[Tensor, "*batch modes"]:
         """⟨f, φ_k⟩ by quadrature on the grid; 0 for functions that the grid cannot hold."""
         index, ranks, held = self._layout(grid)
         field = f * grid.weights().to(f)
-        for axis, matrix in enumerate(self._matrices(grid, ranks)):
-            field = _apply(matrix.T.to(f), field, axis - len(ranks))
+        for axis, rank in enumerate(ranks):
+            position = axis - len(ranks)
+            field = _analyse(field.transpose(position, -1), rank, self.boundary).transpose(position, -1)
+        field = field / math.sqrt(math.prod(self.domain.extents))
         coef = f.new_zeros(*field.shape[: field.ndim - len(ranks)], self.n_modes)
         coef[..., held.to(f.device)] = field.flatten(-len(ranks))[..., index]
         return coef
@@ -96,21 +99,41 @@ class LaplacianBasis:
         strides = torch.tensor([math.prod(ranks[i + 1 :]) for i in range(len(ranks))])
         return (modes * strides).sum(-1), ranks, held
 
-    def _matrices(self, grid: Grid, ranks: tuple[int, ...]) -> list[Tensor]:
-        lengths = zip(grid.shape, ranks, self.domain.extents, strict=True)
-        return [axis_basis(points, rank, self.boundary) / math.sqrt(extent) for points, rank, extent in lengths]
+
+def _synthesise(coef: Float[Tensor, "*batch rank"], points: int, boundary: Boundary) -> Float[Tensor, "*batch points"]:
+    """Sums of the functions of one axis of unit length: 2 Re Σ_k X_k e^(iωx), a real inverse transform over one period."""
+    weighted = coef / math.sqrt(2)
+    if boundary == "periodic":
+        sine, cosine = weighted[..., 1::2], weighted[..., 2::2]
+        cosine = torch.nn.functional.pad(cosine, (0, sine.shape[-1] - cosine.shape[-1]))
+        spectrum = torch.cat(
+            [torch.complex(coef[..., :1], torch.zeros_like(coef[..., :1])), torch.complex(cosine, -sine)], dim=-1
+        )
+    elif boundary == "neumann":
+        real = torch.cat([coef[..., :1], weighted[..., 1:]], dim=-1)
+        spectrum = torch.complex(real, torch.zeros_like(real))
+    else:
+        imaginary = torch.nn.functional.pad(-weighted, (1, 0))
+        spectrum = torch.complex(torch.zeros_like(imaginary), imaginary)
+    return torch.fft.irfft(spectrum, n=_period(points, boundary), norm="forward")[..., :points]
 
 
-@lru_cache(maxsize=64)
-def axis_basis(points: int, rank: int, boundary: Boundary) -> Float[Tensor, "points rank"]:
-    """The first `rank` functions of one axis of unit length at its nodes, phases reduced exactly in integers."""
-    index = torch.arange(rank)
-    frequency = _frequency(index, boundary)
-    period = points if boundary == "periodic" else 2 * (points - 1)
-    phase = 2 * math.pi * (torch.arange(points)[:, None] * frequency % period).double() / period
-    sine = torch.ones_like(index, dtype=torch.bool) if boundary == "dirichlet" else (index % 2 == 1) & (boundary == "periodic")
-    norm = (1 + (frequency > 0)).double().sqrt()
-    return norm * torch.where(sine, phase.sin(), phase.cos())
+def _analyse(f: Float[Tensor, "*batch points"], rank: int, boundary: Boundary) -> Float[Tensor, "*batch rank"]:
+    """Sums Σ_j f_j φ_k(x_j) over the nodes of one axis: the adjoint of `_synthesise`."""
+    spectrum = torch.fft.rfft(f, n=_period(f.shape[-1], boundary))
+    cosine, sine = math.sqrt(2) * spectrum.real, -math.sqrt(2) * spectrum.imag
+    constant = spectrum.real[..., :1]
+    if boundary == "periodic":
+        waves = torch.stack([sine[..., 1:], cosine[..., 1:]], dim=-1).flatten(-2)
+        return torch.cat([constant, waves], dim=-1)[..., :rank]
+    if boundary == "neumann":
+        return torch.cat([constant, cosine[..., 1:]], dim=-1)[..., :rank]
+    return sine[..., 1 : rank + 1]
+
+
+def _period(points: int, boundary: Boundary) -> int:
+    """How many nodes one period of the (even or odd) extension has."""
+    return points if boundary == "periodic" else 2 * (points - 1)
 
 
 def _frequency(index: Tensor, boundary: Boundary) -> Tensor:
@@ -125,11 +148,6 @@ def _wavenumber(domain: Domain, boundary: Boundary) -> Float[Tensor, "dim"]:
 def _capacity(points: int, boundary: Boundary) -> int:
     """How many functions of one axis are orthonormal under the grid's own quadrature (the Nyquist mode is not)."""
     return {"periodic": 2 * ((points - 1) // 2) + 1, "neumann": points - 1, "dirichlet": points - 2}[boundary]
-
-
-def _apply(matrix: Tensor, field: Tensor, axis: int) -> Tensor:
-    """The matrix applied along one axis."""
-    return field @ matrix.T if axis == -1 else (field.transpose(axis, -1) @ matrix.T).transpose(axis, -1)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces.grid import Grid
 
 
-def resample(f: Float[Tensor, "*batch_and_shape"], source: Grid, target: Grid) -> Float[Tensor, "*batch_and_shape"]:
+def resample(f: Float[Tensor, "*batch_and_shape"], source: Grid, target: Grid) -> Float[Tensor, "*batch_and_target"]:
     """The interpolant of f on `source`, evaluated on `target`: trigonometric on a torus, piecewise linear on a box.
 
     Nodes that both grids share keep their values exactly.

@@ -29,13 +29,16 @@ class Solver(BaseEstimator, ABC):
         """The coefficients; a failure is an error that names the remedy, never a quiet switch of method."""
 
 
-def relative_residual(equations: NormalEquations, ridge: float, coef: Tensor) -> float:
-    """‖(G + ridge) coef − b‖ / ‖b‖, and 0 for b = 0."""
+def solution_of(
+    equations: NormalEquations, ridge: float, coef: Float[Tensor, "m columns"], rank: int, n_iter: int = 0
+) -> Solution:
+    """Coefficients found for the columns of `columns_of(rhs)`, in the shape of rhs, with their residual."""
+    coef = coef.reshape(equations.rhs.shape).contiguous()
     defect = torch.linalg.vector_norm(equations.gram @ coef + ridge * coef - equations.rhs)
     scale = torch.linalg.vector_norm(equations.rhs)
-    return float(defect / scale) if scale > 0 else float(defect)
+    return Solution(coef, float(defect / scale) if scale > 0 else float(defect), rank, n_iter)
 
 
-def columns_of(rhs: Float[Tensor, "m *columns"]) -> Float[Tensor, "m columns"]:
+def columns_of(rhs: Float[Tensor, "m *columns"]) -> Float[Tensor, "m _"]:
     """The right-hand side as a matrix."""
     return rhs.reshape(len(rhs), -1)

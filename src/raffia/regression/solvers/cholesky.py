@@ -6,7 +6,7 @@ import torch
 
 from raffia.errors import RaffiaError
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.solvers.base import Solution, Solver, columns_of, relative_residual
+from raffia.regression.solvers.base import Solution, Solver, columns_of, solution_of
 
 
 @dataclass(repr=False, eq=False)
@@ -25,5 +25,4 @@ class Cholesky(Solver):
                 f"row {int(failed_at)}, so its features are dependent to working precision. "
                 "Pass a larger ridge, or solver=Pseudoinverse() for the minimum-norm solution."
             )
-        coef = torch.cholesky_solve(columns_of(equations.rhs), factor).reshape(equations.rhs.shape)
-        return Solution(coef, relative_residual(equations, ridge, coef), rank=m, n_iter=0)
+        return solution_of(equations, ridge, torch.cholesky_solve(columns_of(equations.rhs), factor), rank=m)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.solvers.base import Solution, Solver, columns_of, relative_residual
+from raffia.regression.solvers.base import Solution, Solver, columns_of, solution_of
 
 
 @dataclass(repr=False, eq=False)
@@ -24,5 +24,4 @@ class Pseudoinverse(Solver):
         keep = s > rtol * s[-1].clamp(min=0)  # not >=: an all-zero Gram matrix has rank 0
         V, s = V[:, keep], s[keep]
         coef = V @ ((V.mT @ columns_of(equations.rhs)) / (s + ridge)[:, None])
-        coef = coef.reshape(equations.rhs.shape)
-        return Solution(coef, relative_residual(equations, ridge, coef), rank=int(keep.sum()), n_iter=0)
+        return solution_of(equations, ridge, coef, rank=int(keep.sum()))

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+import torch
+
+from raffia import Burgers, Domain, RaffiaError, data
+
+
+@pytest.fixture
+def written(tmp_path):
+    dataset = Burgers(fine_points=64).dataset(3, 32, seed=1)
+    data.write(tmp_path / "d.npz", dataset)
+    return dataset, tmp_path / "d.npz"
+
+
+def test_a_dataset_comes_back_as_it_was_written(written):
+    dataset, path = written
+    again = data.read(path)
+    assert torch.equal(again.a, dataset.a)
+    assert torch.equal(again.y, dataset.y)
+    assert (again.domain, again.settings) == (dataset.domain, dataset.settings)
+
+
+def test_foreign_files_need_a_domain(tmp_path):
+    np.savez(tmp_path / "f.npz", a=np.ones((2, 4)), y=np.ones((2, 4)))
+    with pytest.raises(RaffiaError, match=r"periodic: pass domain=Domain\(dim, periodic=…\)"):
+        data.read(tmp_path / "f.npz")
+    assert data.read(tmp_path / "f.npz", Domain(1, periodic=False)).domain == Domain(1, periodic=False)
+    assert data.dimension(tmp_path / "f.npz") == 1
+
+
+def test_inputs_alone_can_be_an_npy_file(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 4)))
+    assert data.read_inputs(tmp_path / "a.npy").shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"a": np.ones((2, 4))}, r"named y; it holds \['a'\]"),
+        ({"a": np.ones((2, 4)), "y": np.ones((2, 4), dtype=int)}, "float32 or float64; got int64"),
+        ({"a": np.ones((2, 4)), "y": np.ones((2, 4)), "raffia": np.array("{")}, "not a description"),
+        ({"a": np.array([{}, {}], dtype=object), "y": np.ones(2)}, "damaged or not a file of NumPy arrays"),
+    ],
+)
+def test_files_that_are_not_datasets_are_refused(tmp_path, arrays, words):
+    np.savez(tmp_path / "x.npz", **arrays)
+    with pytest.raises(RaffiaError, match=words):
+        data.read(tmp_path / "x.npz", Domain(1))
+
+
+def test_every_truncation_gives_the_librarys_error(written, tmp_path):
+    _, path = written
+    content = path.read_bytes()
+    for size in range(0, len(content), max(1, len(content) // 40)):
+        (tmp_path / "cut.npz").write_bytes(content[:size])
+        with pytest.raises(RaffiaError):
+            data.read(tmp_path / "cut.npz")

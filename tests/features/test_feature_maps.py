@@ -1,0 +1,85 @@
+"""Every feature map inherits this suite: add a row."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from raffia import BrownianBridge, Domain, FeatureMap, FourierFeatures
+from raffia.testing import check_feature_map
+
+CIRCLE = Domain(1)
+
+
+@dataclass(repr=False, eq=False)
+class MeanOf(FeatureMap):
+    """Scalar-valued: σ(θ₁ · mean of a² + θ₂), as a newcomer would write it."""
+
+    scale: float = 1.0
+    domain: Domain = CIRCLE
+
+    @property
+    def theta_shape(self):
+        return (2,)
+
+    def __call__(self, a, theta):
+        return torch.tanh(self.scale * a.square().mean(-1)[:, None] * theta[:, 0] + theta[:, 1])
+
+
+MAPS = [
+    FourierFeatures(n_modes=8),
+    FourierFeatures(n_modes=12, activation="gelu", bias=0.5, amplitude=8.0, tau=14.0),
+    FourierFeatures(n_modes=6, domain=Domain(1, extent=3.0), activation="tanh"),
+    BrownianBridge(n_modes=20),
+    MeanOf(),
+]
+
+
+@pytest.mark.parametrize("feature_map", MAPS, ids=lambda m: type(m).__name__)
+def test_feature_map_keeps_the_contract(feature_map):
+    check_feature_map(feature_map)
+
+
+@dataclass(repr=False, eq=False)
+class Broken(FeatureMap):
+    """Breaks one clause of the contract at a time."""
+
+    how: str = ""
+    scale: float = 2.0
+    domain: Domain = CIRCLE
+
+    @property
+    def theta_shape(self):
+        return (1,)
+
+    def __call__(self, a, theta):
+        scale = torch.as_tensor(self.scale).detach() if self.how == "gradient" else self.scale
+        phi = scale * theta[:, 0][None, :, None] * a[:, None, :] ** 2
+        if self.how == "shape":
+            return phi.transpose(0, 1)
+        if self.how == "batch":
+            return phi - phi.mean(0)
+        if self.how == "grid":
+            return phi * a.shape[-1]
+        if self.how == "float32":
+            return phi.double()
+        return phi
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("shape", "φ must have shape"),
+        ("batch", "one sample at a time"),
+        ("grid", "finer grid"),
+        ("float32", "float32"),
+        ("gradient", "differentiable"),
+    ],
+)
+def test_the_check_sees_each_broken_clause(how, words):
+    with pytest.raises(AssertionError, match=words):
+        check_feature_map(Broken(how))
+
+
+def test_the_unbroken_map_passes_the_check():
+    check_feature_map(Broken())

@@ -1,0 +1,89 @@
+import math
+
+import pytest
+import torch
+
+from raffia import Domain, FourierFeatures, GaussianField, RaffiaError, resample
+from raffia.features import ACTIVATIONS
+from raffia.features.fourier import wavenumber_filter
+
+PAPER = ("elu", "relu", "tanh", "sigmoid", "sin", "selu", "softplus")
+
+
+def convolved(a, theta_field, features):
+    """F⁻¹(χ · Fa · Fθ) by the sums that define it, with full complex transforms."""
+    K = a.shape[-1]
+    k = torch.fft.fftfreq(K, 1 / K, dtype=torch.float64)
+    chi = wavenumber_filter(2 * math.pi * features.delta * k.abs(), features.beta)
+    x = torch.arange(K, dtype=torch.float64) / K
+    waves = torch.exp(2j * math.pi * k[:, None] * x)
+    coefficients = [(f[..., None, :] * waves.conj()).mean(-1) for f in (a, theta_field)]
+    return (chi * coefficients[0] * coefficients[1]) @ waves
+
+
+@pytest.mark.parametrize("activation", PAPER)
+def test_feature_is_the_activated_filtered_convolution(activation):  # eqn:rf_fourier
+    features = FourierFeatures(n_modes=20, activation=activation, amplitude=300.0)
+    grid = Domain(1).grid(40)
+    a = GaussianField(n_modes=38).sample(1, grid, seed=0)
+    xi = features.draw(1, seed=0)
+    theta = GaussianField(tau=features.tau, regularity=features.regularity, n_modes=20)(xi[:, 1:], grid)
+    wanted = ACTIVATIONS[activation](300 * convolved(a[0], theta[0], features).real)
+    torch.testing.assert_close(features(a, xi)[0, 0], wanted, atol=1e-12, rtol=1e-10)
+
+
+def test_filter_is_the_papers():  # eqn:filter and its figure: peak near k = 32 for δ = 0.0025, β = 4
+    k = torch.arange(0, 200, dtype=torch.float64)
+    chi = wavenumber_filter(2 * math.pi * 0.0025 * k, 4.0)
+    r = 2 * math.pi * 0.0025 * k
+    assert chi[0] == 0
+    assert int(chi.argmax()) == 32
+    torch.testing.assert_close(chi[:30], 2 * r[:30])
+    torch.testing.assert_close(chi[40:], (r[40:] + 0.5) ** -4)
+
+
+def test_elu_is_the_papers():  # eqn:activation_elu
+    r = torch.linspace(-3, 3, 13, dtype=torch.float64)
+    torch.testing.assert_close(ACTIVATIONS["elu"](r), torch.where(r >= 0, r, r.exp() - 1))
+
+
+def test_amplitude_is_not_a_scale_of_the_output():
+    a = GaussianField().sample(2, Domain(1).grid(64), seed=0)
+    one, two = (FourierFeatures(amplitude=s)(a, FourierFeatures().draw(3, seed=0)) for s in (500.0, 1000.0))
+    assert (two / one - 2).abs().max() > 0.1
+
+
+def test_bias_shifts_the_argument_by_a_random_number_whatever_the_input_is():
+    features = FourierFeatures(bias=0.7, activation="identity")
+    xi = features.draw(3, seed=0)
+    flat = features(torch.full((1, 16), 2.5, dtype=torch.float64), xi)
+    torch.testing.assert_close(flat[0], (0.7 * xi[:, :1]).expand(3, 16))
+
+
+@pytest.mark.parametrize("points", [63, 64, 65, 129, 256])
+def test_odd_and_even_grids_see_the_same_feature(points):
+    """A band-limited input, features of the modes that 63 points hold: equal to the values interpolated from a fine grid."""
+    features = FourierFeatures(n_modes=62, activation="identity")
+    grid, fine = Domain(1).grid(points), Domain(1).grid(512)
+    field, xi = GaussianField(n_modes=62), features.draw(4, seed=0)
+    there = resample(features(field.sample(2, fine, seed=1), xi), fine, grid)
+    torch.testing.assert_close(features(field.sample(2, grid, seed=1), xi), there, atol=1e-10, rtol=0)
+
+
+def test_on_a_coarse_grid_high_modes_are_dropped_not_aliased():
+    wide, narrow = FourierFeatures(n_modes=64), FourierFeatures(n_modes=14)
+    a = GaussianField(n_modes=14).sample(2, Domain(1).grid(16), seed=0)
+    xi = wide.draw(3, seed=0)
+    torch.testing.assert_close(wide(a, xi), narrow(a, xi[:, :15]))
+
+
+@pytest.mark.parametrize(("n_modes", "points"), [(128, 2), (128, 1), (1, 64)])
+def test_too_coarse_a_grid_is_refused(n_modes, points):
+    features = FourierFeatures(n_modes=n_modes)
+    with pytest.raises(RaffiaError, match="no wavenumber left"):
+        features(torch.ones(1, points, dtype=torch.float64), features.draw(2, seed=0))
+
+
+def test_unknown_activation_is_refused_with_the_list():
+    with pytest.raises(RaffiaError, match=r"activation must be one of .*elu.*got 'swish'"):
+        FourierFeatures(activation="swish")(torch.ones(1, 8).double(), FourierFeatures().draw(1, seed=0))

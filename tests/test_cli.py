@@ -1,0 +1,132 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from raffia import cli, load, metrics
+
+
+def run(capsys, *words):
+    """Run a command as `raffia …` would; return exit code, stdout, stderr."""
+    sys.argv = ["raffia", *map(str, words)]
+    try:
+        cli.main()
+        code = 0
+    except SystemExit as stop:
+        code = stop.code or 0
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture
+def train(tmp_path, capsys):
+    path = tmp_path / "train.npz"
+    assert run(capsys, "generate", "burgers", "--n", 30, "--points", 32, "-o", path)[0] == 0
+    return path
+
+
+@pytest.fixture
+def model(train, tmp_path, capsys):
+    path = tmp_path / "model.safetensors"
+    code, out, _ = run(capsys, "fit", train, "--features", 40, "--ridge", "1e-6", "-o", path)
+    assert code == 0
+    assert "trained on 30 pairs" in out
+    return path
+
+
+def test_generate_fit_predict_evaluate_is_one_chain(train, model, tmp_path, capsys):
+    test, prediction = tmp_path / "test.npz", tmp_path / "p.npy"
+    run(capsys, "generate", "burgers", "--n", 10, "--points", 64, "--seed", 1, "-o", test)
+    assert run(capsys, "predict", model, test, "-o", prediction)[0] == 0
+    with np.load(test) as file:
+        a, y = file["a"], file["y"]
+    assert np.allclose(np.load(prediction), load(model).predict(a), rtol=1e-12)
+    code, out, _ = run(capsys, "evaluate", model, test, "--json")
+    assert code == 0
+    assert json.loads(out)["mean relative L2 error"] == pytest.approx(metrics.relative_error(y, np.load(prediction)))
+    assert "worst" in run(capsys, "evaluate", model, test)[1]
+
+
+def test_predicting_twice_is_composition(model, train, tmp_path, capsys):
+    run(capsys, "predict", model, train, "--times", 2, "-o", tmp_path / "p.npy")
+    with np.load(train) as file:
+        assert np.allclose(np.load(tmp_path / "p.npy"), load(model).compose(file["a"], 2), rtol=1e-12)
+
+
+def test_fitting_with_a_bar_is_fitting(train, model):
+    with np.load(train) as file:
+        whole = load(model).fit(file["a"], file["y"])
+    assert np.allclose(whole.coef_, load(model).coef_, rtol=1e-6)
+
+
+def test_bridge_data_and_demo(tmp_path, capsys):
+    code, out, _ = run(capsys, "demo", "bridge", "--output", tmp_path / "out")
+    assert code == 0
+    assert "piecewise linear" in out
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["bridge.png", "bridge.safetensors"]
+    assert run(capsys, "generate", "bridge", "--n", 5, "-o", tmp_path / "b.npz")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["demo", "generate", "fit", "predict", "evaluate"])
+def test_every_help_shows_an_example(capsys, command):
+    code, out, _ = run(capsys, command, "--help")
+    assert code == 0
+    assert f"Example: raffia {command}" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["fit", "nowhere.npz", "-o", "m.safetensors"], "there is no file nowhere.npz"),
+        (["evaluate", "nowhere.safetensors", "nowhere.npz"], "there is no file nowhere.safetensors"),
+        (["generate", "burgers", "-o", "x.csv"], "--output must end in .npz"),
+        (["generate", "burgers", "--viscosity", "-1", "--n", "2", "-o", "x.npz"], "viscosity=…) must be positive"),
+        (["generate", "burgers", "--n", "2", "--seed", "-5", "-o", "x.npz"], "a seed must be an integer"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert err.startswith("raffia: ")
+    assert said in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_words_are_exit_code_2_without_a_traceback(capsys):
+    for words in (
+        ["generate", "heat", "-o", "x.npz"],
+        ["fit"],
+        ["nonsense"],
+        ["generate", "burgers", "--n", "0", "-o", "x.npz"],
+    ):
+        code, _, err = run(capsys, *words)
+        assert code == 2
+        assert "Traceback" not in err
+
+
+def test_a_file_on_another_domain_is_refused(tmp_path, capsys):
+    np.savez(tmp_path / "box.npz", a=np.ones((3, 8)), y=np.ones((3, 8)))
+    assert "--periodic or --box" in run(capsys, "fit", tmp_path / "box.npz", "-o", tmp_path / "m.safetensors")[2]
+    code, _, err = run(capsys, "fit", tmp_path / "box.npz", "--box", "-o", tmp_path / "m.safetensors")
+    assert code == 2
+    assert "periodic functions in one dimension" in err
+
+
+def test_output_to_a_pipe_has_no_bars_and_no_colours(train):
+    result = subprocess.run(
+        [sys.executable, "-m", "raffia", "fit", str(train), "--features", "20", "-o", str(train.parent / "m.safetensors")],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert result.stderr == ""
+    assert len(result.stdout.splitlines()) <= 3
+
+
+def test_version_is_printed(capsys):
+    assert run(capsys, "--version")[1].startswith("raffia 0.")

@@ -1,0 +1,65 @@
+"""A file imports only from lower layers; features, problems and data never import one another."""
+
+import ast
+from pathlib import Path
+
+import raffia
+
+ROOT = Path(raffia.__file__).parent
+LAYERS = {
+    "errors": 0, "files": 1, "spaces": 1, "measures": 2, "dataset": 2, "features": 3, "problems": 3, "data": 3,
+    "regression": 4, "checks": 5, "metrics": 5, "kernel": 5, "io": 5, "model": 6, "plotting": 7, "testing": 7,
+    "papers": 8, "cli": 9, "__init__": 10, "__main__": 10,
+}  # fmt: skip
+
+
+def layered_imports():
+    for file in ROOT.rglob("*.py"):
+        here = file.relative_to(ROOT).with_suffix("").parts[0]
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "raffia":
+                parts = node.module.split(".")
+                for name in [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]:
+                    yield file, here, name
+
+
+def test_every_module_has_a_layer():
+    found = {file.relative_to(ROOT).with_suffix("").parts[0] for file in ROOT.rglob("*.py")}
+    assert found == set(LAYERS)
+
+
+def test_imports_only_go_down():
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file, here, name in layered_imports()
+        if name in LAYERS and name != here and LAYERS[name] >= LAYERS[here] and here != "__init__"
+    ]
+    assert wrong == []
+
+
+def test_no_import_hides_in_a_function():
+    wrong = [
+        f"{file.relative_to(ROOT)}:{node.lineno}"
+        for file in ROOT.rglob("*.py")
+        for function in ast.walk(ast.parse(file.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
+    assert wrong == []
+
+
+def test_heavy_packages_are_imported_by_one_file_only():
+    users = {name: set() for name in ("typer", "rich", "matplotlib")}
+    for file in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            module = (
+                node.module
+                if isinstance(node, ast.ImportFrom)
+                else node.names[0].name
+                if isinstance(node, ast.Import)
+                else None
+            )
+            if module and module.split(".")[0] in users:
+                users[module.split(".")[0]].add(file.stem)
+    assert users == {"typer": {"cli"}, "rich": {"cli"}, "matplotlib": {"plotting"}}

@@ -1,0 +1,49 @@
+"""Every example in the documentation runs, and every file it names is there."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(language):
+    return [
+        pytest.param(code, id=f"{page.name}-{i}")
+        for page in PAGES
+        for i, code in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL))
+    ]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_examples_run(code, tmp_path):
+    script = tmp_path / "example.py"
+    script.write_text(code)
+    result = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("code", blocks("bash"))
+def test_shell_examples_run(code, tmp_path):
+    for line in code.splitlines():
+        words = shlex.split(line, comments=True)
+        if words and words[0] == "raffia":
+            result = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
+            assert result.returncode == 0, result.stderr
+        elif words:
+            assert words[0] == "make"
+            assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_named_files_exist(page):
+    text = page.read_text()
+    links = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    files = [name for name in re.findall(r"`([\w/]+\.py)`", text) if "/" in name]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert [name for name in files if not (ROOT / name).exists() and not (ROOT / "src/raffia" / name).exists()] == []

@@ -1,0 +1,55 @@
+"""The paper's headline numbers, with fresh draws; minutes on two cores, so marked slow."""
+
+import numpy as np
+import pytest
+
+from raffia import metrics, papers, resample
+
+SEEDS = (0, 1, 2)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def data():
+    problem = papers.BURGERS.problem
+    return problem.dataset(512, 1024, seed=100), problem.dataset(2000, 1024, seed=101)
+
+
+def on(dataset, points):
+    return (resample(f, dataset.domain.grid_of(f), dataset.domain.grid(points)) for f in dataset)
+
+
+@pytest.mark.parametrize("points", [128, 1024])
+def test_burgers_error_is_the_papers(data, points):
+    train, test = data
+    errors = []
+    for seed in SEEDS:
+        model = papers.BURGERS.model(seed).fit(*on(train, points))
+        a, y = on(test, points)
+        errors.append(metrics.relative_error(y, model.predict(a)))
+    print(f"K={points}: {errors}, mean {np.mean(errors):.4f}")
+    assert 0.028 <= np.mean(errors) <= 0.036
+
+
+def test_burgers_error_does_not_depend_on_the_test_grid(data):  # fig:gridtranfser_burg
+    train, test = data
+    model = papers.BURGERS.model(0).fit(*on(train, 128))
+    errors = {}
+    for points in (128, 64, 256, 1024):
+        a, y = on(test, points)
+        errors[points] = metrics.relative_error(y, model.predict(a))
+    print(errors)
+    assert list(errors.values()) == pytest.approx([errors[128]] * 4, rel=0.02)
+
+
+def test_composition_upscales_time():  # tab:time_upscale
+    paper = papers.TIME_UPSCALE
+    table = []
+    for draw in SEEDS:
+        train, test = paper.problem.dataset(512, 128, seed=draw), paper.problem.dataset(1000, 128, seed=1000 + draw)
+        for seed in SEEDS:
+            model = paper.model(seed).fit(train.a, train.y[:, 0])
+            table.append([metrics.relative_error(test.y[:, j], model.compose(test.a, j + 1)) for j in range(4)])
+    mean = np.mean(table, axis=0)
+    print(np.round(table, 4), mean.round(4))
+    assert (mean <= 1.1 * np.array(list(paper.reported.values()))).all()

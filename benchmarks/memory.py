@@ -24,12 +24,12 @@ def fit(budget):
     RandomFeatureModel(FourierFeatures(), 8).fit(a[:8], a[:8])
     before = peak_megabytes()
     RandomFeatureModel(FourierFeatures(), 1024, memory_budget=budget).fit(a, a)
-    print(f"{(budget or 2**28) / 2**20:8.0f} MiB budget: {peak_megabytes() - before:8.0f} MiB at the peak")
+    print(f"{(budget or 2**30) / 2**20:8.0f} MiB budget: {peak_megabytes() - before:8.0f} MiB at the peak")
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         fit(int(sys.argv[1]) or None)
     else:
-        for megabytes in (0, 64, 1024):
+        for megabytes in (0, 128, 4096):
             subprocess.run([sys.executable, __file__, str(megabytes * 2**20)], check=True)

@@ -68,6 +68,17 @@ def test_bridge_data_and_demo(tmp_path, capsys):
     assert run(capsys, "generate", "bridge", "--n", 5, "-o", tmp_path / "b.npz")[0] == 0
 
 
+def test_darcy_data_are_fitted_with_predictor_corrector_features(tmp_path, capsys):
+    train, model = tmp_path / "d.npz", tmp_path / "d.safetensors"
+    run(capsys, "generate", "darcy", "--n", 12, "--points", 9, "--fine-points", 17, "-o", train)
+    code, _, err = run(capsys, "fit", train, "-o", model)
+    assert code == 2
+    assert "predictor-corrector functions on a rectangle" in err
+    assert run(capsys, "fit", train, "--map", "predictor-corrector", "--features", 8, "--ridge", "1e-8", "-o", model)[0] == 0
+    code, out, _ = run(capsys, "evaluate", model, train, "--json")
+    assert json.loads(out)["mean relative L2 error"] < 0.3
+
+
 @pytest.mark.parametrize("command", ["demo", "generate", "fit", "predict", "evaluate"])
 def test_every_help_shows_an_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
@@ -113,7 +124,7 @@ def test_a_file_on_another_domain_is_refused(tmp_path, capsys):
     assert "--periodic or --box" in run(capsys, "fit", tmp_path / "box.npz", "-o", tmp_path / "m.safetensors")[2]
     code, _, err = run(capsys, "fit", tmp_path / "box.npz", "--box", "-o", tmp_path / "m.safetensors")
     assert code == 2
-    assert "periodic functions in one dimension" in err
+    assert "needs periodic functions in one dimension" in err
 
 
 def test_output_to_a_pipe_has_no_bars_and_no_colours(train):

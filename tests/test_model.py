@@ -214,7 +214,7 @@ def test_predict_checks_its_input_as_fit_does(small_model):
         ({"ridge": float("nan")}, "ridge"),
         ({"batch_size": 0}, "batch_size"),
         ({"random_state": -1}, "seed must be"),
-        ({"memory_budget": 1000}, "memory_budget=1000 bytes is too small.*Pass memory_budget="),
+        ({"memory_budget": 1000}, "memory_budget=992 bytes is too small.*Pass memory_budget="),
     ],
 )
 def test_bad_settings_are_refused_in_fit_not_in_the_constructor(changes, words):

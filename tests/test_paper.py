@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raffia import metrics, papers, resample
+from raffia import PredictorCorrectorFeatures, RandomFeatureModel, metrics, papers, resample
 
 SEEDS = (0, 1, 2)
 pytestmark = pytest.mark.slow
@@ -53,3 +53,41 @@ def test_composition_upscales_time():  # tab:time_upscale
     mean = np.mean(table, axis=0)
     print(np.round(table, 4), mean.round(4))
     assert (mean <= 1.1 * np.array(list(paper.reported.values()))).all()
+
+
+@pytest.fixture(scope="module")
+def darcy():
+    problem = papers.DARCY.problem
+    return problem.dataset(500, 257, seed=100), problem.dataset(500, 257, seed=101)
+
+
+def relative_error(model, dataset, points):
+    a, y = on(dataset, points)
+    return metrics.relative_error(y, model.predict(a), dataset.domain.grid(points))
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(500, 0.035, 0.042), (128, 0.039, 0.047)])
+def test_darcy_error_is_the_papers(darcy, n, low, high):
+    train, test = darcy
+    errors = [relative_error(papers.DARCY.model(seed).fit(*(f[:n] for f in on(train, 33))), test, 33) for seed in SEEDS]
+    print(f"n={n}: {errors}, mean {np.mean(errors):.4f}")
+    assert low <= np.mean(errors) <= high
+
+
+@pytest.mark.parametrize("points", [33, 65])
+def test_darcy_error_settles_as_the_test_grid_is_refined(darcy, points):  # fig:gridtranfser_darcy
+    train, test = darcy
+    model = papers.DARCY.model(0, n_features=256).fit(*(f[:128] for f in on(train, points)))
+    errors = {r: relative_error(model, test, r) for r in (17, 33, 65, 129, 257)}
+    print(f"trained on {points}: {errors}")
+    assert abs(errors[257] - errors[129]) < abs(errors[129] - errors[65]) < abs(errors[65] - errors[33]) + 1e-3
+    assert errors[257] < 1.3 * errors[points]
+
+
+def test_three_multiplicative_corrections_are_far_more_accurate(darcy):
+    train, test = darcy
+    features = PredictorCorrectorFeatures(steps=3, randomisation="multiplicative", eta=1e-5)
+    model = RandomFeatureModel(features, 512, ridge=1e-10).fit(*(f[:128] for f in on(train, 65)))
+    error = relative_error(model, test, 65)
+    print(f"steps=3: {error:.4f}")
+    assert error <= 0.012

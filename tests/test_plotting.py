@@ -13,6 +13,20 @@ def test_prediction_draws_input_truth_prediction_and_error():
     assert "0.14" in left.get_title()
 
 
+def test_prediction_draws_four_images_in_two_dimensions_with_one_scale_for_truth_and_prediction():
+    y = np.random.default_rng(0).random((9, 9))
+    figure = plotting.prediction(np.ones((9, 9)), y, y + 0.5)
+    images = [axes.images[0] for axes in figure.axes if axes.images]
+    assert len(images) == 4
+    assert images[1].get_clim() == images[2].get_clim() == (y.min(), (y + 0.5).max())
+    assert np.allclose(images[3].get_array(), 0.5)
+
+
+def test_error_against_resolution_has_one_curve_a_label():
+    (axes,) = plotting.error_against_resolution([17, 33, 65], {"trained on 33": [0.05, 0.04, 0.04]}).axes
+    assert axes.lines[0].get_ydata().tolist() == [0.05, 0.04, 0.04]
+
+
 def test_prediction_wants_one_sample():
     with pytest.raises(RaffiaError, match=r"Pass a\[0\]"):
         plotting.prediction(np.ones((2, 8)), np.ones(8), np.ones(8))

@@ -4,11 +4,11 @@ from raffia import metrics
 from raffia.data import read
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import BrownianBridge, FeatureMap, FourierFeatures
+from raffia.features import BrownianBridge, FeatureMap, FourierFeatures, PredictorCorrectorFeatures
 from raffia.kernel import empirical_kernel
-from raffia.measures import GaussianField
+from raffia.measures import GaussianField, LevelSet
 from raffia.model import RandomFeatureModel, load
-from raffia.problems import BridgeRegression, Burgers, Problem
+from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
 from raffia.regression import Cholesky, NormalEquations, Pseudoinverse, Solution, Solver
 from raffia.spaces import Domain, Grid, resample
 
@@ -19,13 +19,16 @@ __all__ = [
     "BrownianBridge",
     "Burgers",
     "Cholesky",
+    "Darcy",
     "Dataset",
     "Domain",
     "FeatureMap",
     "FourierFeatures",
     "GaussianField",
     "Grid",
+    "LevelSet",
     "NormalEquations",
+    "PredictorCorrectorFeatures",
     "Problem",
     "Pseudoinverse",
     "RaffiaError",

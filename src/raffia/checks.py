@@ -55,6 +55,16 @@ def check_pairs(a: Tensor, y: Tensor) -> None:
         raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
 
 
+def check_device(device: str | torch.device | None) -> None:
+    """A device that is there."""
+    try:
+        found = torch.device(device) if device is not None else torch.device("cpu")
+    except RuntimeError:
+        raise RaffiaError(f"device must be 'cpu' or 'cuda'; got {device!r}.") from None
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise RaffiaError(f"device={str(device)!r} needs a GPU that torch can use, and there is none. Pass device='cpu'.")
+
+
 def check_settings(n_features: int, ridge: float, batch_size: int | None, memory_budget: int | None) -> None:
     """The numbers a model is made with."""
     for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):

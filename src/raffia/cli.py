@@ -20,10 +20,10 @@ from raffia import __version__, data, metrics, papers, plotting
 from raffia.checks import check_function
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import FourierFeatures
+from raffia.features import FourierFeatures, PredictorCorrectorFeatures
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel, load
-from raffia.problems import BridgeRegression, Burgers, Problem
+from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
 from raffia.spaces import Domain, resample
 
 app = typer.Typer(
@@ -36,18 +36,19 @@ app = typer.Typer(
 console = Console(highlight=False)
 
 
-class Demo(StrEnum):
-    """What the demo can show."""
+class Example(StrEnum):
+    """The benchmark problems."""
 
     burgers = "burgers"
+    darcy = "darcy"
     bridge = "bridge"
 
 
-class Generated(StrEnum):
-    """Problems that can be generated."""
+class Map(StrEnum):
+    """Feature maps for fit."""
 
-    burgers = "burgers"
-    bridge = "bridge"
+    fourier = "fourier"
+    predictor_corrector = "predictor-corrector"
 
 
 def main() -> None:
@@ -70,7 +71,7 @@ def _options(version: Annotated[bool, typer.Option("--version", help="Print the 
 
 @app.command()
 def demo(
-    what: Annotated[Demo, typer.Argument(help="Which problem.")] = Demo.burgers,
+    what: Annotated[Example, typer.Argument(help="Which problem.")] = Example.burgers,
     output: Annotated[Path, typer.Option(help="Folder for the model and the figure.")] = Path("out"),
     seed: Annotated[int, typer.Option(help="Seed of the data and of the features.")] = 0,
 ) -> None:
@@ -79,35 +80,52 @@ def demo(
     Example: raffia demo burgers --output out
     """
     output.mkdir(parents=True, exist_ok=True)
-    (_demo_burgers if what is Demo.burgers else _demo_bridge)(output, seed)
+    if what is Example.bridge:
+        _demo_bridge(output, seed)
+    elif what is Example.burgers:
+        _demo_operator(papers.BURGERS, "Burgers' equation, T = 1", 512, (64, 128, 256, 1024), 500, output / "burgers", seed)
+    else:
+        _demo_operator(papers.DARCY, "Darcy flow, a ∈ {3, 12}", 128, (17, 33, 65, 129), 100, output / "darcy", seed)
 
 
-def _demo_burgers(output: Path, seed: int) -> None:
-    paper = papers.BURGERS
-    console.print(
-        f"Burgers' equation, T = {paper.problem.time}: {paper.n_samples} training pairs on {paper.points} points, "
-        f"{paper.n_features} features."
-    )
+def _demo_operator(
+    paper: papers.Experiment, title: str, n: int, grids: tuple[int, ...], n_test: int, stem: Path, seed: int
+) -> None:
+    """Train on one grid, test on several, of which the last is the finest."""
+    console.print(f"{title}: {n} training pairs on {paper.points} points along an axis, {paper.n_features} features.")
     begun = time.perf_counter()
-    train = _generate(paper.problem, paper.n_samples, paper.points, seed)
-    test = _generate(paper.problem, 500, 1024, seed + 1)
+    train = _generate(paper.problem, n, paper.points, seed)
+    test = _generate(paper.problem, n_test, grids[-1], seed + 1)
     generated = time.perf_counter() - begun
     begun = time.perf_counter()
     model = _fit(paper.model(random_state=seed), train)
     trained = time.perf_counter() - begun
 
-    table = Table("test grid", "seen in training", "mean relative L² error", "prediction of 500 inputs")
-    for points in (64, 128, 256, 1024):
-        a, y = (resample(f, test.domain.grid_of(f), test.domain.grid(points)) for f in test)
+    table = Table("test grid", "seen in training", "mean relative L² error", f"prediction of {n_test} inputs")
+    errors = []
+    for points in grids:
+        target = test.domain.grid(points)
+        a, y = (resample(f, test.domain.grid_of(f), target) for f in test)
         begun = time.perf_counter()
         predicted = _predict(model, a)
         spent = time.perf_counter() - begun
-        seen = "yes" if points == paper.points else "no"
-        table.add_row(str(points), seen, f"{metrics.relative_error(y, predicted):.4f}", f"{spent:.1f} s")
+        errors.append(metrics.relative_error(y, predicted, target))
+        table.add_row(str(points), "yes" if points == paper.points else "no", f"{errors[-1]:.4f}", f"{spent:.1f} s")
     console.print(table)
-    console.print(f"The paper reports {paper.reported['test error']:.4f}. Data: {generated:.1f} s, training: {trained:.1f} s.")
-    figure = plotting.prediction(test.a[0], test.y[0], model.predict(test.a[:1])[0])
-    _save(model, output / "burgers.safetensors", figure, output / "burgers.png")
+    console.print(
+        f"The paper reports {paper.reported['test error']:.4f} with {paper.n_samples} pairs. "
+        f"Data: {generated:.1f} s, training: {trained:.1f} s."
+    )
+    _save(
+        model,
+        stem.with_suffix(".safetensors"),
+        {
+            stem.with_suffix(".png"): plotting.prediction(test.a[0], test.y[0], model.predict(test.a[:1])[0], test.domain),
+            stem.with_name(f"{stem.name}-grids.png"): plotting.error_against_resolution(
+                grids, {f"trained on {paper.points}": errors}
+            ),
+        },
+    )
 
 
 def _demo_bridge(output: Path, seed: int) -> None:
@@ -129,26 +147,37 @@ def _demo_bridge(output: Path, seed: int) -> None:
     table.add_row("∞ (piecewise linear)", f"{metrics.bochner_error(truth, curves['m = ∞']):.4f}")
     console.print(table)
     figure = plotting.brownian_bridge(x, truth, train.a, train.y, curves)
-    _save(model, output / "bridge.safetensors", figure, output / "bridge.png")
+    _save(model, output / "bridge.safetensors", {output / "bridge.png": figure})
 
 
 @app.command()
 def generate(
-    problem: Annotated[Generated, typer.Argument(help="Which problem.")],
+    problem: Annotated[Example, typer.Argument(help="Which problem.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
     n: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 512,
     points: Annotated[int, typer.Option(min=1, help="Grid points along an axis.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed; pair i is a function of (seed, i).")] = 0,
     viscosity: Annotated[float, typer.Option(help="Burgers: viscosity.")] = 0.01,
     final_time: Annotated[float, typer.Option("--time", help="Burgers: final time.")] = 1.0,
+    low: Annotated[float, typer.Option(help="Darcy: lower value of the permeability.")] = 3.0,
+    high: Annotated[float, typer.Option(help="Darcy: upper value of the permeability.")] = 12.0,
+    fine_points: Annotated[int | None, typer.Option(min=3, help="Points along an axis to solve on, at least.")] = None,
 ) -> None:
     """Generate input-output pairs of a benchmark problem.
 
     Example: raffia generate burgers --n 512 --points 128 --output train.npz
     """
-    chosen: Problem = Burgers(viscosity=viscosity, time=final_time) if problem is Generated.burgers else BridgeRegression()
+    chosen: Problem = {
+        Example.burgers: Burgers(viscosity=viscosity, time=final_time),
+        Example.darcy: Darcy(low=low, high=high),
+        Example.bridge: BridgeRegression(),
+    }[problem]
+    if fine_points is not None:
+        if problem is Example.bridge:
+            raise RaffiaError("--fine-points is for problems on grids: burgers and darcy.")
+        chosen.set_params(fine_points=fine_points)
     _check_suffix(output, ".npz")
-    dataset = _generate(chosen, n, points if problem is Generated.burgers else None, seed)
+    dataset = _generate(chosen, n, points, seed)
     data.write(output, dataset)
     console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
 
@@ -158,6 +187,9 @@ def fit(
     source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with arrays a and y.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
+    feature_map: Annotated[
+        Map, typer.Option("--map", help="Features: fourier (1-D, periodic), predictor-corrector (Darcy).")
+    ] = Map.fourier,
     ridge: Annotated[float, typer.Option(help="The penalty λ; 0 is minimum-norm least squares.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of the features.")] = 0,
     periodic: Annotated[
@@ -166,16 +198,20 @@ def fit(
     device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
     memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
 ) -> None:
-    """Train a model on pairs in a file, with Fourier features on the circle.
+    """Train a model on pairs in a file.
 
     Example: raffia fit train.npz --features 1024 --output model.safetensors
     """
     dataset = _read(source, periodic)
-    if dataset.domain.dim != 1 or not dataset.domain.periodic:
-        raise RaffiaError(f"fit has features for periodic functions in one dimension; {source} has {dataset.domain}.")
-    model = RandomFeatureModel(
-        FourierFeatures(domain=dataset.domain), features, ridge, random_state=seed, device=device, memory_budget=memory_budget
-    )
+    domain = dataset.domain
+    fitting = (domain.dim, domain.periodic) == ((1, True) if feature_map is Map.fourier else (2, False))
+    if not fitting:
+        raise RaffiaError(
+            f"--map {feature_map} does not go with {source}, which has {domain}: "
+            "fourier needs periodic functions in one dimension, predictor-corrector functions on a rectangle."
+        )
+    chosen = FourierFeatures(domain=domain) if feature_map is Map.fourier else PredictorCorrectorFeatures(domain=domain)
+    model = RandomFeatureModel(chosen, features, ridge, random_state=seed, device=device, memory_budget=memory_budget)
     begun = time.perf_counter()
     _fit(model, dataset)
     spent = time.perf_counter() - begun
@@ -238,7 +274,7 @@ def evaluate(
 
 
 def _generate(problem: Problem, n: int, points: int | None, seed: int) -> Dataset:
-    parts = [problem.dataset(rows, points, seed) for rows in _progress("generating", n, 256)]
+    parts = [problem.dataset(rows, points, seed) for rows in _progress("generating", n, 128)]
     a, y = torch.cat([part.a for part in parts]), torch.cat([part.y for part in parts])
     return Dataset(a, y, problem.domain, parts[0].settings | {"rows": [0, n]})
 
@@ -277,8 +313,10 @@ def _check_suffix(output: Path, suffix: str) -> None:
         raise RaffiaError(f"--output must end in {suffix}; got {output}.")
 
 
-def _save(model: RandomFeatureModel, model_file: Path, figure: plotting.Figure, picture: Path) -> None:
+def _save(model: RandomFeatureModel, model_file: Path, figures: dict[Path, plotting.Figure]) -> None:
     model.save(model_file)
-    with atomic(picture) as temporary:
-        figure.savefig(temporary, dpi=150)
-    console.print(f"Model: {model_file}\nFigure: {picture}")
+    console.print(f"Model: {model_file}", soft_wrap=True)
+    for picture, figure in figures.items():
+        with atomic(picture) as temporary:
+            figure.savefig(temporary, dpi=150)
+        console.print(f"Figure: {picture}", soft_wrap=True)

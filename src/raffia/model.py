@@ -1,7 +1,7 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from raffia import io
-from raffia.checks import Array, as_tensor, check_function, check_pairs, check_settings
+from raffia.checks import Array, as_tensor, check_device, check_function, check_pairs, check_settings
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, tile_numbers
 from raffia.metrics import relative_error
@@ -43,7 +43,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     device
         Where to compute; None is where the data are.
     memory_budget
-        Bytes that features may take while fitting and predicting; None is 256 MiB on a CPU and 8 GiB on a GPU. The Gram
+        Bytes that features may take while fitting and predicting; None is 1 GiB on a CPU and 8 GiB on a GPU. The Gram
         matrix, 8 m² bytes and a few copies of it while solving, comes on top.
     """
 
@@ -95,9 +95,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """
         coef = self.solution_.coef
         inputs = self._inputs(a)
-        theta = self._theta(inputs)
-        coef = coef.to(inputs) / self.n_features
-        outputs = torch.cat([self.feature_map.combine(part, theta, coef) for part in inputs.split(self._predict_size(inputs))])
+        trained = self._combination(inputs)
+        outputs = torch.cat([trained(part) for part in inputs.split(self._predict_size(inputs))])
         if coef.ndim == 2:
             outputs = self.output_grid_.unembed(outputs)
         return outputs.numpy(force=True) if isinstance(a, np.ndarray) else outputs.to(a.device)
@@ -155,7 +154,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         theta = self._theta(inputs)
         grid = self._output_grid(inputs, outputs, theta)
         batch = self._fit_size(grid, inputs.device)
-        equations = assemble(self.feature_map, theta, inputs, outputs, grid, batch, tile_numbers(inputs.device))
+        kept = self._budget(inputs.device)
+        equations = assemble(self.feature_map, theta, inputs, outputs, grid, batch, tile_numbers(inputs.device), kept)
         if hasattr(self, "equations_"):
             if equations.rhs.ndim == 2 and grid != self.output_grid_:
                 raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
@@ -175,6 +175,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return inputs
 
     def _moved(self, values: Tensor) -> Tensor:
+        check_device(self.device)
         return values if self.device is None else values.to(self.device)
 
     def _output_grid(self, inputs: Tensor, outputs: Tensor, theta: Tensor) -> Grid:
@@ -199,20 +200,35 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             self._drawn = (key, self.feature_map.draw(self.n_features, self.random_state).to(like))
         return self._drawn[1]
 
+    def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """The trained operator on the grid of the inputs; kept, so that predicting one input at a time is fast."""
+        grid = self.feature_map.domain.grid_of(inputs)
+        key = (grid, inputs.dtype, inputs.device, self.solution_)
+        kept, trained = self.__dict__.get("_trained", (None, None))
+        if kept is None or any(p is not q and p != q for p, q in zip(key[:3], kept[:3], strict=True)) or kept[3] is not key[3]:
+            coef = self.solution_.coef.to(inputs) / self.n_features
+            trained = self.feature_map.combination(self._theta(inputs), coef, grid)
+            self._trained = (key, trained)
+        return trained
+
     def _fit_size(self, grid: Grid, device: torch.device) -> int:
         """Samples per batch: enough rows for a fast product, no more than the budget allows."""
         if self.batch_size is not None:
             return self.batch_size
-        budget = self.memory_budget or default_budget(device)
-        allowed = (budget // 8 - 4 * tile_numbers(device)) // (self.n_features * grid.size)
+        budget = self._budget(device)
+        allowed = (budget - 4 * tile_numbers(device)) // (self.n_features * grid.size)
         if allowed < 1:
-            need = 8 * (self.n_features * grid.size + 4 * tile_numbers(device))
+            need = 16 * (self.n_features * grid.size + 4 * tile_numbers(device))
             raise RaffiaError(
-                f"memory_budget={budget} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
+                f"memory_budget={16 * budget} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
                 f"numbers) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
             )
         wanted = ROWS_PER_PRODUCT if device.type == "cpu" else ROWS_PER_PRODUCT * 32
         return max(1, min(allowed, wanted // grid.size))
+
+    def _budget(self, device: torch.device) -> int:
+        """Numbers that features may take: half of the budget, the other half is for what is kept of θ."""
+        return (self.memory_budget or default_budget(device)) // 16
 
     def _predict_size(self, inputs: Tensor) -> int:
         """Inputs per batch such that a tile spans 128 features or so."""
@@ -223,7 +239,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
 def default_budget(device: torch.device) -> int:
     """Bytes for features when the user sets no budget."""
-    return 2**28 if device.type == "cpu" else 2**33
+    return 2**30 if device.type == "cpu" else 2**33
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:

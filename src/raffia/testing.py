@@ -36,7 +36,7 @@ def check_feature_map(
     _same("one sample at a time", torch.cat([feature_map(part, theta) for part in a.split(1)]), phi, 1e-12)
     _same("one feature at a time", torch.cat([feature_map(a, part) for part in theta.split(1)], dim=1), phi, 1e-12)
     coef = torch.linspace(-1, 1, 5, dtype=torch.float64)
-    _same("combine", feature_map.combine(a, theta, coef), torch.einsum("j,ij...->i...", coef, phi), 1e-10)
+    _same("a combination", feature_map.combination(theta, coef, grid)(a), torch.einsum("j,ij...->i...", coef, phi), 1e-10)
     _same("a clone", clone(feature_map)(a, theta), phi, 0.0)
     single = feature_map(a.float(), theta.float())
     _require(single.dtype == torch.float32, f"float32 in must give float32 out; got {single.dtype}")

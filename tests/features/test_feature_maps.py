@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from raffia import BrownianBridge, Domain, FeatureMap, FourierFeatures
+from raffia import BrownianBridge, Domain, FeatureMap, FourierFeatures, GaussianField, PredictorCorrectorFeatures
 from raffia.testing import check_feature_map
 
 CIRCLE = Domain(1)
@@ -33,6 +33,18 @@ MAPS = [
     BrownianBridge(n_modes=20),
     MeanOf(),
 ]
+
+
+def permeability(n, grid):
+    """Positive and smooth."""
+    return GaussianField(grid.domain, "neumann", n_modes=6).sample(n, grid, seed=0).exp()
+
+
+@pytest.mark.parametrize(("kind", "steps"), [("additive", 1), ("multiplicative", 2)])
+def test_predictor_corrector_keeps_the_contract_up_to_its_order(kind, steps):
+    """Finite differences: the same function on a finer grid to second order, so a loose bound on 33 points."""
+    features = PredictorCorrectorFeatures(n_modes=20, randomisation=kind, steps=steps, eta=1e-2)
+    check_feature_map(features, permeability, points=33, grid_tolerance=2e-2)
 
 
 @pytest.mark.parametrize("feature_map", MAPS, ids=lambda m: type(m).__name__)

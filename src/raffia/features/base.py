@@ -2,9 +2,13 @@
 
 A new map is one short file: `theta_shape` says what one θ looks like, `__call__` evaluates φ. Every hyperparameter enters
 in `__call__`, never in `draw`, so θ can be drawn anywhere, and φ can be differentiated in its hyperparameters.
+
+Two optional hooks make a map faster without changing it. `prepare` computes what depends on θ and the grid alone, once, and
+`evaluate` uses it; `combination` is the trained operator Σ_j α_j φ(·; θ_j), which may have a shortcut.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import final
 
 import torch
@@ -13,7 +17,10 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from raffia.measures.noise import Rows, white_noise
-from raffia.spaces import Domain
+from raffia.spaces import Domain, Grid
+
+Prepared = tuple[Tensor, ...]
+"""Whatever `prepare` makes of θ: tensors with one row a feature."""
 
 
 class FeatureMap(BaseEstimator, ABC):
@@ -36,12 +43,32 @@ class FeatureMap(BaseEstimator, ABC):
         """White noise: row j is a function of (seed, j) alone, float64 on the CPU."""
         return white_noise(rows, self.theta_shape, seed, stream="theta")
 
-    def combine(
-        self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"]
-    ) -> Float[Tensor, "n *output"]:
-        """Σ_j coef_j φ(a; θ_j). Override it where the sum has a shortcut; the default streams over the features."""
-        tile = max(1, tile_numbers(a.device) // max(1, a.numel()))
-        return sum_of(_weighted(self(a, t), c) for t, c in zip(theta.split(tile), coef.split(tile), strict=True))
+    def prepare(self, theta: Float[Tensor, "m *theta"], grid: Grid) -> Prepared:
+        """What depends on θ and the grid alone; the default is θ itself."""
+        return (theta,)
+
+    def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
+        """φ(a_i; θ_j) from what `prepare` made of θ."""
+        return self(a, prepared[0])
+
+    def combination(
+        self, theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"], grid: Grid
+    ) -> Callable[[Tensor], Tensor]:
+        """The operator a ↦ Σ_j coef_j φ(a; θ_j) on a grid. The default streams over the features."""
+        prepared = self.prepare(theta, grid)
+
+        def combined(a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
+            size = max(1, tile_numbers(a.device) // max(1, a.numel()))
+            parts = zip(tiles(prepared, size), coef.split(size), strict=True)
+            return sum_of(_weighted(self.evaluate(a, part), weights) for (part, _), weights in parts)
+
+        return combined
+
+
+def tiles(prepared: Prepared, size: int) -> Iterator[tuple[Prepared, int]]:
+    """Slices of `size` features, each with the number of its first one."""
+    for start in range(0, len(prepared[0]), size):
+        yield tuple(part[start : start + size] for part in prepared), start
 
 
 def tile_numbers(device: torch.device) -> int:
@@ -54,9 +81,8 @@ def rows_of(phi: Float[Tensor, "n m *grid"]) -> Float[Tensor, "m n_times_points"
     return phi.transpose(0, 1).reshape(phi.shape[1], -1)
 
 
-def sum_of(parts) -> Tensor:  # type: ignore[no-untyped-def]
-    """The sum of a nonempty iterable of tensors, in place."""
-    parts = iter(parts)
+def sum_of(parts: Iterator[Tensor]) -> Tensor:
+    """The sum of a nonempty iteration of tensors, in place where no gradient forbids it."""
     total = next(parts)
     for part in parts:
         total = total + part if total.requires_grad else total.add_(part)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.activations import activate
-from raffia.features.base import FeatureMap
+from raffia.features.base import FeatureMap, Prepared
 from raffia.measures.gaussian import matern
-from raffia.spaces import Domain
+from raffia.spaces import Domain, Grid
 
 Number = float | Float[Tensor, ""]
 
@@ -50,24 +50,28 @@ class FourierFeatures(FeatureMap):
 
     def __call__(self, a: Float[Tensor, "n k"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m k"]:
         """Evaluate every feature on the grid of a."""
-        points = a.shape[-1]
+        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
+
+    def prepare(self, theta: Float[Tensor, "m modes"], grid: Grid) -> tuple[Complex[Tensor, "m _"]]:
+        """bias·ξ₀, then amplitude · χ(k) · (Fθ)(k) for the wavenumbers 1, 2, … that the grid can hold."""
+        points, extent = grid.shape[0], self.domain.extents[0]
         reach = min(self.n_modes // 2, (points - 1) // 2)
         if reach < 1:
             raise RaffiaError(
                 f"FourierFeatures(n_modes={self.n_modes}) on a grid of {points} point(s) has no wavenumber left: "
                 "it needs n_modes >= 2 and 3 points or more."
             )
-        spectrum = torch.fft.rfft(a, norm="forward")[:, : reach + 1].clone()
-        spectrum[:, 0] = 1  # the slot of the mean carries the shift: φ does not see the mean of a, since χ(0) = 0
-        product = self.multiplier(theta, reach)[:, None] * spectrum
-        return activate(self.activation, torch.fft.irfft(product, n=points, norm="forward")).transpose(0, 1)
-
-    def multiplier(self, theta: Float[Tensor, "m modes"], reach: int) -> Complex[Tensor, "m _"]:
-        """bias·ξ₀, then amplitude · χ(k) · (Fθ)(k) for wavenumbers 1 … reach."""
-        extent = self.domain.extents[0]
         wave = 2 * math.pi / extent * torch.arange(1, reach + 1, dtype=theta.dtype, device=theta.device)
         profile = self.amplitude * wavenumber_filter(self.delta * wave, self.beta)
         profile = profile * (matern(wave**2, self.tau, self.regularity, dim=1) / (2 * extent)).sqrt()
         sine, cosine = theta[:, 1 : 2 * reach : 2], theta[:, 2 : 2 * reach + 1 : 2]
         shift = (self.bias * theta[:, :1]).to(theta.dtype)
-        return torch.cat([torch.complex(shift, torch.zeros_like(shift)), profile * torch.complex(cosine, -sine)], dim=-1)
+        return (torch.cat([torch.complex(shift, torch.zeros_like(shift)), profile * torch.complex(cosine, -sine)], dim=-1),)
+
+    def evaluate(self, a: Float[Tensor, "n k"], prepared: Prepared) -> Float[Tensor, "n m k"]:
+        """One inverse transform a pair."""
+        (multiplier,) = prepared
+        spectrum = torch.fft.rfft(a, norm="forward")[:, : multiplier.shape[1]].clone()
+        spectrum[:, 0] = 1  # the slot of the mean carries the shift: φ does not see the mean of a, since χ(0) = 0
+        waves = torch.fft.irfft(multiplier[:, None] * spectrum, n=a.shape[-1], norm="forward")
+        return activate(self.activation, waves).transpose(0, 1)

@@ -2,6 +2,7 @@
 
 from raffia.measures.base import Measure
 from raffia.measures.gaussian import GaussianField
+from raffia.measures.level_set import LevelSet
 from raffia.measures.noise import uniform_noise, white_noise
 
-__all__ = ["GaussianField", "Measure", "uniform_noise", "white_noise"]
+__all__ = ["GaussianField", "LevelSet", "Measure", "uniform_noise", "white_noise"]

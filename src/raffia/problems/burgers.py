@@ -67,7 +67,7 @@ class Burgers(Problem):
         """At least `fine_points` points, and a multiple of those of the grid, so that nodes are shared."""
         return self.domain.grid(grid.shape[0] * math.ceil(self.fine_points / grid.shape[0]))
 
-    def solve(self, a: Float[Tensor, "n points"]) -> Float[Tensor, "n *times_and_points"]:
+    def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_points"]:
         """u(T) on the grid of a; (n, times, points) when `time` has several."""
         self._check(a)
         grid = self.domain.grid_of(a)

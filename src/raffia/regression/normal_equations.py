@@ -10,7 +10,6 @@ The conventions, written once. With A the matrix whose column j holds the embedd
 When φ is a number and the outputs are functions, y and b have one column for each value of an output.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -18,9 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, Prepared, tiles
 from raffia.spaces import Grid
-
-Features = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -59,50 +57,56 @@ class NormalEquations:
 
 
 def assemble(
-    features: Features,
+    feature_map: FeatureMap,
     theta: Float[Tensor, "m *theta"],
     a: Float[Tensor, "n *input"],
     y: Float[Tensor, "n *output"],
     grid: Grid,
     batch_size: int,
     tile: int,
+    prepared_numbers: int = 2**25,
 ) -> NormalEquations:
     """Stream over the samples: features of `batch_size` samples are in memory at once, evaluated `tile` numbers at a time.
 
-    `grid` carries the outputs. Only the lower triangle of G is computed, then mirrored.
+    `grid` carries the outputs. Only the lower triangle of G is computed, then mirrored. What the feature map prepares of θ is
+    kept if it has at most `prepared_numbers` numbers, and prepared again for each tile otherwise.
     """
     m = len(theta)
+    input_grid = feature_map.domain.grid_of(a)
+    kept = m * _numbers(feature_map.prepare(theta[:1], input_grid)) <= prepared_numbers
+    prepared = feature_map.prepare(theta, input_grid) if kept else None
     target = grid.embed(y)
     gram = torch.zeros(m, m, dtype=y.dtype, device=y.device)
     root = grid.root_weights.to(y)
     rhs: Tensor | None = None
     for a_batch, y_batch in zip(a.split(batch_size), target.split(batch_size), strict=True):
-        phi = _feature_rows(features, theta, a_batch, root, grid.size, tile)
-        scalar = phi.shape[1] == len(a_batch) and grid.size > 1
-        part = phi @ (y_batch if scalar else y_batch.reshape(-1))
-        rhs = part if rhs is None else rhs.add_(part)
-        _add_lower_triangle(gram, phi)
+        rows: Tensor | None = None
+        for part, start in tiles((theta,) if prepared is None else prepared, max(1, tile // (len(a_batch) * grid.size))):
+            phi = feature_map(a_batch, *part) if prepared is None else feature_map.evaluate(a_batch, part)
+            rows = _write(rows, phi, start, m, root)
+        assert rows is not None  # there is at least one feature
+        scalar = rows.shape[2] == 1 and grid.size > 1
+        rows = rows.reshape(m, -1)
+        part_rhs = rows @ (y_batch if scalar else y_batch.reshape(-1))
+        rhs = part_rhs if rhs is None else rhs.add_(part_rhs)
+        _add_lower_triangle(gram, rows)
     assert rhs is not None  # split returns at least one batch
     gram = (gram.tril() + gram.tril(-1).mT) / m
     return NormalEquations(gram, rhs, target.square().sum(), len(a))
 
 
-def _feature_rows(features: Features, theta: Tensor, a: Tensor, root: Tensor, points: int, tile: int) -> Tensor:
-    """The embedded features of one batch, one row a feature: (m, n·points), or (m, n) when φ is a number."""
-    n, m = len(a), len(theta)
-    rows: Tensor | None = None
-    for part, start in _tiles(theta, max(1, tile // (n * points))):
-        phi = features(a, part).transpose(0, 1)
-        weight = root if phi.ndim > 2 else torch.ones_like(root[:1])
-        if rows is None:
-            rows = torch.empty(m, n, phi[0, 0].numel(), dtype=a.dtype, device=a.device)
-        torch.mul(phi.reshape(len(part), n, -1), weight, out=rows[start : start + len(part)])
-    assert rows is not None
-    return rows.reshape(m, -1)
+def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor) -> Float[Tensor, "m n points"]:
+    """Put one tile, embedded, into the rows of its features; points = 1 when φ is a number."""
+    n, count = phi.shape[:2]
+    if rows is None:
+        rows = torch.empty(m, n, phi[0, 0].numel(), dtype=phi.dtype, device=phi.device)
+    weight = root if phi.ndim > 2 else torch.ones_like(root[:1])
+    torch.mul(phi.transpose(0, 1).reshape(count, n, -1), weight, out=rows[start : start + count])
+    return rows
 
 
-def _tiles(theta: Tensor, size: int) -> list[tuple[Tensor, int]]:
-    return [(part, i * size) for i, part in enumerate(theta.split(size))]
+def _numbers(prepared: Prepared) -> int:
+    return sum(part.numel() for part in prepared)
 
 
 def _add_lower_triangle(gram: Tensor, phi: Tensor, block: int = 128) -> None:

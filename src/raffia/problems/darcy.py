@@ -1,0 +1,151 @@
+"""Darcy flow (eqn:darcy_flow): the permeability a ↦ the pressure u."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.measures import LevelSet
+from raffia.problems.base import Problem
+from raffia.spaces import Domain, Grid
+from raffia.spaces.calculus import poisson
+
+Source = float | Callable[[Tensor, Tensor], Tensor] | Float[Tensor, "r1 r2"]
+
+NUMBERS_IN_CACHE = 2**19
+
+
+@dataclass(repr=False, eq=False)
+class Darcy(Problem):
+    """−∇·(a∇u) = f on a rectangle, u = 0 on its boundary; F†: a ↦ u. The paper's a is piecewise constant, with random geometry.
+
+    Second-order finite differences with `face` means of a between neighbours; batched conjugate gradients, preconditioned by
+    the fast Poisson solver, until ‖residual‖ ≤ tolerance·‖f‖ for each sample. The number of iterations depends on the contrast
+    max a / min a, not on the grid: 22 for the paper's a.
+
+    Parameters
+    ----------
+    source
+        f: a number, its values on the grid of a, or a function of (x₁, x₂).
+    low, high, tau, regularity, n_modes
+        Of the input measure `LevelSet`.
+    fine_points
+        Data sets are solved on at least this many points along an axis, on a grid that contains the one asked for.
+    face
+        "harmonic" (flux is continuous across jumps of a) or "arithmetic". The authors do not say which is theirs; the two
+        differ by 0.3 % for a contrast of 4 on 257² points.
+    """
+
+    source: Source = 1.0
+    low: float = 3.0
+    high: float = 12.0
+    tau: float = 3.0
+    regularity: float = 2.0
+    n_modes: int = 10_000
+    fine_points: int = 257
+    face: Literal["harmonic", "arithmetic"] = "harmonic"
+    tolerance: float = 1e-10
+    max_iterations: int = 1000
+    domain: Domain = field(default_factory=lambda: Domain(2, periodic=False))
+
+    @property
+    def input_measure(self) -> LevelSet:
+        """ν, the level set measure   (eqn:prior_levelset)."""
+        return LevelSet(self.low, self.high, self.tau, self.regularity, self.n_modes, self.domain)
+
+    def fine_grid(self, grid: Grid) -> Grid:
+        """A refinement of the grid with at least `fine_points` points along each axis."""
+        return self.domain.grid(*((r - 1) * max(1, math.ceil((self.fine_points - 1) / (r - 1))) + 1 for r in grid.shape))
+
+    def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
+        """u on the grid of a."""
+        self._check(a)
+        grid = self.domain.grid_of(a)
+        f = self._source(grid, a)
+        size = max(1, NUMBERS_IN_CACHE // grid.size) if a.device.type == "cpu" else 256
+        return torch.cat([self._conjugate_gradients(part.double(), f, grid)[0] for part in a.split(size)]).to(a.dtype)
+
+    def iterations(self, a: Float[Tensor, "n r1 r2"]) -> int:
+        """How many iterations the hardest of these samples needs."""
+        self._check(a)
+        grid = self.domain.grid_of(a)
+        return self._conjugate_gradients(a.double(), self._source(grid, a), grid)[1]
+
+    def operator(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
+        """−∇·(a∇u) at inner nodes, 0 on the boundary, for u that vanish there."""
+        grid = self.domain.grid_of(a)
+        return _divergence(*self._faces(a, grid), u)
+
+    def _faces(self, a: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
+        """Permeability between neighbours along each axis, divided by h²."""
+        h1, h2 = grid.spacings
+        mean = (lambda p, q: 2 * p * q / (p + q)) if self.face == "harmonic" else (lambda p, q: (p + q) / 2)
+        return mean(a[:, 1:, 1:-1], a[:, :-1, 1:-1]) / h1**2, mean(a[:, 1:-1, 1:], a[:, 1:-1, :-1]) / h2**2
+
+    def _conjugate_gradients(self, a: Tensor, f: Tensor, grid: Grid) -> tuple[Tensor, int]:
+        """Samples that have converged stand still, so that a solution does not depend on its batch."""
+        faces = self._faces(a, grid)
+        scale = (a.amax((-2, -1), keepdim=True) * a.amin((-2, -1), keepdim=True)).sqrt()
+        u = poisson(f, grid) / scale
+        r = _inside(f) - _divergence(*faces, u)
+        goal = self.tolerance * torch.linalg.vector_norm(_inside(f))
+        z = poisson(r, grid)
+        p, rz = z, (r * z).sum((-2, -1), keepdim=True)
+        for iteration in range(self.max_iterations):
+            active = torch.linalg.vector_norm(r, dim=(-2, -1), keepdim=True) > goal
+            if not active.any():
+                return u, iteration
+            q = _divergence(*faces, p)
+            step = torch.where(active, rz / (p * q).sum((-2, -1), keepdim=True), 0.0)
+            u, r = u + step * p, r - step * q
+            z = poisson(r, grid)
+            before, rz = rz, torch.where(active, (r * z).sum((-2, -1), keepdim=True), rz)
+            p = z + rz / before * p
+        worst = float(torch.linalg.vector_norm(r, dim=(-2, -1)).max() / goal * self.tolerance)
+        raise RaffiaError(
+            f"Darcy: no convergence in {self.max_iterations} iterations, relative residual {worst:.1e}, "
+            f"tolerance {self.tolerance:g}. Allow more with max_iterations, or a larger tolerance; "
+            "the contrast max a / min a sets the pace."
+        )
+
+    def _source(self, grid: Grid, a: Tensor) -> Float[Tensor, "r1 r2"]:
+        if callable(self.source):
+            f = self.source(*grid.nodes().to(a.device).unbind(-1))
+        else:
+            f = torch.as_tensor(self.source, dtype=torch.float64, device=a.device)
+        if f.ndim and tuple(f.shape) != grid.shape:
+            raise RaffiaError(
+                f"Darcy(source=…) must be on the grid of a, {grid.shape}; got shape {tuple(f.shape)}. Pass a function."
+            )
+        return f.double().expand(grid.shape)
+
+    def _check(self, a: Tensor) -> None:
+        if a.ndim != 3:
+            raise RaffiaError(
+                f"a must have shape (n, r, r), functions on a rectangle; got {tuple(a.shape)}. One function is a[None]."
+            )
+        if min(a.shape[1:]) < 3:
+            raise RaffiaError(f"a must have 3 points or more along each axis; got {tuple(a.shape[1:])}.")
+        if not torch.isfinite(a).all() or not (a > 0).all():
+            bad = ~(torch.isfinite(a) & (a > 0)).flatten(1).all(-1)
+            raise RaffiaError(
+                f"a must be finite and strictly positive, a permeability; a[{int(torch.nonzero(bad)[0])}] is not. "
+                "Remove that sample, or take exp of a log-permeability."
+            )
+
+
+def _divergence(c1: Tensor, c2: Tensor, u: Tensor) -> Tensor:
+    flux1 = c1 * (u[:, 1:, 1:-1] - u[:, :-1, 1:-1])
+    flux2 = c2 * (u[:, 1:-1, 1:] - u[:, 1:-1, :-1])
+    inner = flux1[:, :-1] - flux1[:, 1:] + flux2[:, :, :-1] - flux2[:, :, 1:]
+    return torch.nn.functional.pad(inner, (1, 1, 1, 1))
+
+
+def _inside(f: Tensor) -> Tensor:
+    """f with its boundary values set to zero."""
+    return torch.nn.functional.pad(f[..., 1:-1, 1:-1], (1, 1, 1, 1))

@@ -1,0 +1,128 @@
+"""Discrete calculus on box grids: gradient, Poisson's equation, heat flow. Batched, differentiable, on any device.
+
+A sine transform along an axis of up to `MATRIX_POINTS` points is a product with a dense matrix, which is faster there than a
+padded FFT; longer axes use the FFT (`benchmarks/poisson.py` measures both).
+"""
+
+import math
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces.grid import Grid
+
+Field = Float[Tensor, "*batch_and_shape"]
+
+MATRIX_POINTS = 128
+
+
+def gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_shape"]:
+    """∇f by centred differences, one-sided of second order at the edges: (*batch, dim, *shape)."""
+    _check(f, grid, least=3)
+    dim = len(grid.shape)
+    parts = torch.gradient(f, spacing=list(grid.spacings), dim=list(range(-dim, 0)), edge_order=2)
+    return torch.stack(parts, dim=f.ndim - dim)
+
+
+def inner_gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_inner"]:
+    """∇f by centred differences at the inner nodes only: (*batch, dim, *(shape − 2))."""
+    dim = len(grid.shape)
+    parts = []
+    for axis, (points, h) in enumerate(zip(grid.shape, grid.spacings, strict=True)):
+        across = f
+        for other in range(dim):
+            if other != axis:
+                across = across.narrow(other - dim, 1, grid.shape[other] - 2)
+        parts.append((across.narrow(axis - dim, 2, points - 2) - across.narrow(axis - dim, 0, points - 2)) / (2 * h))
+    return torch.stack(parts, dim=f.ndim - dim)
+
+
+def inner(f: Field, grid: Grid) -> Float[Tensor, "*batch_and_inner"]:
+    """f at the inner nodes."""
+    for axis, points in enumerate(grid.shape):
+        f = f.narrow(axis - len(grid.shape), 1, points - 2)
+    return f
+
+
+def poisson(f: Field, grid: Grid) -> Field:
+    """Solve −Δp = f with p = 0 on the boundary, by the five-point stencil; f on the boundary is not used."""
+    _check(f, grid, least=3)
+    return inner_poisson(inner(f, grid), grid)
+
+
+def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
+    """`poisson` for f given at the inner nodes of the grid; p comes with its zero boundary."""
+    dim = len(grid.shape)
+    eigenvalues = torch.zeros((), dtype=torch.float64)
+    for points, h in zip(grid.shape, grid.spacings, strict=True):
+        eigenvalues = eigenvalues[..., None] + _sine_pairs(points, h)[1]
+    p = _sine_transform(_sine_transform(f, grid) / eigenvalues.to(f), grid)
+    return torch.nn.functional.pad(p, [1, 1] * dim)
+
+
+def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
+    """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 on the boundary: the exact flow of the five-point stencil."""
+    _check(f, grid, least=3)
+    time = torch.as_tensor(time, dtype=f.dtype, device=f.device)
+    flows = []
+    for points, h in zip(grid.shape, grid.spacings, strict=True):
+        basis, inverse, eigenvalues = (part.to(f) for part in _cosine_pairs(points, h))
+        flows.append((basis * torch.exp(-time * eigenvalues)) @ inverse)
+    return _along_axes(f, flows)
+
+
+def _sine_transform(f: Tensor, grid: Grid) -> Tensor:
+    """The orthonormal sine transform along every axis; it is its own inverse."""
+    if max(grid.shape) <= MATRIX_POINTS:
+        return _along_axes(f, [_sine_pairs(points, h)[0].to(f) for points, h in zip(grid.shape, grid.spacings, strict=True)])
+    for axis, points in enumerate(grid.shape):
+        position, n = axis - len(grid.shape), points - 1
+        padded = torch.nn.functional.pad(f.transpose(position, -1), (1, 0))
+        sums = torch.fft.rfft(padded, n=2 * n).imag[..., 1:n]
+        f = (-math.sqrt(2 / n) * sums).transpose(position, -1)
+    return f
+
+
+def _along_axes(f: Tensor, matrices: list[Tensor]) -> Tensor:
+    """Each matrix applied along its own axis of the trailing axes."""
+    for axis, matrix in enumerate(reversed(matrices)):
+        if axis == 0:
+            f = f @ matrix.mT
+        elif axis == 1:
+            f = matrix @ f
+        else:
+            f = (f.transpose(-1 - axis, -1) @ matrix.mT).transpose(-1 - axis, -1)
+    return f
+
+
+@lru_cache(maxsize=32)
+def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
+    """The orthonormal sine matrix (its own inverse) and the eigenvalues of −Δ_h with zero boundary values."""
+    n = points - 1
+    k = torch.arange(1, n)
+    phase = math.pi * (k[:, None] * k % (2 * n)).double() / n
+    return math.sqrt(2 / n) * phase.sin(), (2 - 2 * (math.pi * k.double() / n).cos()) / spacing**2
+
+
+@lru_cache(maxsize=32)
+def _cosine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvectors of −Δ_h with reflecting ends, their inverse, and the eigenvalues."""
+    n = points - 1
+    k = torch.arange(points)
+    basis = (math.pi * (k[:, None] * k % (2 * n)).double() / n).cos()
+    ends = torch.ones(points, dtype=torch.float64)
+    ends[0] = ends[-1] = 0.5
+    inverse = 2 / n * ends[:, None] * basis * ends
+    return basis, inverse, (2 - 2 * (math.pi * k.double() / n).cos()) / spacing**2
+
+
+def _check(f: Tensor, grid: Grid, least: int) -> None:
+    if grid.domain.periodic:
+        raise RaffiaError(f"this operation needs a grid on a box; got {grid.domain}.")
+    if min(grid.shape) < least:
+        raise RaffiaError(f"this operation needs {least} points or more along each axis; got a grid of shape {grid.shape}.")
+    if tuple(f.shape[f.ndim - len(grid.shape) :]) != grid.shape:
+        raise RaffiaError(f"f has trailing shape {tuple(f.shape)}, but its grid has shape {grid.shape}.")

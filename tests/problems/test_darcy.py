@@ -1,0 +1,164 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
+
+from raffia import Darcy, Domain, LevelSet, RaffiaError
+
+PI = torch.pi
+
+
+def smooth(points, extent=1.0):
+    """A manufactured solution of −∇·(a∇u) = f with variable a."""
+    x, y = Domain(2, periodic=False, extent=extent).grid(points).nodes().unbind(-1)
+    return _coefficient(x, y)[None], _solution(x, y)[None]
+
+
+def _coefficient(x, y):
+    return torch.exp(torch.sin(2 * x) + y)
+
+
+def _solution(x, y):
+    return torch.sin(PI * x) * torch.sin(2 * PI * y)
+
+
+def _forcing(x, y):
+    x, y = x.clone().requires_grad_(), y.clone().requires_grad_()
+    ux, uy = torch.autograd.grad(_solution(x, y).sum(), (x, y), create_graph=True)
+    flux = _coefficient(x, y) * ux, _coefficient(x, y) * uy
+    return -sum(torch.autograd.grad(f.sum(), s, retain_graph=True)[0] for f, s in zip(flux, (x, y), strict=True))
+
+
+@pytest.mark.parametrize("face", ["harmonic", "arithmetic"])
+def test_solver_is_second_order_on_a_manufactured_solution(face):
+    points = (17, 33, 65)
+    errors = []
+    for r in points:
+        a, u = smooth(r)
+        errors.append(float((Darcy(source=_forcing, face=face).solve(a) - u).abs().max()))
+    order = np.polyfit(np.log([1 / (r - 1) for r in points]), np.log(errors), 1)[0]
+    assert order == pytest.approx(2, abs=0.1)
+
+
+def sparse_operator(a, face):
+    """The same finite differences, assembled entry by entry."""
+    r, h = a.shape[0], 1 / (a.shape[0] - 1)
+    mean = (lambda p, q: 2 * p * q / (p + q)) if face == "harmonic" else (lambda p, q: (p + q) / 2)
+    number = {(i, j): (i - 1) * (r - 2) + j - 1 for i in range(1, r - 1) for j in range(1, r - 1)}
+    matrix = sparse.lil_matrix(((r - 2) ** 2,) * 2)
+    for (i, j), row in number.items():
+        for other in ((i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)):
+            weight = mean(a[i, j], a[other]) / h**2
+            matrix[row, row] += weight
+            if other in number:
+                matrix[row, number[other]] -= weight
+    return matrix.tocsc()
+
+
+@pytest.mark.parametrize("face", ["harmonic", "arithmetic"])
+def test_solution_is_that_of_a_sparse_direct_solver(face):
+    a = LevelSet(n_modes=300).sample(2, Domain(2, periodic=False).grid(25), seed=0)
+    u = Darcy(face=face).solve(a)
+    for one, found in zip(a, u, strict=True):
+        wanted = spsolve(sparse_operator(one.numpy(), face), np.ones(23**2)).reshape(23, 23)
+        assert np.abs(found[1:-1, 1:-1].numpy() - wanted).max() < 1e-8 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("face", ["harmonic", "arithmetic"])
+def test_operator_is_symmetric_and_positive_definite(face):
+    problem, points = Darcy(face=face), 9
+    a = LevelSet(n_modes=100).sample(1, Domain(2, periodic=False).grid(points), seed=3)
+    basis = torch.zeros(49, points, points, dtype=torch.float64)
+    basis[:, 1:-1, 1:-1] = torch.eye(49, dtype=torch.float64).reshape(49, 7, 7)
+    matrix = problem.operator(a.expand(49, -1, -1), basis)[:, 1:-1, 1:-1].reshape(49, 49)
+    torch.testing.assert_close(matrix, matrix.T)
+    assert torch.linalg.eigvalsh(matrix).min() > 0
+
+
+def test_iterations_do_not_depend_on_the_resolution():
+    problem = Darcy()
+    counts = [problem.iterations(problem.input_measure.sample(2, problem.domain.grid(r), seed=0)) for r in (17, 33, 65, 129)]
+    assert max(counts) - min(counts) <= 3
+    assert max(counts) <= 26
+
+
+def test_solution_scales_with_the_source_and_against_the_coefficient():
+    a = LevelSet(n_modes=100).sample(2, Domain(2, periodic=False).grid(17), seed=0)
+    u = Darcy().solve(a)
+    torch.testing.assert_close(Darcy(source=3.0).solve(a), 3 * u, rtol=1e-8, atol=1e-12)
+    torch.testing.assert_close(Darcy().solve(2 * a), u / 2, rtol=1e-8, atol=1e-12)
+
+
+def test_maximum_principle_and_boundary():
+    u = Darcy(fine_points=33).dataset(5, 33, seed=0).y
+    assert (u[:, 1:-1, 1:-1] > 0).all()
+    assert u[:, 0].abs().max() == u[:, :, -1].abs().max() == 0
+
+
+def test_rectangles_are_fine():
+    """−Δu = f on [0, 2] × [0, 1]: the sine mode of the rectangle."""
+    domain = Domain(2, periodic=False, extent=(2.0, 1.0))
+    x, y = domain.grid(65, 33).nodes().unbind(-1)
+    mode = torch.sin(PI * x / 2) * torch.sin(PI * y)
+    u = Darcy(source=lambda x, y: torch.sin(PI * x / 2) * torch.sin(PI * y), domain=domain).solve(
+        torch.ones(1, 65, 33).double()
+    )
+    torch.testing.assert_close(u[0], mode / (PI**2 * 1.25), rtol=2e-3, atol=1e-4)
+
+
+def test_solution_does_not_depend_on_the_batch():
+    a = LevelSet(n_modes=200).sample(6, Domain(2, periodic=False).grid(33), seed=0)
+    a[0] = 1.0  # converges at once
+    together, alone = Darcy().solve(a), torch.cat([Darcy().solve(one[None]) for one in a])
+    torch.testing.assert_close(together, alone, rtol=1e-12, atol=1e-15)
+
+
+def test_data_are_solved_on_a_refinement_of_the_grid_asked_for():
+    problem = Darcy(fine_points=65)
+    fine, coarse = problem.dataset(3, 65, seed=0), problem.dataset(3, 17, seed=0)
+    assert torch.equal(coarse.a, fine.a[:, ::4, ::4])
+    torch.testing.assert_close(coarse.y, fine.y[:, ::4, ::4], rtol=1e-9, atol=1e-14)
+    assert problem.fine_grid(problem.domain.grid(20)).shape == (77, 77)
+    part = problem.dataset(range(1, 3), 17, seed=0)
+    assert torch.equal(part.a, coarse.a[1:])
+    assert problem.dataset(1, (17, 33), seed=0).a.shape == (1, 17, 33)
+
+
+def test_high_contrast_converges_with_more_iterations():
+    low = LevelSet(low=1.0, high=1000.0, n_modes=100).sample(2, Domain(2, periodic=False).grid(33), seed=0)
+    problem = Darcy()
+    assert 26 < problem.iterations(low) < 500
+    residual = problem.operator(low, problem.solve(low))[:, 1:-1, 1:-1] - 1
+    assert residual.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("a", "words"),
+    [
+        (torch.zeros(2, 9, 9).double(), r"strictly positive, a permeability; a\[0\] is not.*exp"),
+        (torch.ones(2, 9, 9).double() * float("nan"), "finite and strictly positive"),
+        (torch.ones(9, 9).double(), r"shape \(n, r, r\).*a\[None\]"),
+        (torch.ones(1, 2, 9).double(), "3 points or more"),
+    ],
+)
+def test_bad_coefficients_are_refused(a, words):
+    with pytest.raises(RaffiaError, match=words):
+        Darcy().solve(a)
+
+
+def test_no_convergence_is_an_error_with_a_remedy():
+    a = LevelSet(n_modes=100).sample(1, Domain(2, periodic=False).grid(17), seed=0)
+    with pytest.raises(RaffiaError, match=r"no convergence in 3 iterations.*max_iterations"):
+        Darcy(max_iterations=3).solve(a)
+    with pytest.raises(RaffiaError, match="must be on the grid of a"):
+        Darcy(source=torch.ones(5, 5)).solve(a)
+
+
+def test_second_moment_is_that_of_the_authors_data():
+    """E‖u‖² from their files: 4.70e-5; ours, with the paper's variance of axis modes, within the spread of 200 samples."""
+    u = Darcy(fine_points=65).dataset(200, 65, seed=0).y
+    energy = Domain(2, periodic=False).grid(65).norm(u).square()
+    assert abs(float(energy.mean()) - 4.70e-5) < 4 * float(energy.std()) / math.sqrt(200)

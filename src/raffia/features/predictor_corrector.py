@@ -33,7 +33,7 @@ class PredictorCorrectorFeatures(FeatureMap):
     log a is smoothed, f/a takes the raw a, and right-hand sides are not used on the boundary.
 
     Good values: the defaults, the paper's, for a ∈ {3, 12}: s_plus = 1/max a, s_minus = −1/min a. More steps are more accurate
-    while the iteration converges, that is for moderate contrast; "multiplicative" does well with eta near 1e-5, ridge near 1e-10.
+    while the iteration converges, that is for moderate contrast; "multiplicative" likes eta near 1e-5 and ridge near 1e-10.
     """
 
     source: Number | Float[Tensor, "r1 r2"] = 1.0

@@ -154,8 +154,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         theta = self._theta(inputs)
         grid = self._output_grid(inputs, outputs, theta)
         batch = self._fit_size(grid, inputs.device)
-        kept = self._budget(inputs.device)
-        equations = assemble(self.feature_map, theta, inputs, outputs, grid, batch, tile_numbers(inputs.device), kept)
+        budget = self._budget(inputs.device)
+        equations = assemble(self.feature_map, theta, inputs, outputs, grid, batch, self._tile(inputs.device), budget)
         if hasattr(self, "equations_"):
             if equations.rhs.ndim == 2 and grid != self.output_grid_:
                 raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
@@ -216,9 +216,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         if self.batch_size is not None:
             return self.batch_size
         budget = self._budget(device)
-        allowed = (budget - 4 * tile_numbers(device)) // (self.n_features * grid.size)
+        allowed = (budget - 4 * self._tile(device)) // (self.n_features * grid.size)
         if allowed < 1:
-            need = 16 * (self.n_features * grid.size + 4 * tile_numbers(device))
+            need = 32 * self.n_features * grid.size
             raise RaffiaError(
                 f"memory_budget={16 * budget} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
                 f"numbers) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
@@ -229,6 +229,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def _budget(self, device: torch.device) -> int:
         """Numbers that features may take: half of the budget, the other half is for what is kept of θ."""
         return (self.memory_budget or default_budget(device)) // 16
+
+    def _tile(self, device: torch.device) -> int:
+        """Numbers to evaluate at once; a map may need a few times as many for what it computes on the way."""
+        return min(tile_numbers(device), max(1, self._budget(device) // 8))
 
     def _predict_size(self, inputs: Tensor) -> int:
         """Inputs per batch such that a tile spans 128 features or so."""

@@ -9,7 +9,17 @@ from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
-from raffia.regression import Cholesky, NormalEquations, Pseudoinverse, Solution, Solver
+from raffia.regression import (
+    Cholesky,
+    Dual,
+    NormalEquations,
+    NystromPCG,
+    Pseudoinverse,
+    SketchedLSQR,
+    Solution,
+    Solver,
+    TriangularQR,
+)
 from raffia.spaces import Domain, Grid, resample
 
 __version__ = "0.1.0"
@@ -22,19 +32,23 @@ __all__ = [
     "Darcy",
     "Dataset",
     "Domain",
+    "Dual",
     "FeatureMap",
     "FourierFeatures",
     "GaussianField",
     "Grid",
     "LevelSet",
     "NormalEquations",
+    "NystromPCG",
     "PredictorCorrectorFeatures",
     "Problem",
     "Pseudoinverse",
     "RaffiaError",
     "RandomFeatureModel",
+    "SketchedLSQR",
     "Solution",
     "Solver",
+    "TriangularQR",
     "empirical_kernel",
     "load",
     "metrics",

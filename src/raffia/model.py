@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,12 +13,31 @@ from torch import Tensor
 from raffia import io
 from raffia.checks import Array, as_tensor, check_device, check_function, check_pairs, check_settings
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, tile_numbers
+from raffia.features.base import FeatureMap
 from raffia.metrics import relative_error
-from raffia.regression import Cholesky, NormalEquations, Pseudoinverse, Solution, Solver, assemble
+from raffia.regression import (
+    Cholesky,
+    Dual,
+    FeatureStream,
+    NormalEquations,
+    Pseudoinverse,
+    RidgePath,
+    Solution,
+    Solver,
+    Statistics,
+    Streamed,
+    TriangularFactor,
+    Workspace,
+    assemble,
+    assemble_triangular,
+    available_memory,
+    best_ridge,
+    choose_solver,
+    leave_one_out,
+    leave_one_out_dual,
+)
 from raffia.spaces import Domain, Grid
-
-ROWS_PER_PRODUCT = 2048  # inner length of one matrix product: long enough for its speed, short enough for the cache
+from raffia.uncertainty import ConformalBand, Noise, Posterior, conformal_band, noise_of
 
 
 class RandomFeatureModel(RegressorMixin, BaseEstimator):
@@ -33,9 +53,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     n_features
         m, the number of random features.
     ridge
-        λ of the normal equations (G + λI) α = b; 0 is the minimum-norm least-squares solution.
+        λ of the normal equations (G + λI) α = b; 0 is the minimum-norm least-squares solution; "auto" is the one of the least
+        leave-one-function-out error, kept in `ridge_` with its error in `loo_error_`.
     solver
-        How to solve them; None is `Pseudoinverse()` for ridge = 0 and `Cholesky()` otherwise.
+        How to solve them; None chooses by sizes and memory, by the table in `docs/solvers.md`, and `solution_.solver` says what.
     batch_size
         Samples whose features are in memory at once; None chooses from `memory_budget`.
     random_state
@@ -47,14 +68,17 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         matrix, 8 m² bytes and a few copies of it while solving, comes on top.
     """
 
-    equations_: NormalEquations
+    equations_: Statistics
     output_grid_: Grid
+    ridge_: float
+    loo_error_: float
+    noise_: Noise
 
     def __init__(
         self,
         feature_map: FeatureMap,
         n_features: int = 1024,
-        ridge: float = 0.0,
+        ridge: float | Literal["auto"] = 0.0,
         solver: Solver | None = None,
         batch_size: int | None = None,
         random_state: int = 0,
@@ -72,9 +96,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
-        for learnt in ("equations_", "output_grid_", "_solution"):
+        for learnt in ("equations_", "output_grid_", "ridge_", "loo_error_", "noise_", "_solution", "_pairs"):
             self.__dict__.pop(learnt, None)
-        self._learn(a, y)
+        self._learn(a, y, whole=True)
         self._solve()
         return self
 
@@ -85,28 +109,57 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
                 "partial_fit cannot continue: this model was saved without its statistics. "
                 "Save it with model.save(path, statistics=True), or call fit on all the data."
             )
-        self._learn(a, y)
+        self._learn(a, y, whole=False)
         return self
 
-    def predict(self, a: Array) -> Array:
+    def predict(self, a: Array, return_std: bool = False) -> Array | tuple[Array, Array]:
         """F(a_i; α) on the grid of a, whatever grid the model was trained on.
 
-        With scalar-valued features the outputs are on the grid of the training outputs.
+        With `return_std`, also the standard deviation of y at each point, see `raffia.uncertainty`. With scalar-valued features
+        the outputs are on the grid of the training outputs.
         """
-        coef = self.solution_.coef
         inputs = self._inputs(a)
-        trained = self._combination(inputs)
-        outputs = torch.cat([trained(part) for part in inputs.split(self._predict_size(inputs))])
-        if coef.ndim == 2:
-            outputs = self.output_grid_.unembed(outputs)
-        return outputs.numpy(force=True) if isinstance(a, np.ndarray) else outputs.to(a.device)
+        mean = _like(a, self._mean(inputs))
+        return (mean, _like(a, self._std(inputs))) if return_std else mean
+
+    def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
+        """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
+        inputs = self._inputs(a)
+        posterior = self._posterior()
+        theta, grid = self._theta(inputs.double()), self.feature_map.domain.grid_of(inputs)
+        draws = [
+            self.feature_map.combination(theta, coef / self.n_features, grid)(inputs.double())
+            for coef in posterior.sample(count, seed).to(inputs.device)
+        ]
+        return _like(a, torch.stack(draws).to(inputs.dtype))
+
+    def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
+        """A band around predictions that contains a whole new function with probability `level` or more; see `ConformalBand`.
+
+        The pairs must not have been used for training.
+        """
+        inputs, outputs = as_tensor("a", a), as_tensor("y", y)
+        check_pairs(inputs, outputs)
+
+        def centre(values: Array) -> tuple[Tensor, Tensor]:
+            mean, std = self.predict(values, return_std=True)
+            return torch.as_tensor(mean), torch.as_tensor(std)
+
+        return conformal_band(centre, inputs, outputs, level)
+
+    def log_marginal_likelihood(self, noise: float | None = None) -> float:
+        """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
+        path = RidgePath(self._normal_equations("log_marginal_likelihood"))
+        rows = path.equations.n_samples * (1 if self.coef_.ndim == 2 else self.output_grid_.size)
+        ridge = self._positive_ridge("log_marginal_likelihood")
+        return path.log_marginal_likelihood(ridge, noise or path.likeliest_noise(ridge, rows), rows)
 
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         if isinstance(times, bool) or not isinstance(times, int) or times < 1:
             raise RaffiaError(f"times must be a positive integer; got {times!r}.")
         for _ in range(times):
-            a = self.predict(a)
+            a = _like(a, self._mean(self._inputs(a)))
         return a
 
     def score(self, a: Array, y: Array) -> float:
@@ -115,7 +168,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         check_pairs(as_tensor("a", a), outputs)
         domain = self.feature_map.domain
         grid = domain.grid_of(outputs) if outputs.ndim == 1 + domain.dim else None
-        return -relative_error(outputs, self.predict(a), grid)
+        return -relative_error(outputs, self._mean(self._inputs(a)), grid)
 
     def save(self, path: io.Path, statistics: bool = False) -> None:
         """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading.
@@ -123,16 +176,20 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         θ is not stored: it follows from `random_state`. Nor is `device`: where to compute is for the reader to say.
         """
         solution = self.solution_
-        if statistics and not hasattr(self, "equations_"):
-            raise RaffiaError("statistics=True needs a model that was fitted here or loaded with its statistics.")
+        equations = getattr(self, "equations_", None)
+        if statistics and not isinstance(equations, (NormalEquations, TriangularFactor)):
+            raise RaffiaError(
+                "statistics=True needs a model with normal equations or a triangular factor: fitted here, by a solver that forms them."
+            )
+        noise = getattr(self, "noise_", None)
         content = {
             "parameters": self.get_params(deep=False) | {"device": None},
             "output_grid": self.output_grid_,
             "solution": vars(solution),
-            "statistics": None,
+            "learnt": {name: getattr(self, name) for name in ("ridge_", "loo_error_") if hasattr(self, name)},
+            "noise": None if noise is None else vars(noise),
+            "statistics": {"kind": type(equations).__name__, **vars(equations)} if statistics else None,
         }
-        if statistics:
-            content["statistics"] = vars(self.equations_)
         io.write(path, content)
 
     @property
@@ -147,27 +204,135 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """α: (m,), or (m, points) in embedded coordinates when features are scalar and outputs are functions."""
         return self.solution_.coef
 
-    def _learn(self, a: Array, y: Array) -> None:
+    def _learn(self, a: Array, y: Array, whole: bool) -> None:
+        """Assemble the statistics that the solver wants; `whole` says that no more pairs will come, so that rules may count them."""
         check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
         check_pairs(inputs, outputs)
         theta = self._theta(inputs)
-        grid = self._output_grid(inputs, outputs, theta)
-        batch = self._fit_size(grid, inputs.device)
-        budget = self._budget(inputs.device)
-        equations = assemble(self.feature_map, theta, inputs, outputs, grid, batch, self._tile(inputs.device), budget)
-        if hasattr(self, "equations_"):
-            if equations.rhs.ndim == 2 and grid != self.output_grid_:
-                raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
-            equations = self.equations_.to(inputs.device) + equations
-        self.equations_, self.output_grid_ = equations, grid
-        self.__dict__.pop("_solution", None)
+        grid, scalar = self._output_grid(inputs, outputs, theta)
+        earlier = getattr(self, "equations_", None)
+        if earlier is not None and scalar and grid != self.output_grid_:
+            raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
+        stream = self._stream(theta, grid)
+        rows = len(inputs) * (1 if scalar else grid.size)
+        kind = type(earlier) if earlier is not None else self._statistics(rows, inputs.device, whole, scalar)
+        equations: Statistics
+        if kind is NormalEquations:
+            equations = assemble(stream, inputs, outputs)
+        elif kind is TriangularFactor:
+            equations = assemble_triangular(stream, inputs, outputs)
+        else:
+            equations = Streamed(stream, ((inputs, outputs),), self._workspace(inputs.device).budget)
+        self.equations_ = equations if earlier is None else earlier + equations
+        self.output_grid_ = grid
+        if whole:
+            self._pairs = (inputs, outputs)
+        for stale in ("_solution", "noise_"):
+            self.__dict__.pop(stale, None)
+
+    def _statistics(self, rows: int, device: torch.device, whole: bool, scalar: bool) -> type[Statistics]:
+        if self.solver is not None:
+            return self.solver.statistics
+        if not whole:
+            return NormalEquations
+        if self.ridge == "auto":
+            return Streamed if scalar and 2 * rows <= self.n_features else NormalEquations
+        self._chosen = choose_solver(self.n_features, rows, self.ridge, available_memory(device))
+        return self._chosen.statistics
 
     def _solve(self) -> None:
         if not hasattr(self, "equations_"):
             raise NotFittedError("this RandomFeatureModel is not fitted yet: call fit(a, y) first.")
-        solver = self.solver or (Cholesky() if self.ridge > 0 else Pseudoinverse())
-        self._solution = solver.solve(self.equations_, self.ridge)
+        equations = self.equations_
+        ridge = self._automatic_ridge() if self.ridge == "auto" else self.ridge
+        solver = self.solver
+        if solver is None and isinstance(equations, Streamed):
+            solver = Dual() if self.ridge == "auto" else self._chosen
+        solver = solver or (Cholesky() if ridge > 0 and self.ridge != "auto" else Pseudoinverse())
+        self._solution = solver.solve(equations, ridge)
+        self.ridge_ = ridge
+
+    def _automatic_ridge(self) -> float:
+        """The ridge of the least leave-one-function-out error; keeps that error, and the noise level that comes with it."""
+        if not hasattr(self, "_pairs"):
+            raise RaffiaError(
+                "ridge='auto' leaves out one sample at a time, so it needs all of them: call fit, not partial_fit."
+            )
+        if isinstance(self.equations_, Streamed):
+            equations = self.equations_
+            scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(self.n_features, -1)[:, :1])).abs().max())
+            ridge, self.loo_error_ = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
+            return ridge
+        path = RidgePath(self._normal_equations("ridge='auto'"))
+        stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
+        errors = lambda ridges: leave_one_out(path, stream, *self._pairs, ridges).errors  # noqa: E731
+        ridge, self.loo_error_ = best_ridge(errors, float(path.s[-1]))
+        return ridge
+
+    def _normal_equations(self, purpose: str) -> NormalEquations:
+        equations = getattr(self, "equations_", None)
+        if isinstance(equations, Streamed):
+            equations = equations.normal_equations()
+        if isinstance(equations, TriangularFactor):
+            equations = equations.normal_equations()
+        if equations is None:
+            raise RaffiaError(f"{purpose} needs the statistics of the training data: save the model with statistics=True.")
+        assert isinstance(equations, NormalEquations)
+        return equations
+
+    def _positive_ridge(self, purpose: str) -> float:
+        """λ, or for λ = 0 the least that keeps G + λ positive definite to working precision."""
+        if self.ridge_ > 0:
+            return self.ridge_
+        return self.n_features * torch.finfo(torch.float64).eps * float(self._normal_equations(purpose).gram.diagonal().sum())
+
+    def _noise(self) -> Noise:
+        """The noise level, from leaving out one training function at a time; needs the training data once."""
+        if not hasattr(self, "noise_"):
+            if not hasattr(self, "_pairs"):
+                raise RaffiaError(
+                    "error bars need a noise level, which is read off the training data: call fit on all of them, and predict with "
+                    "return_std=True once before saving with statistics=True."
+                )
+            path = RidgePath(self._normal_equations("return_std"))
+            stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
+            left_out = leave_one_out(path, stream, *self._pairs, [self._positive_ridge("return_std")])
+            self.noise_ = noise_of(left_out, self.output_grid_)
+        return self.noise_
+
+    def _posterior(self) -> Posterior:
+        if self.coef_.ndim == 2:
+            raise RaffiaError(
+                "posterior draws and error bars are for features with values in the output space, not scalar ones."
+            )
+        kept = self.__dict__.get("_posterior_of", (None, None))
+        if kept[0] is not self.solution_:
+            noise = self._noise()
+            shifted = self._normal_equations("error bars").gram.clone()
+            shifted.diagonal().add_(self._positive_ridge("error bars"))
+            factor = torch.linalg.cholesky(shifted)
+            kept = (self.solution_, Posterior(self.coef_, factor, noise.scale(self.output_grid_)))
+            self._posterior_of = kept
+        return kept[1]
+
+    def _mean(self, inputs: Tensor) -> Tensor:
+        trained = self._combination(inputs)
+        size = self._workspace(inputs.device).predict_size(inputs[0].numel())
+        outputs = torch.cat([trained(part) for part in inputs.split(size)])
+        return self.output_grid_.unembed(outputs) if self.coef_.ndim == 2 else outputs
+
+    def _std(self, inputs: Tensor) -> Tensor:
+        """√(σ² + Var F) at every point."""
+        posterior, noise = self._posterior(), self._noise()
+        grid = self.feature_map.domain.grid_of(inputs)
+        stream = self._stream(self._theta(inputs.double()), grid)
+        variance = [posterior.variance(rows) for rows, _ in stream.blocks(inputs.double(), inputs.double())]
+        pointwise = torch.cat(variance).reshape(len(inputs), grid.size) / grid.root_weights.to(inputs.device) ** 2
+        return (pointwise + noise.variance).sqrt().reshape(inputs.shape).to(inputs.dtype)
+
+    def _stream(self, theta: Tensor, grid: Grid) -> FeatureStream:
+        return self._workspace(theta.device).stream(self.feature_map, theta, grid)
 
     def _inputs(self, a: Array) -> Tensor:
         inputs = self._moved(as_tensor("a", a))
@@ -178,20 +343,20 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         check_device(self.device)
         return values if self.device is None else values.to(self.device)
 
-    def _output_grid(self, inputs: Tensor, outputs: Tensor, theta: Tensor) -> Grid:
+    def _output_grid(self, inputs: Tensor, outputs: Tensor, theta: Tensor) -> tuple[Grid, bool]:
         """Function-valued features need y on the grid of a; scalar-valued ones take y on any grid, or numbers."""
         domain = self.feature_map.domain
         if self.feature_map(inputs[:1], theta[:1]).ndim == 2:
             domain = domain if outputs.ndim > 1 else Domain(0)
             check_function("y", outputs, domain)
-            return domain.grid_of(outputs)
+            return domain.grid_of(outputs), True
         check_function("y", outputs, domain)
         if inputs.shape != outputs.shape:
             raise RaffiaError(
                 f"a and y must be on one grid; got {tuple(inputs.shape[1:])} and {tuple(outputs.shape[1:])} points. "
                 "Resample one of them with raffia.resample."
             )
-        return domain.grid_of(outputs)
+        return domain.grid_of(outputs), False
 
     def _theta(self, like: Tensor) -> Tensor:
         """θ in the precision and on the device of `like`; drawn once."""
@@ -211,39 +376,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             self._trained = (key, trained)
         return trained
 
-    def _fit_size(self, grid: Grid, device: torch.device) -> int:
-        """Samples per batch: enough rows for a fast product, no more than the budget allows."""
-        if self.batch_size is not None:
-            return self.batch_size
-        budget = self._budget(device)
-        allowed = (budget - 4 * self._tile(device)) // (self.n_features * grid.size)
-        if allowed < 1:
-            need = 32 * self.n_features * grid.size
-            raise RaffiaError(
-                f"memory_budget={16 * budget} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
-                f"numbers) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
-            )
-        wanted = ROWS_PER_PRODUCT if device.type == "cpu" else ROWS_PER_PRODUCT * 32
-        return max(1, min(allowed, wanted // grid.size))
-
-    def _budget(self, device: torch.device) -> int:
-        """Numbers that features may take: half of the budget, the other half is for what is kept of θ."""
-        return (self.memory_budget or default_budget(device)) // 16
-
-    def _tile(self, device: torch.device) -> int:
-        """Numbers to evaluate at once; a map may need a few times as many for what it computes on the way."""
-        return min(tile_numbers(device), max(1, self._budget(device) // 8))
-
-    def _predict_size(self, inputs: Tensor) -> int:
-        """Inputs per batch such that a tile spans 128 features or so."""
-        if self.batch_size is not None:
-            return self.batch_size
-        return max(1, tile_numbers(inputs.device) // (min(self.n_features, 128) * inputs[0].numel()))
+    def _workspace(self, device: torch.device) -> Workspace:
+        return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
 
 
-def default_budget(device: torch.device) -> int:
-    """Bytes for features when the user sets no budget."""
-    return 2**30 if device.type == "cpu" else 2**33
+def _like(given: Array, values: Tensor) -> Array:
+    """As an array if the user gave an array, on the device of the tensor if a tensor."""
+    return values.numpy(force=True) if isinstance(given, np.ndarray) else values.to(given.device)
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:
@@ -253,8 +392,15 @@ def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device
         model = RandomFeatureModel(**content["parameters"] | {"device": device})
         model.output_grid_ = content["output_grid"]
         model._solution = Solution(**content["solution"])
+        for name, value in content["learnt"].items():
+            setattr(model, name, value)
+        if content["noise"] is not None:
+            model.noise_ = Noise(**content["noise"])
         if content["statistics"] is not None:
-            model.equations_ = NormalEquations(**content["statistics"])
+            kind = content["statistics"].pop("kind")
+            model.equations_ = {"NormalEquations": NormalEquations, "TriangularFactor": TriangularFactor}[kind](
+                **content["statistics"]
+            )
         whole = isinstance(model.feature_map, FeatureMap) and isinstance(model.output_grid_, Grid)
         whole = whole and len(model._solution.coef) == model.n_features
     except (KeyError, TypeError):

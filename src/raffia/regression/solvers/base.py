@@ -1,4 +1,4 @@
-"""One interface for every solver of the normal equations, and one type for what they return."""
+"""One interface for every solver, and one type for what they return."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,34 +9,47 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.statistics import Statistics
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
-    """The coefficients and how they were found: α, ‖(G + λ)α − b‖/‖b‖, numerical rank, iterations (0 for direct methods)."""
+    """The coefficients and how they were found."""
 
     coef: Float[Tensor, "m *columns"]
     residual: float
+    """‖(G + λ)α − b‖ / ‖b‖."""
     rank: int
+    """How many directions of R^m the solution uses."""
+    condition: float
+    """An estimate of the condition number of G + λ on those directions; NaN where the method has none."""
     n_iter: int
+    """Iterations; 0 for direct methods."""
+    solver: str
+    """Which solver this was."""
 
 
 class Solver(BaseEstimator, ABC):
-    """Solves (G + ridge·I) α = b."""
+    """Solves (G + ridge·I) α = b, that is, minimises ‖y − Aα/m‖² + (ridge/m)‖α‖²."""
+
+    @property
+    def statistics(self) -> type[Statistics]:
+        """The form in which it takes the problem."""
+        return NormalEquations
 
     @abstractmethod
-    def solve(self, equations: NormalEquations, ridge: float) -> Solution:
+    def solve(self, equations: Statistics, ridge: float) -> Solution:
         """The coefficients; a failure is an error that names the remedy, never a quiet switch of method."""
 
-
-def solution_of(
-    equations: NormalEquations, ridge: float, coef: Float[Tensor, "m columns"], rank: int, n_iter: int = 0
-) -> Solution:
-    """Coefficients found for the columns of `columns_of(rhs)`, in the shape of rhs, with their residual."""
-    coef = coef.reshape(equations.rhs.shape).contiguous()
-    defect = torch.linalg.vector_norm(equations.gram @ coef + ridge * coef - equations.rhs)
-    scale = torch.linalg.vector_norm(equations.rhs)
-    return Solution(coef, float(defect / scale) if scale > 0 else float(defect), rank, n_iter)
+    def solution(
+        self, equations: Statistics, ridge: float, coef: Float[Tensor, "m _"], rank: int, condition: float, n_iter: int = 0
+    ) -> Solution:
+        """Coefficients found for the columns of `columns_of(rhs)`, in the shape of rhs, with their residual."""
+        flat, rhs = coef.contiguous(), columns_of(equations.rhs)
+        defect = torch.linalg.vector_norm(equations.apply(flat) + ridge * flat - rhs)
+        scale = torch.linalg.vector_norm(rhs)
+        residual = float(defect / scale) if scale > 0 else float(defect)
+        return Solution(flat.reshape(equations.rhs.shape), residual, rank, condition, n_iter, repr(self))
 
 
 def columns_of(rhs: Float[Tensor, "m *columns"]) -> Float[Tensor, "m _"]:

@@ -6,14 +6,14 @@ import torch
 
 from raffia.errors import RaffiaError
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.solvers.base import Solution, Solver, columns_of, solution_of
+from raffia.regression.solvers.base import Solution, Solver, columns_of
 
 
 @dataclass(repr=False, eq=False)
 class Cholesky(Solver):
     """α = (G + λI)⁻¹ b through G + λI = L Lᵀ. Needs G + λI positive definite in floating point."""
 
-    def solve(self, equations: NormalEquations, ridge: float) -> Solution:
+    def solve(self, equations: NormalEquations, ridge: float) -> Solution:  # type: ignore[override]
         """Factor and solve."""
         shifted = equations.gram.clone()
         shifted.diagonal().add_(ridge)
@@ -25,4 +25,7 @@ class Cholesky(Solver):
                 f"row {int(failed_at)}, so its features are dependent to working precision. "
                 "Pass a larger ridge, or solver=Pseudoinverse() for the minimum-norm solution."
             )
-        return solution_of(equations, ridge, torch.cholesky_solve(columns_of(equations.rhs), factor), rank=m)
+        diagonal = factor.diagonal()
+        condition = float((diagonal.max() / diagonal.min()) ** 2)  # a lower bound, free with the factor
+        coef = torch.cholesky_solve(columns_of(equations.rhs), factor)
+        return self.solution(equations, ridge, coef, rank=m, condition=condition)

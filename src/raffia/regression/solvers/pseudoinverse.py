@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.solvers.base import Solution, Solver, columns_of, solution_of
+from raffia.regression.solvers.base import Solution, Solver, columns_of
 
 
 @dataclass(repr=False, eq=False)
@@ -17,11 +17,12 @@ class Pseudoinverse(Solver):
 
     rtol: float | None = None
 
-    def solve(self, equations: NormalEquations, ridge: float) -> Solution:
+    def solve(self, equations: NormalEquations, ridge: float) -> Solution:  # type: ignore[override]
         """Decompose, cut, solve."""
         s, V = torch.linalg.eigh(equations.gram)
         rtol = len(s) * torch.finfo(s.dtype).eps if self.rtol is None else self.rtol
         keep = s > rtol * s[-1].clamp(min=0)  # not >=: an all-zero Gram matrix has rank 0
-        V, s = V[:, keep], s[keep]
-        coef = V @ ((V.mT @ columns_of(equations.rhs)) / (s + ridge)[:, None])
-        return solution_of(equations, ridge, coef, rank=int(keep.sum()))
+        V, s = V[:, keep], s[keep] + ridge
+        coef = V @ ((V.mT @ columns_of(equations.rhs)) / s[:, None])
+        condition = float(s[-1] / s[0]) if len(s) else float("nan")
+        return self.solution(equations, ridge, coef, rank=len(s), condition=condition)

@@ -1,0 +1,36 @@
+"""Which solver to use when the user names none: the table of `docs/solvers.md`, in order, first row that applies."""
+
+import os
+
+import torch
+
+from raffia.errors import RaffiaError
+from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solver
+
+GRAM_COPIES = 4  # G, its mirror image or its shift, the factor, and work space
+
+
+def choose_solver(n_features: int, n_rows: int, ridge: float, memory: int) -> Solver:
+    """From m, the number of rows of A, λ and the bytes of memory available."""
+    if 2 * n_rows <= n_features and 8 * n_rows * (2 * n_features + GRAM_COPIES * n_rows) <= memory:
+        return Dual()
+    if GRAM_COPIES * 8 * n_features**2 <= memory:
+        return Cholesky() if ridge > 0 else Pseudoinverse()
+    if ridge > 0:
+        return NystromPCG(matrix_free=True)
+    raise RaffiaError(
+        f"ridge=0 with n_features={n_features} needs {GRAM_COPIES * 8 * n_features**2 / 2**30:.1f} GiB, and {memory / 2**30:.1f} GiB "
+        "are available. Pass ridge > 0, for which there is a method that never forms the Gram matrix, or fewer n_features."
+    )
+
+
+def available_memory(device: torch.device) -> int:
+    """Bytes that can be taken now without swapping."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        with open("/proc/meminfo") as file:
+            facts = dict(line.split(":", 1) for line in file)
+        return int(facts["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,0 +1,163 @@
+"""Everything for every λ from one eigendecomposition of G; the choice of λ by leaving out one function at a time.
+
+Grid points of one sample are not independent, so the unit to leave out is a function, not a number. With
+A_i the rows of sample i and H_ii = A_i (AᵀA + mλ)⁻¹ A_iᵀ, the error of the model trained without sample i is
+
+    e_i = (I − H_ii)⁻¹ r_i,     r_i = y_i − A_i α/m,
+
+exactly, without training again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.regression.implicit import Streamed
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.solvers.base import columns_of
+from raffia.regression.statistics import FeatureStream
+
+
+class RidgePath:
+    """G = V diag(s) Vᵀ, and what it gives for every ridge; eigenvalues below m·ε·s_max count as zero."""
+
+    def __init__(self, equations: NormalEquations) -> None:
+        self.equations = equations
+        s, V = torch.linalg.eigh(equations.gram)
+        keep = s > len(s) * torch.finfo(s.dtype).eps * s[-1].clamp(min=0)
+        self.s: Float[Tensor, "rank"] = s[keep]
+        self.V: Float[Tensor, "m rank"] = V[:, keep]
+        self.projected: Float[Tensor, "rank columns"] = self.V.mT @ columns_of(equations.rhs)
+
+    def coef(self, ridge: float) -> Float[Tensor, "m *columns"]:
+        """α(λ)."""
+        coef = self.V @ (self.projected / (self.s + ridge)[:, None])
+        return coef.reshape(self.equations.rhs.shape)
+
+    def training_error(self, ridge: float) -> float:
+        """(Σ_i ‖y_i − F(a_i)‖² / Σ_i ‖y_i‖²)^½."""
+        return float((self.equations.residual(self.coef(ridge)) / self.equations.energy).sqrt())
+
+    def degrees_of_freedom(self, ridge: float) -> float:
+        """tr G(G + λ)⁻¹, the effective number of features."""
+        return float((self.s / (self.s + ridge)).sum())
+
+    def log_determinant(self, ridge: float) -> float:
+        """log det(I + G/λ)."""
+        return float(torch.log1p(self.s / ridge).sum())
+
+    def log_marginal_likelihood(self, ridge: float, noise: float, n_rows: int) -> float:
+        """log p(y) for y = Aα/m + ε with ε ~ N(0, noise·I) in R^n_rows and α ~ N(0, noise·m/λ·I), summed over columns."""
+        columns = self.projected.shape[1]
+        explained = (self.projected.square() / (self.s + ridge)[:, None]).sum() / self.equations.n_features
+        misfit = (self.equations.energy - explained) / noise
+        constant = n_rows * torch.log(torch.tensor(2 * torch.pi * noise, dtype=torch.float64))
+        return float(-0.5 * (columns * (constant + self.log_determinant(ridge)) + misfit))
+
+    def likeliest_noise(self, ridge: float, n_rows: int) -> float:
+        """The noise that maximises the marginal likelihood for a given ridge, in closed form."""
+        explained = (self.projected.square() / (self.s + ridge)[:, None]).sum() / self.equations.n_features
+        return float((self.equations.energy - explained) / (n_rows * self.projected.shape[1]))
+
+    def generalised_cross_validation(self, ridge: float) -> float:
+        """n·RSS/(n − tr H)²: for numbers as outputs only, whose samples are independent rows."""
+        if self.projected.shape[1] != 1:
+            raise RaffiaError("generalised cross-validation is for numbers as outputs; use leave_one_out for functions.")
+        n = self.equations.n_samples
+        return float(n * self.equations.residual(self.coef(ridge)) / (n - self.degrees_of_freedom(ridge)) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """What leaving out one function at a time says, for each ridge."""
+
+    errors: Float[Tensor, "ridges n"]
+    """Relative L² error of sample i by the model trained without it."""
+    functions: Float[Tensor, "n points"]
+    """For the last ridge: e_i in embedded coordinates (of the output modes, where they were projected)."""
+    leverages: Float[Tensor, "n"]
+    """For the last ridge: tr H_ii(I − H_ii)⁻¹, the variance of the prediction by the model trained without i, in units of the noise."""
+
+
+def leave_one_out(
+    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, ridges: Sequence[float], max_points: int = 256
+) -> LeftOut:
+    """e_i = (I − H_ii)⁻¹ r_i for every sample and ridge, in one pass over the data.
+
+    Outputs with more than `max_points` points are projected on that many modes, the leading ones of the features of the first
+    batch; what is outside them is left as it is, since smooth features cannot reach it.
+    """
+    m, errors, functions, leverages, modes = path.equations.n_features, [], [], [], None
+    for rows, target in stream.blocks(a, y):
+        n = rows.shape[1] if target.ndim == 2 else rows.shape[1] // stream.grid.size
+        B = (rows.mT @ path.V).reshape(n, -1, len(path.s))
+        truth = target.reshape(n, B.shape[1], -1)
+        norm = torch.linalg.vector_norm(truth, dim=(1, 2))
+        if B.shape[1] > max_points:
+            modes = _leading_modes(B, max_points) if modes is None else modes
+        batch = []
+        for ridge in ridges:
+            r = truth - B @ (path.projected / (path.s + ridge)[:, None]) / m
+            inside, reach = (r, B) if modes is None else (modes.mT @ r, modes.mT @ B)
+            H = (reach / (m * (path.s + ridge))) @ reach.mT
+            identity = torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
+            solved, failed = torch.linalg.solve_ex(identity - H, torch.cat([inside, H], dim=2))
+            e = solved[:, :, : inside.shape[2]]
+            outside = 0 if modes is None else (r.square().sum((1, 2)) - inside.square().sum((1, 2))).clamp(min=0)
+            error = (e.square().sum((1, 2)) + outside).sqrt() / norm
+            batch.append(torch.where((failed == 0) & torch.isfinite(error), error, torch.inf))
+            trace = solved[:, :, inside.shape[2] :].diagonal(dim1=1, dim2=2).sum(-1)
+        errors.append(torch.stack(batch))
+        functions.append(e.reshape(n, -1))
+        leverages.append(trace)
+    return LeftOut(torch.cat(errors, dim=1), torch.cat(functions), torch.cat(leverages))
+
+
+def leave_one_out_dual(equations: Streamed, ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+    """The same for scalar features that outnumber the samples: e_i = c_i / (K⁻¹)_ii with K = AAᵀ/m + λ, c = K⁻¹y."""
+    rows, targets = zip(*equations.blocks(), strict=True)
+    A = torch.cat(rows, dim=1).mT
+    y = torch.cat(targets).reshape(len(A), -1)
+    s, U = torch.linalg.eigh(A @ A.mT / equations.n_features)
+    s = s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1])
+    norm = torch.linalg.vector_norm(y, dim=1)
+    errors = []
+    for ridge in ridges:
+        c = U @ ((U.mT @ y) / (s + ridge)[:, None])
+        diagonal = (U.square() / (s + ridge)).sum(-1)
+        errors.append(torch.linalg.vector_norm(c / diagonal[:, None], dim=1) / norm)
+    return torch.stack(errors)
+
+
+def k_fold_errors(folds: Sequence[NormalEquations], ridges: Sequence[float]) -> Float[Tensor, "ridges"]:
+    """(Σ ‖e‖² / Σ ‖y‖²)^½ over held-out folds, from the statistics of the folds alone: train on all but one, add the residuals."""
+    total = sum(folds[1:], start=folds[0])
+    left = torch.zeros(len(ridges), dtype=torch.float64)
+    for fold in folds:
+        path = RidgePath(total - fold)
+        left += torch.stack([fold.residual(path.coef(ridge)) for ridge in ridges]).cpu()
+    return (left / total.energy.cpu()).sqrt()
+
+
+def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float) -> tuple[float, float]:
+    """The ridge of the least mean error: one a decade from 1e-16 to 1 times `scale`, then four to the decade around the best."""
+    coarse = [scale * 10.0**k for k in range(-16, 1)]
+    first = errors(coarse).mean(1)
+    centre = int(first.argmin())
+    fine = [coarse[centre] * 10.0 ** (k / 4) for k in (-3, -2, -1, 1, 2, 3)]
+    second = errors(fine).mean(1)
+    every = torch.cat([first, second])
+    if not torch.isfinite(every).any():
+        raise RaffiaError("ridge='auto' found no ridge with a finite leave-one-out error: check the data, or pass a number.")
+    best = int(every.argmin())
+    return (coarse + fine)[best], float(every[best])
+
+
+def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tensor, "points modes"]:
+    """Orthonormal functions that span most of the features of a batch."""
+    _, vectors = torch.linalg.eigh(torch.einsum("ipk,iqk->pq", B, B))
+    return vectors[:, -count:]

@@ -1,0 +1,99 @@
+"""What training needs to know of the data, in three forms that all add; and the stream of features they are made from.
+
+The conventions, written once. With A the matrix whose column j holds the embedded feature φ_j at all samples:
+
+    model       F(a; α) = (1/m) Σ_j α_j φ_j(a)
+    gram        G = AᵀA / m                  the 1/m of the kernel, once
+    rhs         b = Aᵀy                      no 1/m
+    solve       (G + ridge·I) α = b          no 1/n: `ridge` is the paper's λ, sums over samples are not averaged
+
+which minimises ‖y − Aα/m‖² + (ridge/m) ‖α‖². When φ is a number and the outputs are functions, y and b have one column for each
+value of an output, and a sample is one row of A; otherwise a sample is as many rows as its grid has points.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.features.base import FeatureMap, Prepared, tiles
+from raffia.spaces import Grid
+
+
+class Statistics(ABC):
+    """A least-squares problem, in whatever form a solver wants it."""
+
+    rhs: Float[Tensor, "m *columns"]
+    """b = Aᵀy."""
+    energy: Float[Tensor, ""]
+    """‖y‖²."""
+    n_samples: int
+
+    @abstractmethod
+    def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:
+        """G x = AᵀA x / m."""
+
+    @abstractmethod
+    def __add__(self, other):  # type: ignore[no-untyped-def]
+        """The statistics of both sets of samples together; both of one form."""
+
+    @property
+    def n_features(self) -> int:
+        """How many unknowns there are."""
+        return len(self.rhs)
+
+    def residual(self, coef: Float[Tensor, "m *columns"]) -> Float[Tensor, ""]:
+        """Σ_i ‖y_i − F(a_i; coef)‖², without the data; what cancellation leaves below zero is returned as zero."""
+        flat, rhs = coef.reshape(len(coef), -1), self.rhs.reshape(len(coef), -1)
+        misfit = self.energy - ((2 * rhs - self.apply(flat)) * flat).sum() / self.n_features
+        return misfit.clamp(min=0)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStream:
+    """The rows of A and of y, a batch of samples at a time, in bounded memory.
+
+    `batch_size` samples are in memory at once, evaluated about `tile` numbers at a time. What the feature map prepares of θ is
+    kept if it has at most `prepared_numbers` numbers, and prepared again for each tile otherwise.
+    """
+
+    feature_map: FeatureMap
+    theta: Float[Tensor, "m *theta"]
+    grid: Grid
+    batch_size: int
+    tile: int
+    prepared_numbers: int = 2**25
+
+    def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
+        """(Aᵀ, y) of each batch, embedded; one row of A for each point of each sample, or for each sample when φ is a number."""
+        input_grid = self.feature_map.domain.grid_of(a)
+        m = len(self.theta)
+        kept = m * _numbers(self.feature_map.prepare(self.theta[:1], input_grid)) <= self.prepared_numbers
+        prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
+        root = self.grid.root_weights.to(y)
+        for a_batch, y_batch in zip(a.split(self.batch_size), self.grid.embed(y).split(self.batch_size), strict=True):
+            rows: Tensor | None = None
+            size = max(1, self.tile // (len(a_batch) * self.grid.size))
+            for part, start in tiles((self.theta,) if prepared is None else prepared, size):
+                phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
+                rows = _write(rows, phi, start, m, root)
+            assert rows is not None  # there is at least one feature
+            scalar = rows.shape[2] == 1 and self.grid.size > 1
+            yield rows.reshape(m, -1), y_batch if scalar else y_batch.reshape(-1)
+
+
+def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor) -> Float[Tensor, "m n points"]:
+    """Put one tile, embedded, into the rows of its features; points = 1 when φ is a number."""
+    n, count = phi.shape[:2]
+    if rows is None:
+        rows = torch.empty(m, n, phi[0, 0].numel(), dtype=phi.dtype, device=phi.device)
+    weight = root if phi.ndim > 2 else torch.ones_like(root[:1])
+    torch.mul(phi.transpose(0, 1).reshape(count, n, -1), weight, out=rows[start : start + count])
+    return rows
+
+
+def _numbers(prepared: Prepared) -> int:
+    return sum(part.numel() for part in prepared)

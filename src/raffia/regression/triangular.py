@@ -1,0 +1,83 @@
+"""The triangular factor of [A y]: statistics that add by "stack and re-factor", and never square the condition number."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.statistics import FeatureStream, Statistics
+
+Upper = Float[Tensor, "rows m_and_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class TriangularFactor(Statistics):
+    """R with RᵀR = [A y]ᵀ[A y]: its first m columns factor A, the others hold Qᵀy and what A cannot reach of y."""
+
+    factor: Upper
+    n_unknowns: int
+    n_samples: int
+    vector: bool
+
+    @property
+    def design(self) -> Float[Tensor, "rows m"]:
+        """The factor of A."""
+        return self.factor[:, : self.n_unknowns]
+
+    @property
+    def target(self) -> Float[Tensor, "rows columns"]:
+        """Qᵀy, and below it the part of y outside the range of A."""
+        return self.factor[:, self.n_unknowns :]
+
+    @property
+    def energy(self) -> Float[Tensor, ""]:  # type: ignore[override]
+        """‖y‖²."""
+        return self.target.square().sum()
+
+    @property
+    def rhs(self) -> Float[Tensor, "m *columns"]:  # type: ignore[override]
+        """Aᵀy."""
+        rhs = self.design.mT @ self.target
+        return rhs[:, 0] if self.vector else rhs
+
+    def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:
+        """G x."""
+        return self.design.mT @ (self.design @ x) / self.n_unknowns
+
+    def residual(self, coef: Float[Tensor, "m *columns"]) -> Float[Tensor, ""]:
+        """Σ_i ‖y_i − F(a_i; coef)‖², without cancellation."""
+        return (self.target - self.design @ coef.reshape(self.n_unknowns, -1) / self.n_unknowns).square().sum()
+
+    def normal_equations(self) -> NormalEquations:
+        """The same problem with G formed, at the price of a squared condition number."""
+        gram = self.design.mT @ self.design / self.n_unknowns
+        return NormalEquations(gram, self.rhs, self.energy, self.n_samples)
+
+    def __add__(self, other: "TriangularFactor") -> "TriangularFactor":
+        """Stack and re-factor."""
+        if self.factor.shape[1] != other.factor.shape[1] or self.n_unknowns != other.n_unknowns:
+            raise RaffiaError("statistics of different problems do not add: factors of different widths.")
+        stacked = torch.cat([self.factor, other.factor.to(self.factor.device)])
+        return TriangularFactor(_triangle(stacked), self.n_unknowns, self.n_samples + other.n_samples, self.vector)
+
+
+def assemble_triangular(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> TriangularFactor:
+    """Factor batch after batch, each stacked below the factor of those before."""
+    m, factor, waiting, vector, height = len(stream.theta), None, [], True, 0
+    for rows, target in stream.blocks(a, y):
+        vector = target.ndim == 1
+        waiting.append(torch.cat([rows.mT, target.reshape(len(target), -1)], dim=1))
+        height += len(target)
+        if height >= 2 * m:  # a factorisation of few rows would cost as much as one of 2m
+            factor, waiting, height = _triangle(torch.cat(([] if factor is None else [factor]) + waiting)), [], 0
+    if waiting:
+        factor = _triangle(torch.cat(([] if factor is None else [factor]) + waiting))
+    assert factor is not None  # there is at least one sample
+    return TriangularFactor(factor, m, len(a), vector)
+
+
+def _triangle(tall: Tensor) -> Upper:
+    return torch.linalg.qr(tall, mode="r").R

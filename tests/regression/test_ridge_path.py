@@ -1,0 +1,155 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from raffia import BrownianBridge, Domain, FourierFeatures, RaffiaError, RandomFeatureModel
+from raffia.regression import FeatureStream, RidgePath, Streamed, assemble, k_fold_errors, leave_one_out, leave_one_out_dual
+from raffia.regression.ridge_path import best_ridge
+
+RIDGES = [1e-9, 1e-6, 1e-3]
+
+
+@pytest.fixture(scope="module")
+def setting(burgers):
+    features, grid = FourierFeatures(n_modes=24), Domain(1).grid(64)
+    a, y = burgers.a[:12], burgers.y[:12]
+    stream = FeatureStream(features, features.draw(40, seed=0), grid, batch_size=5, tile=10**5)
+    return stream, a, y, RidgePath(assemble(stream, a, y))
+
+
+def tall(stream, a):
+    return torch.cat([rows.mT for rows, _ in stream.blocks(a, a)])
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_path_is_what_a_solver_gives_for_each_ridge(setting, ridge):
+    stream, a, y, path = setting
+    A, target = tall(stream, a), stream.grid.embed(y).reshape(-1)
+    coef = torch.linalg.solve(A.T @ A / 40 + ridge * torch.eye(40), A.T @ target)
+    torch.testing.assert_close(path.coef(ridge), coef, rtol=1e-5, atol=1e-7)
+    H = A @ torch.linalg.solve(A.T @ A + 40 * ridge * torch.eye(40), A.T)
+    assert path.degrees_of_freedom(ridge) == pytest.approx(float(H.trace()), rel=1e-6)
+    assert path.training_error(ridge) == pytest.approx(float((target - A @ coef / 40).norm() / target.norm()), rel=1e-5)
+    determinant = torch.logdet(torch.eye(40) + A.T @ A / (40 * ridge))
+    assert path.log_determinant(ridge) == pytest.approx(float(determinant), rel=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 1e-2])
+def test_marginal_likelihood_is_the_gaussian_density_of_the_data(setting, ridge):
+    stream, a, y, path = setting
+    A, target, noise = tall(stream, a), stream.grid.embed(y).reshape(-1), 3e-4
+    covariance = noise * (torch.eye(len(A)) + A @ A.T / (40 * ridge))
+    density = torch.distributions.MultivariateNormal(torch.zeros(len(A)).double(), covariance).log_prob(target)
+    assert path.log_marginal_likelihood(ridge, noise, len(A)) == pytest.approx(float(density), rel=1e-8)
+    best = path.likeliest_noise(ridge, len(A))
+    assert all(
+        path.log_marginal_likelihood(ridge, best, len(A)) > path.log_marginal_likelihood(ridge, factor * best, len(A))
+        for factor in (0.9, 1.1)
+    )
+
+
+def test_leaving_one_function_out_is_training_without_it(setting):
+    stream, a, y, path = setting
+    found = leave_one_out(path, stream, a, y, RIDGES)
+    for i in range(12):
+        others = [j for j in range(12) if j != i]
+        refit = RidgePath(assemble(stream, a[others], y[others]))
+        A, target = tall(stream, a[i : i + 1]), stream.grid.embed(y[i : i + 1]).reshape(-1)
+        for k, ridge in enumerate(RIDGES):
+            error = target - A @ refit.coef(ridge) / 40
+            assert float(found.errors[k, i]) == pytest.approx(
+                float(error.norm() / target.norm()), rel=1e-8 if ridge > 1e-8 else 1e-5
+            )
+        torch.testing.assert_close(found.functions[i], error, rtol=1e-8, atol=1e-10)
+        leverage = (A @ torch.linalg.solve(refit.equations.gram + RIDGES[-1] * torch.eye(40), A.T) / 40).trace()
+        assert float(found.leverages[i]) == pytest.approx(float(leverage), rel=1e-6)
+
+
+def test_projection_on_output_modes_keeps_the_errors(setting):
+    stream, a, y, path = setting
+    exact, projected = leave_one_out(path, stream, a, y, RIDGES), leave_one_out(path, stream, a, y, RIDGES, max_points=48)
+    torch.testing.assert_close(projected.errors, exact.errors, rtol=1e-2, atol=0)
+
+
+@pytest.mark.parametrize("columns", [(), (5,)])
+def test_the_dual_form_leaves_one_number_out_for_scalar_features(columns):
+    features = BrownianBridge(n_modes=60)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(9, dtype=torch.float64, generator=generator)
+    y = torch.randn(9, *columns, dtype=torch.float64, generator=generator)
+    grid = Domain(1).grid(5) if columns else Domain(0).grid()
+    stream = FeatureStream(features, features.draw(30, seed=0), grid, 4, 1000)
+    found = leave_one_out_dual(Streamed(stream, ((x, y),), 10**6), [1e-3, 1e-1])
+    for k, ridge in enumerate((1e-3, 1e-1)):
+        for i in range(9):
+            others = [j for j in range(9) if j != i]
+            refit = RidgePath(assemble(stream, x[others], y[others]))
+            rows, target = next(stream.blocks(x[i : i + 1], y[i : i + 1]))
+            error = target.reshape(1, -1) - rows.T @ refit.coef(ridge).reshape(30, -1) / 30
+            assert float(found[k, i]) == pytest.approx(float(error.norm() / target.norm()), rel=1e-8)
+
+
+def test_folds_are_trained_by_subtracting_their_statistics(setting):
+    stream, a, y, _ = setting
+    parts = [slice(0, 4), slice(4, 9), slice(9, 12)]
+    found = k_fold_errors([assemble(stream, a[p], y[p]) for p in parts], [1e-6, 1e-3])
+    for k, ridge in enumerate((1e-6, 1e-3)):
+        left = 0.0
+        for p in parts:
+            others = [i for i in range(12) if i not in range(12)[p]]
+            refit = RidgePath(assemble(stream, a[others], y[others])).coef(ridge)
+            left += float(assemble(stream, a[p], y[p]).residual(refit))
+        assert float(found[k]) == pytest.approx(math.sqrt(left / float(stream.grid.norm(y).square().sum())), rel=1e-6)
+
+
+def test_generalised_cross_validation_is_for_numbers(setting):
+    features = BrownianBridge(n_modes=50)
+    x = torch.linspace(0.02, 0.98, 40, dtype=torch.float64)
+    y = torch.sin(6 * x) + 0.1 * torch.cos(50 * x)
+    stream = FeatureStream(features, features.draw(20, seed=0), Domain(0).grid(), 40, 10**5)
+    path = RidgePath(assemble(stream, x, y))
+    A = tall(stream, x)
+    H = A @ torch.linalg.solve(A.T @ A + 20 * 1e-4 * torch.eye(20), A.T)
+    wanted = 40 * (y - H @ y).square().sum() / (40 - H.trace()) ** 2
+    assert path.generalised_cross_validation(1e-4) == pytest.approx(float(wanted), rel=1e-8)
+    columns = FeatureStream(features, features.draw(20, seed=0), Domain(1).grid(3), 40, 10**5)
+    with pytest.raises(RaffiaError, match="use leave_one_out for functions"):
+        RidgePath(assemble(columns, x, torch.stack([y] * 3, dim=1))).generalised_cross_validation(1e-4)
+
+
+def test_best_ridge_finds_the_minimum_of_the_mean_error():
+    def errors(ridges):
+        return torch.tensor([[1 + (math.log10(r) + 5.3) ** 2] * 3 for r in ridges], dtype=torch.float64)
+
+    ridge, error = best_ridge(errors, scale=1.0)
+    assert math.log10(ridge) == pytest.approx(-5.3, abs=0.13)
+    assert error == pytest.approx(1.0, abs=0.02)
+    with pytest.raises(RaffiaError, match="no ridge with a finite"):
+        best_ridge(lambda ridges: torch.full((len(ridges), 2), math.inf), 1.0)
+
+
+class TestAutomaticRidge:
+    def test_it_is_near_the_best_and_predicts_its_error(self, burgers):
+        a, y = burgers
+        model = RandomFeatureModel(FourierFeatures(n_modes=32), 100, ridge="auto").fit(a[:25], y[:25])
+        tried = {
+            ridge: -RandomFeatureModel(FourierFeatures(n_modes=32), 100, ridge=ridge).fit(a[:25], y[:25]).score(a[25:], y[25:])
+            for ridge in np.logspace(-10, 0, 11)
+        }
+        assert -model.score(a[25:], y[25:]) < 1.25 * min(tried.values())
+        assert model.loo_error_ == pytest.approx(-model.score(a[25:], y[25:]), rel=0.5)
+        assert model.ridge_ > 0
+
+    def test_scalar_features_use_the_dual_form(self):
+        x = torch.linspace(0.01, 0.99, 30, dtype=torch.float64)
+        model = RandomFeatureModel(BrownianBridge(n_modes=200), 400, ridge="auto").fit(x, torch.sin(3 * torch.pi * x))
+        assert "Dual" in model.solution_.solver
+        new = torch.linspace(0.05, 0.95, 77, dtype=torch.float64)
+        error = (model.predict(new) - torch.sin(3 * torch.pi * new)).norm() / torch.sin(3 * torch.pi * new).norm()
+        assert error < 0.1
+
+    def test_it_needs_all_the_data(self, burgers):
+        with pytest.raises(RaffiaError, match="call fit, not partial_fit"):
+            _ = RandomFeatureModel(FourierFeatures(), 20, ridge="auto").partial_fit(burgers.a, burgers.y).coef_

@@ -29,9 +29,8 @@ def main():
         rows = [coverage(*case, seed) for seed in range(5)]
         conformal, gaussian = np.mean(rows, axis=0)
         spread = np.ptp(rows, axis=0)
-        print(
-            f"{name}: conformal 90 % band covers {conformal:.1%} (range {spread[0]:.1%}); Gaussian pointwise 90 % covers {gaussian:.1%} (range {spread[1]:.1%})"
-        )
+        print(f"{name}: conformal 90 % band covers {conformal:.1%} of the functions (range over seeds {spread[0]:.1%}),")
+        print(f"    Gaussian pointwise 90 % covers {gaussian:.1%} of the values (range {spread[1]:.1%})")
 
 
 if __name__ == "__main__":

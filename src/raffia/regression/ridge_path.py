@@ -144,17 +144,22 @@ def k_fold_errors(folds: Sequence[NormalEquations], ridges: Sequence[float]) -> 
 
 
 def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float) -> tuple[float, float]:
-    """The ridge of the least mean error: one a decade from 1e-16 to 1 times `scale`, then four to the decade around the best."""
-    coarse = [scale * 10.0**k for k in range(-16, 1)]
-    first = errors(coarse).mean(1)
-    centre = int(first.argmin())
-    fine = [coarse[centre] * 10.0 ** (k / 4) for k in (-3, -2, -1, 1, 2, 3)]
-    second = errors(fine).mean(1)
-    every = torch.cat([first, second])
-    if not torch.isfinite(every).any():
+    """The ridge of the least mean error, and that error.
+
+    One ridge a decade from 1e-16 to 1 times `scale`, then the vertex of the parabola through the best and its neighbours, on
+    logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a smooth fit.
+    """
+    decades = list(range(-16, 1))
+    means = errors([scale * 10.0**k for k in decades]).mean(1)
+    best = int(means.argmin())
+    if not torch.isfinite(means[best]):
         raise RaffiaError("ridge='auto' found no ridge with a finite leave-one-out error: check the data, or pass a number.")
-    best = int(every.argmin())
-    return (coarse + fine)[best], float(every[best])
+    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
+        return scale * 10.0 ** decades[best], float(means[best])
+    left, middle, right = means[best - 1 : best + 2].log().tolist()
+    bend = left - 2 * middle + right
+    ridge = scale * 10.0 ** (decades[best] + ((left - right) / (2 * bend) if bend > 0 else 0.0))
+    return ridge, float(errors([ridge]).mean())
 
 
 def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tensor, "points modes"]:

@@ -62,8 +62,9 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 class NystromPCG(Solver):
     """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
-    `rank=None` starts at m/16 and doubles, up to m/2, until the preconditioner has caught what is above 10 λ. Needs λ > 0. From
-    `NormalEquations` a step is a product with G; with `matrix_free=True` it is a pass over the data, and G is never formed.
+    `rank=None` starts at m/16 and doubles until the preconditioner has caught what is above 10 λ, up to m/2, or m/8 when
+    matrix-free, which is 3 m² bytes. Needs λ > 0. From `NormalEquations` a step is a product with G; with `matrix_free=True` it is
+    a pass over the data, and G is never formed.
     """
 
     rank: int | None = None

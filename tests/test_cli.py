@@ -60,6 +60,13 @@ def test_fitting_with_a_bar_is_fitting(train, model):
     assert np.allclose(whole.coef_, load(model).coef_, rtol=1e-6)
 
 
+def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path, capsys):
+    code, out, _ = run(capsys, "fit", train, "--features", 40, "-o", tmp_path / "auto.safetensors")
+    assert code == 0
+    assert "(leave-one-out)" in out
+    assert f"{load(tmp_path / 'auto.safetensors').loo_error_:.4f}" in out
+
+
 def test_bridge_data_and_demo(tmp_path, capsys):
     code, out, _ = run(capsys, "demo", "bridge", "--output", tmp_path / "out")
     assert code == 0
@@ -91,6 +98,8 @@ def test_every_help_shows_an_example(capsys, command):
     [
         (["fit", "nowhere.npz", "-o", "m.safetensors"], "there is no file nowhere.npz"),
         (["evaluate", "nowhere.safetensors", "nowhere.npz"], "there is no file nowhere.safetensors"),
+        (["fit", "TRAIN", "--ridge", "some", "-o", "m.safetensors"], "--ridge must be a number >= 0, or auto"),
+        (["fit", "TRAIN", "--ridge", "-1", "-o", "m.safetensors"], "ridge must be a finite number >= 0"),
         (["generate", "burgers", "-o", "x.csv"], "--output must end in .npz"),
         (["generate", "burgers", "--viscosity", "-1", "--n", "2", "-o", "x.npz"], "viscosity=…) must be positive"),
         (["generate", "burgers", "--n", "2", "--seed", "-5", "-o", "x.npz"], "a seed must be an integer"),
@@ -98,6 +107,9 @@ def test_every_help_shows_an_example(capsys, command):
 )
 def test_errors_are_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
+    source = tmp_path.parent / f"{tmp_path.name}-train.npz"
+    np.savez(source, a=np.ones((3, 8)), y=np.ones((3, 8)))
+    words = [str(source) if word == "TRAIN" else word for word in words] + (["--periodic"] if "TRAIN" in words else [])
     code, out, err = run(capsys, *words)
     assert code == 2
     assert err.startswith("raffia: ")

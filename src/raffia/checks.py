@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces import Domain
+from raffia.spaces import Domain, Grid
 
 Array = np.ndarray | Tensor
 
@@ -47,6 +47,21 @@ def check_function(name: str, f: Tensor, domain: Domain) -> None:
     if domain.periodic:
         for axis in range(1, f.ndim):
             _check_no_repeated_end(name, f, axis)
+
+
+def check_output(a: Tensor, y: Tensor, domain: Domain, scalar: bool) -> Grid:
+    """The grid of the outputs: that of the inputs, or any, or a point, when features are numbers."""
+    if scalar:
+        domain = domain if y.ndim > 1 else Domain(0)
+        check_function("y", y, domain)
+        return domain.grid_of(y)
+    check_function("y", y, domain)
+    if a.shape != y.shape:
+        raise RaffiaError(
+            f"a and y must be on one grid; got {tuple(a.shape[1:])} and {tuple(y.shape[1:])} points. "
+            "Resample one of them with raffia.resample."
+        )
+    return domain.grid_of(y)
 
 
 def check_pairs(a: Tensor, y: Tensor) -> None:

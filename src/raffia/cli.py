@@ -4,9 +4,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -190,7 +191,7 @@ def fit(
     feature_map: Annotated[
         Map, typer.Option("--map", help="Features: fourier (1-D, periodic), predictor-corrector (Darcy).")
     ] = Map.fourier,
-    ridge: Annotated[float, typer.Option(help="The penalty λ; 0 is minimum-norm least squares.")] = 0.0,
+    ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of the features.")] = 0,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
@@ -211,13 +212,20 @@ def fit(
             "fourier needs periodic functions in one dimension, predictor-corrector functions on a rectangle."
         )
     chosen = FourierFeatures(domain=domain) if feature_map is Map.fourier else PredictorCorrectorFeatures(domain=domain)
-    model = RandomFeatureModel(chosen, features, ridge, random_state=seed, device=device, memory_budget=memory_budget)
+    penalty = _ridge(ridge)
+    model = RandomFeatureModel(chosen, features, penalty, random_state=seed, device=device, memory_budget=memory_budget)
     begun = time.perf_counter()
     _fit(model, dataset)
     spent = time.perf_counter() - begun
     model.save(output)
     training = float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt())
-    console.print(f"trained on {len(dataset)} pairs in {spent:.1f} s, relative training error {training:.4f}; wrote {output}")
+    expected = (
+        f"expected error {model.loo_error_:.4f} (leave-one-out)" if penalty == "auto" else f"training error {training:.4f}"
+    )
+    console.print(
+        f"trained on {len(dataset)} pairs in {spent:.1f} s, ridge {model.ridge_:.1e}, {expected}; wrote {output}",
+        soft_wrap=True,
+    )
 
 
 @app.command()
@@ -280,7 +288,10 @@ def _generate(problem: Problem, n: int, points: int | None, seed: int) -> Datase
 
 
 def _fit(model: RandomFeatureModel, dataset: Dataset) -> RandomFeatureModel:
-    """Statistics add, so a fit in batches is the fit, and a bar can be shown."""
+    """Statistics add, so a fit in batches is the fit, and a bar can be shown; a ridge to be found needs all the data at once."""
+    if model.ridge == "auto":
+        with console.status("training") if console.is_terminal else nullcontext():
+            return model.fit(dataset.a, dataset.y)
     for rows in _progress("training", len(dataset), 64):
         model.partial_fit(dataset.a[rows.start : rows.stop], dataset.y[rows.start : rows.stop])
     _ = model.solution_
@@ -306,6 +317,15 @@ def _progress(label: str, total: int, size: int) -> Iterator[range]:
 def _read(source: Path, periodic: bool | None) -> Dataset:
     domain = None if periodic is None else Domain(data.dimension(source), periodic=periodic)
     return data.read(source, domain)
+
+
+def _ridge(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
 
 
 def _check_suffix(output: Path, suffix: str) -> None:

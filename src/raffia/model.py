@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from raffia import io
-from raffia.checks import Array, as_tensor, check_device, check_function, check_pairs, check_settings
+from raffia.checks import Array, as_tensor, check_device, check_function, check_output, check_pairs, check_settings
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.metrics import relative_error
@@ -28,16 +28,17 @@ from raffia.regression import (
     Streamed,
     TriangularFactor,
     Workspace,
-    assemble,
-    assemble_triangular,
     available_memory,
     best_ridge,
     choose_solver,
     leave_one_out,
     leave_one_out_dual,
+    statistics_of,
 )
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Grid
 from raffia.uncertainty import ConformalBand, Noise, Posterior, conformal_band, noise_of
+
+SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
 
 
 class RandomFeatureModel(RegressorMixin, BaseEstimator):
@@ -210,20 +211,15 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
         check_pairs(inputs, outputs)
         theta = self._theta(inputs)
-        grid, scalar = self._output_grid(inputs, outputs, theta)
+        scalar = self.feature_map(inputs[:1], theta[:1]).ndim == 2
+        grid = check_output(inputs, outputs, self.feature_map.domain, scalar)
         earlier = getattr(self, "equations_", None)
         if earlier is not None and scalar and grid != self.output_grid_:
             raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
         stream = self._stream(theta, grid)
         rows = len(inputs) * (1 if scalar else grid.size)
         kind = type(earlier) if earlier is not None else self._statistics(rows, inputs.device, whole, scalar)
-        equations: Statistics
-        if kind is NormalEquations:
-            equations = assemble(stream, inputs, outputs)
-        elif kind is TriangularFactor:
-            equations = assemble_triangular(stream, inputs, outputs)
-        else:
-            equations = Streamed(stream, ((inputs, outputs),), self._workspace(inputs.device).budget)
+        equations = statistics_of(kind, stream, inputs, outputs, self._workspace(inputs.device).budget)
         self.equations_ = equations if earlier is None else earlier + equations
         self.output_grid_ = grid
         if whole:
@@ -266,8 +262,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             return ridge
         path = RidgePath(self._normal_equations("ridge='auto'"))
         stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
-        errors = lambda ridges: leave_one_out(path, stream, *self._pairs, ridges).errors  # noqa: E731
-        ridge, self.loo_error_ = best_ridge(errors, float(path.s[-1]))
+        few = torch.linspace(0, len(self._pairs[0]) - 1, min(len(self._pairs[0]), SCANNED_SAMPLES)).long()
+        a, y = (f[few.to(f.device)] for f in self._pairs)
+        ridge, _ = best_ridge(lambda ridges: leave_one_out(path, stream, a, y, ridges).errors, float(path.s[-1]))
+        left_out = leave_one_out(path, stream, *self._pairs, [ridge])
+        self.loo_error_ = float(left_out.errors.mean())
+        if self.equations_.rhs.ndim == 1:
+            self.noise_ = noise_of(left_out, self.output_grid_)
         return ridge
 
     def _normal_equations(self, purpose: str) -> NormalEquations:
@@ -342,21 +343,6 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def _moved(self, values: Tensor) -> Tensor:
         check_device(self.device)
         return values if self.device is None else values.to(self.device)
-
-    def _output_grid(self, inputs: Tensor, outputs: Tensor, theta: Tensor) -> tuple[Grid, bool]:
-        """Function-valued features need y on the grid of a; scalar-valued ones take y on any grid, or numbers."""
-        domain = self.feature_map.domain
-        if self.feature_map(inputs[:1], theta[:1]).ndim == 2:
-            domain = domain if outputs.ndim > 1 else Domain(0)
-            check_function("y", outputs, domain)
-            return domain.grid_of(outputs), True
-        check_function("y", outputs, domain)
-        if inputs.shape != outputs.shape:
-            raise RaffiaError(
-                f"a and y must be on one grid; got {tuple(inputs.shape[1:])} and {tuple(outputs.shape[1:])} points. "
-                "Resample one of them with raffia.resample."
-            )
-        return domain.grid_of(outputs), False
 
     def _theta(self, like: Tensor) -> Tensor:
         """θ in the precision and on the device of `like`; drawn once."""

@@ -1,6 +1,6 @@
 """Least squares for the coefficients."""
 
-from raffia.regression.automatic import available_memory, choose_solver
+from raffia.regression.automatic import available_memory, choose_solver, statistics_of
 from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import NormalEquations, assemble
 from raffia.regression.ridge_path import RidgePath, best_ridge, k_fold_errors, leave_one_out, leave_one_out_dual
@@ -42,4 +42,5 @@ __all__ = [
     "k_fold_errors",
     "leave_one_out",
     "leave_one_out_dual",
+    "statistics_of",
 ]

@@ -3,9 +3,14 @@
 import os
 
 import torch
+from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.regression.implicit import Streamed
+from raffia.regression.normal_equations import NormalEquations, assemble
 from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solver
+from raffia.regression.statistics import FeatureStream, Statistics
+from raffia.regression.triangular import TriangularFactor, assemble_triangular
 
 GRAM_COPIES = 4  # G, its mirror image or its shift, the factor, and work space
 
@@ -22,6 +27,15 @@ def choose_solver(n_features: int, n_rows: int, ridge: float, memory: int) -> So
         f"ridge=0 with n_features={n_features} needs {GRAM_COPIES * 8 * n_features**2 / 2**30:.1f} GiB, and {memory / 2**30:.1f} GiB "
         "are available. Pass ridge > 0, for which there is a method that never forms the Gram matrix, or fewer n_features."
     )
+
+
+def statistics_of(kind: type[Statistics], stream: FeatureStream, a: Tensor, y: Tensor, kept_numbers: int) -> Statistics:
+    """The pairs in the form that a solver wants; features are kept for `Streamed` if they are at most `kept_numbers`."""
+    if kind is NormalEquations:
+        return assemble(stream, a, y)
+    if kind is TriangularFactor:
+        return assemble_triangular(stream, a, y)
+    return Streamed(stream, ((a, y),), kept_numbers)
 
 
 def available_memory(device: torch.device) -> int:

@@ -57,7 +57,8 @@ def assemble(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tenso
         energy += target.square().sum()
         _add_lower_triangle(gram, rows)
     assert rhs is not None  # there is at least one sample
-    return NormalEquations((gram.tril() + gram.tril(-1).mT) / m, rhs, energy, len(a))
+    _mirror(gram)
+    return NormalEquations(gram.div_(m), rhs, energy, len(a))
 
 
 def _add_lower_triangle(gram: Tensor, phi: Tensor, block: int = 128) -> None:
@@ -65,3 +66,12 @@ def _add_lower_triangle(gram: Tensor, phi: Tensor, block: int = 128) -> None:
     for start in range(0, len(phi), block):
         stop = min(start + block, len(phi))
         gram[start:stop, :stop].addmm_(phi[start:stop], phi[:stop].mT)
+
+
+def _mirror(gram: Tensor, block: int = 1024) -> None:
+    """Copy the lower triangle onto the upper one, without a second matrix."""
+    for start in range(0, len(gram), block):
+        stop = min(start + block, len(gram))
+        gram[:start, start:stop] = gram[start:stop, :start].mT
+        corner = gram[start:stop, start:stop]
+        corner.copy_(corner.tril() + corner.tril(-1).mT)

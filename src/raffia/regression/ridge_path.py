@@ -104,16 +104,14 @@ def leave_one_out(
             r = truth - B @ (path.projected / (path.s + ridge)[:, None]) / m
             inside, reach = (r, B) if modes is None else (modes.mT @ r, modes.mT @ B)
             H = (reach / (m * (path.s + ridge))) @ reach.mT
-            identity = torch.eye(H.shape[1], dtype=H.dtype, device=H.device)
-            solved, failed = torch.linalg.solve_ex(identity - H, torch.cat([inside, H], dim=2))
-            e = solved[:, :, : inside.shape[2]]
+            factor, failed = torch.linalg.cholesky_ex(torch.eye(H.shape[1], dtype=H.dtype, device=H.device) - H)
+            e = torch.cholesky_solve(inside, factor)
             outside = 0 if modes is None else (r.square().sum((1, 2)) - inside.square().sum((1, 2))).clamp(min=0)
             error = (e.square().sum((1, 2)) + outside).sqrt() / norm
             batch.append(torch.where((failed == 0) & torch.isfinite(error), error, torch.inf))
-            trace = solved[:, :, inside.shape[2] :].diagonal(dim1=1, dim2=2).sum(-1)
         errors.append(torch.stack(batch))
         functions.append(e.reshape(n, -1))
-        leverages.append(trace)
+        leverages.append(torch.cholesky_solve(H, factor).diagonal(dim1=1, dim2=2).sum(-1))
     return LeftOut(torch.cat(errors, dim=1), torch.cat(functions), torch.cat(leverages))
 
 

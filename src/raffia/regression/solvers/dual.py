@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.regression.implicit import Streamed
 from raffia.regression.solvers.base import Solution, Solver
 
 
 @dataclass(repr=False, eq=False)
 class Dual(Solver):
-    """α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows. Cut at s > rtol·s_max, where `rtol=None` means rows·ε."""
+    """α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows.
+
+    By Cholesky when λ > 0; for λ = 0 by eigendecomposition, cut at s > rtol·s_max, where `rtol=None` means rows·ε.
+    """
 
     rtol: float | None = None
 
@@ -20,13 +25,29 @@ class Dual(Solver):
         return Streamed
 
     def solve(self, equations: Streamed, ridge: float) -> Solution:  # type: ignore[override]
-        """Form the kernel matrix, decompose, cut, solve."""
+        """Form the kernel matrix and solve."""
         rows, targets = zip(*equations.blocks(), strict=True)
         A, y = torch.cat(rows, dim=1).mT, torch.cat(targets).reshape(equations.n_rows, -1)
-        s, V = torch.linalg.eigh(A @ A.mT / equations.n_features)
+        kernel = A @ A.mT / equations.n_features
+        if ridge > 0:
+            return self._by_cholesky(equations, ridge, A, y, kernel)
+        s, V = torch.linalg.eigh(kernel)
         rtol = len(s) * torch.finfo(s.dtype).eps if self.rtol is None else self.rtol
         keep = s > rtol * s[-1].clamp(min=0)
-        V, s = V[:, keep], s[keep] + ridge
+        V, s = V[:, keep], s[keep]
         coef = A.mT @ (V @ ((V.mT @ y) / s[:, None]))
         condition = float(s[-1] / s[0]) if len(s) else float("nan")
         return self.solution(equations, ridge, coef, rank=len(s), condition=condition)
+
+    def _by_cholesky(self, equations: Streamed, ridge: float, A: Tensor, y: Tensor, kernel: Tensor) -> Solution:
+        kernel.diagonal().add_(ridge)
+        factor, failed_at = torch.linalg.cholesky_ex(kernel)
+        if failed_at:
+            raise RaffiaError(
+                f"Dual() needs AAᵀ/m + ridge positive definite: with ridge={ridge:g} its {len(kernel)} equations are dependent to "
+                "working precision. Pass a larger ridge, or ridge=0 for the minimum-norm solution."
+            )
+        diagonal = factor.diagonal()
+        condition = float((diagonal.max() / diagonal.min()) ** 2)
+        coef = A.mT @ torch.cholesky_solve(y, factor)
+        return self.solution(equations, ridge, coef, rank=min(A.shape), condition=condition)

@@ -259,7 +259,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             equations = self.equations_
             scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(self.n_features, -1)[:, :1])).abs().max())
             ridge, self.loo_error_ = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
-            return ridge
+            return max(ridge, 1e-13 * scale)  # less would not keep the kernel matrix positive definite
         path = RidgePath(self._normal_equations("ridge='auto'"))
         stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
         few = torch.linspace(0, len(self._pairs[0]) - 1, min(len(self._pairs[0]), SCANNED_SAMPLES)).long()

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
@@ -33,9 +33,11 @@ from raffia.regression import (
     choose_solver,
     leave_one_out,
     leave_one_out_dual,
+    ridge_for,
     statistics_of,
 )
 from raffia.spaces import Grid
+from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import ConformalBand, Noise, Posterior, conformal_band, noise_of
 
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
@@ -74,6 +76,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     ridge_: float
     loo_error_: float
     noise_: Noise
+    history_: History
 
     def __init__(
         self,
@@ -154,6 +157,27 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         rows = path.equations.n_samples * (1 if self.coef_.ndim == 2 else self.output_grid_.size)
         ridge = self._positive_ridge("log_marginal_likelihood")
         return path.log_marginal_likelihood(ridge, noise or path.likeliest_noise(ridge, rows), rows)
+
+    def tune(self, a: Array, y: Array, search: Search | None = None) -> "RandomFeatureModel":
+        """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
+
+        A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
+        then found for all features, on a fifth of the data held out. What was tried stays in `history_`.
+        """
+        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
+        inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
+        check_pairs(inputs, outputs)
+        if len(inputs) < 8:
+            raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {len(inputs)}.")
+        scalar = self.feature_map(inputs[:1], self._theta(inputs)[:1]).ndim == 2
+        grid = check_output(inputs, outputs, self.feature_map.domain, scalar)
+        objective = objective_for(self.feature_map, inputs, outputs, grid, seed=self.random_state)
+        self.history_ = (search or GradientSearch()).run(objective)
+        found = {name: value for name, value in self.history_.best.parameters.items() if name != "ridge"}
+        self.feature_map = clone(self.feature_map).set_params(**found)
+        held = max(1, len(inputs) // 5)
+        self.ridge = ridge_for(self._stream(self._theta(inputs), grid), inputs, outputs, held)
+        return self.fit(a, y)
 
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
@@ -245,7 +269,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         solver = self.solver
         if solver is None and isinstance(equations, Streamed):
             solver = Dual() if self.ridge == "auto" else self._chosen
-        solver = solver or (Cholesky() if ridge > 0 and self.ridge != "auto" else Pseudoinverse())
+        if solver is None:
+            assert isinstance(equations, NormalEquations)
+            tiny = self.n_features * torch.finfo(torch.float64).eps * float(equations.gram.diagonal().sum())
+            solver = Cholesky() if ridge > tiny else Pseudoinverse()
         self._solution = solver.solve(equations, ridge)
         self.ridge_ = ridge
 

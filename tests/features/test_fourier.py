@@ -87,3 +87,22 @@ def test_too_coarse_a_grid_is_refused(n_modes, points):
 def test_unknown_activation_is_refused_with_the_list():
     with pytest.raises(RaffiaError, match=r"activation must be one of .*elu.*got 'swish'"):
         FourierFeatures(activation="swish")(torch.ones(1, 8).double(), FourierFeatures().draw(1, seed=0))
+
+
+def test_profiles_are_the_standard_deviations_of_the_multipliers():
+    xi = FourierFeatures(n_modes=20).draw(4000, seed=0)
+    grid = Domain(1).grid(64)
+    k = torch.arange(1, 11, dtype=torch.float64)
+    matern = FourierFeatures(n_modes=20, profile="matern", tau=9.0, regularity=3.0, amplitude=2.0)
+    (multiplier,) = matern.prepare(xi, grid)
+    spread = multiplier[:, 1:].real.std(0)
+    torch.testing.assert_close(spread, 2 * (1 + (2 * math.pi * k / 9) ** 2) ** -1.5, rtol=0.06, atol=0)
+    weights = torch.linspace(1, 2, 10, dtype=torch.float64)
+    (free,) = FourierFeatures(n_modes=20, profile=weights, amplitude=1.0).prepare(xi, grid)
+    torch.testing.assert_close(free[:, 1:] / torch.complex(xi[:, 2::2], -xi[:, 1::2]), weights.expand(4000, -1).to(free.dtype))
+
+
+def test_impossible_profiles_are_refused():
+    a, xi = torch.rand(1, 32, dtype=torch.float64), FourierFeatures(n_modes=20).draw(2, seed=0)
+    with pytest.raises(RaffiaError, match="10 weights; got 3"):
+        FourierFeatures(n_modes=20, profile=torch.ones(3))(a, xi)

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import Domain, Grid
 
@@ -37,6 +38,11 @@ class FeatureMap(BaseEstimator, ABC):
     @abstractmethod
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """What a search may vary, by the name of the constructor's argument; nothing unless a map says so."""
+        return {}
 
     @final
     def draw(self, rows: Rows, seed: int) -> Float[Tensor, "rows *theta"]:

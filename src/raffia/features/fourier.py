@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from jaxtyping import Complex, Float
@@ -10,6 +11,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.activations import activate
 from raffia.features.base import FeatureMap, Prepared
+from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid
 
@@ -25,7 +27,9 @@ def wavenumber_filter(r: Tensor, beta: Number) -> Tensor:
 class FourierFeatures(FeatureMap):
     """φ(a; θ) = σ( amplitude · F⁻¹(χ · Fa · Fθ) + bias · ξ₀ ),  θ ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)),  χ(k) = σ_χ(2πδ|k|).
 
-    A filtered random convolution followed by a pointwise function. The defaults are the paper's for Burgers' equation, with
+    A filtered random convolution followed by a pointwise function, that is, independent complex normal multipliers of standard
+    deviation w_k. `profile` says what w_k is: "filter" is the paper's χ(k)·√λ_k; "matern" is (1 + (2πk/τ)²)^(−α/2), without filter;
+    a vector gives one positive weight for each wavenumber k = 1, 2, …. The defaults are the paper's for Burgers' equation, with
     the factor 1024 that its text does not print but its experiments have: ELU is not homogeneous, so it matters.
 
     `n_modes` counts sines and cosines, so wavenumbers go up to n_modes/2; those that the grid of `a` cannot hold are dropped,
@@ -41,6 +45,7 @@ class FourierFeatures(FeatureMap):
     amplitude: Number = 1024.0
     bias: Number = 0.0
     activation: str = "elu"
+    profile: Literal["filter", "matern"] | Float[Tensor, "wavenumbers"] = "filter"
     domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
@@ -62,11 +67,10 @@ class FourierFeatures(FeatureMap):
                 "it needs n_modes >= 2 and 3 points or more."
             )
         wave = 2 * math.pi / extent * torch.arange(1, reach + 1, dtype=theta.dtype, device=theta.device)
-        profile = self.amplitude * wavenumber_filter(self.delta * wave, self.beta)
-        profile = profile * (matern(wave**2, self.tau, self.regularity, dim=1) / (2 * extent)).sqrt()
+        weights = self.amplitude * self._profile(wave)
         sine, cosine = theta[:, 1 : 2 * reach : 2], theta[:, 2 : 2 * reach + 1 : 2]
         shift = (self.bias * theta[:, :1]).to(theta.dtype)
-        return (torch.cat([torch.complex(shift, torch.zeros_like(shift)), profile * torch.complex(cosine, -sine)], dim=-1),)
+        return (torch.cat([torch.complex(shift, torch.zeros_like(shift)), weights * torch.complex(cosine, -sine)], dim=-1),)
 
     def evaluate(self, a: Float[Tensor, "n k"], prepared: Prepared) -> Float[Tensor, "n m k"]:
         """One inverse transform a pair."""
@@ -75,3 +79,31 @@ class FourierFeatures(FeatureMap):
         spectrum[:, 0] = 1  # the slot of the mean carries the shift: φ does not see the mean of a, since χ(0) = 0
         waves = torch.fft.irfft(multiplier[:, None] * spectrum, n=a.shape[-1], norm="forward")
         return activate(self.activation, waves).transpose(0, 1)
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """The four numbers that matter, and the filter's where it is used."""
+        filtered = isinstance(self.profile, str) and self.profile == "filter"
+        ranges: dict[str, Range | Choice] = {
+            "amplitude": Range(1e-2, 1e6) if filtered else Range(0.05, 500.0),
+            "tau": Range(0.5, 200.0),
+            "regularity": Range(0.6, 12.0),
+            "bias": Range(1e-3, 30.0),
+            "activation": Choice(("gelu", "tanh", "elu")),
+            "profile": Choice(("matern", "filter")),
+        }
+        return ranges | ({"delta": Range(1e-4, 0.1)} if filtered else {})
+
+    def _profile(self, wave: Float[Tensor, "k"]) -> Float[Tensor, "k"]:
+        """The standard deviation w_k of the multipliers, for amplitude 1."""
+        if isinstance(self.profile, Tensor):
+            if len(self.profile) < len(wave):
+                raise RaffiaError(f"profile must have n_modes/2 = {self.n_modes // 2} weights; got {len(self.profile)}.")
+            return self.profile[: len(wave)].to(wave)
+        if self.profile == "matern":
+            tau, regularity = (torch.as_tensor(p, dtype=wave.dtype, device=wave.device) for p in (self.tau, self.regularity))
+            return (1 + (wave / tau) ** 2) ** (-regularity / 2)
+        if self.profile != "filter":
+            raise RaffiaError(f"profile must be 'filter', 'matern' or a vector of weights; got {self.profile!r}.")
+        variance = matern(wave**2, self.tau, self.regularity, dim=1) / (2 * self.domain.extents[0])
+        return wavenumber_filter(self.delta * wave, self.beta) * variance.sqrt()

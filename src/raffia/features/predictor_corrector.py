@@ -10,6 +10,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, sum_of
+from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
 from raffia.spaces import Domain, Grid
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
@@ -53,6 +54,17 @@ class PredictorCorrectorFeatures(FeatureMap):
     def theta_shape(self) -> tuple[int, int]:
         """One field for each Poisson solve, by its Neumann coefficients."""
         return (self.steps + 1, self.n_modes)
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """The law of the random fields, their size and the smoothing of a."""
+        return {
+            "tau": Range(0.5, 50.0),
+            "regularity": Range(1.1, 6.0),
+            "delta": Range(1e-2, 3.0),
+            "eta": Range(1e-7, 1e-2),
+            "weight": Range(1e-2, 1e2),
+        }
 
     def __call__(self, a: Float[Tensor, "n r1 r2"], theta: Float[Tensor, "m solves modes"]) -> Float[Tensor, "n m r1 r2"]:
         """Evaluate every feature on the grid of a."""

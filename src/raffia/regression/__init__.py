@@ -3,7 +3,7 @@
 from raffia.regression.automatic import available_memory, choose_solver, statistics_of
 from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import NormalEquations, assemble
-from raffia.regression.ridge_path import RidgePath, best_ridge, k_fold_errors, leave_one_out, leave_one_out_dual
+from raffia.regression.ridge_path import RidgePath, best_ridge, k_fold_errors, leave_one_out, leave_one_out_dual, ridge_for
 from raffia.regression.solvers import (
     Cholesky,
     Dual,
@@ -42,5 +42,6 @@ __all__ = [
     "k_fold_errors",
     "leave_one_out",
     "leave_one_out_dual",
+    "ridge_for",
     "statistics_of",
 ]

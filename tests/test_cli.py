@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from raffia import cli, load, metrics
 
@@ -153,3 +154,62 @@ def test_output_to_a_pipe_has_no_bars_and_no_colours(train):
 
 def test_version_is_printed(capsys):
     assert run(capsys, "--version")[1].startswith("raffia 0.")
+
+
+def test_files_that_do_not_fit_the_command_are_refused(model, train, tmp_path, capsys):
+    a = np.random.default_rng(0).standard_normal((6, 16))
+    about = json.dumps({"domain": {"dim": 1, "periodic": False, "extent": 1.0}, "settings": {}})
+    nan = a.copy()
+    nan[2, 3] = np.nan
+    np.savez(tmp_path / "box.npz", a=a, y=a, raffia=np.array(about))
+    np.savez(tmp_path / "uneven.npz", a=a[:4], y=a)
+    np.savez(tmp_path / "nan.npz", a=a, y=nan)
+    np.savez(tmp_path / "empty.npz", a=a[:0], y=a[:0])
+    (tmp_path / "text.npz").write_text("not arrays")
+    before = train.read_bytes()
+    for words, said in (
+        (["evaluate", model, tmp_path / "box.npz"], "the model was trained on"),
+        (["predict", model, tmp_path / "box.npz", "-o", tmp_path / "p.npy"], "the model was trained on"),
+        (
+            ["fit", tmp_path / "uneven.npz", "--periodic", "--ridge", "1e-3", "-o", tmp_path / "m.safetensors"],
+            "4 inputs and 6 outputs",
+        ),
+        (["evaluate", model, tmp_path / "nan.npz"], "y must be finite"),
+        (["evaluate", model, tmp_path / "empty.npz"], "at least one sample"),
+        (["predict", model, tmp_path / "text.npz", "-o", tmp_path / "p.npy"], "no arrays in it"),
+        (["fit", train, "-o", train], "--output must end in .safetensors"),
+        (["fit", train, "-o", tmp_path / "no" / "m.safetensors"], "there is no folder"),
+        (["generate", "burgers", "--n", 1, "--time", "nan", "-o", tmp_path / "g.npz"], "must be positive"),
+        (["fit", train, "--device", "cuda", "-o", tmp_path / "m.safetensors"], "device='cuda' needs a GPU"),
+    ):
+        if "cuda" in words and torch.cuda.is_available():
+            continue
+        code, _, err = run(capsys, *words)
+        assert (code, err.count("\n")) == (2, 1), err
+        assert said in err
+    assert train.read_bytes() == before
+
+
+def test_wrong_kinds_of_objects_are_named_outside_the_tests_own_type_checks():
+    script = """
+import numpy as np, raffia
+from raffia import *
+a = np.random.default_rng(0).standard_normal((9, 16))
+def said(work):
+    try:
+        work()
+    except RaffiaError as error:
+        return str(error)
+    return "nothing"
+model = lambda **k: RandomFeatureModel(FourierFeatures(n_modes=8), 9, **k)
+assert "a must be a NumPy array or a torch tensor; got list" in said(lambda: model().fit(a.tolist(), a))
+assert "solver must be a Solver, such as Cholesky()" in said(lambda: model(solver="cholesky").fit(a, a))
+assert "feature_map must be a FeatureMap" in said(lambda: RandomFeatureModel(FourierFeatures, 9).fit(a, a))
+assert "random_state must be an integer" in said(lambda: model(random_state=None).fit(a, a))
+assert "device must be 'cpu' or 'cuda'" in said(lambda: model(device="meta").fit(a, a))
+assert "a must be a torch tensor; got ndarray" in said(lambda: Burgers().solve(a))
+assert "rows must be a positive count" in said(lambda: Burgers().dataset(5.0, 32))
+assert "times must be a positive integer" in said(lambda: model(ridge=1e-3).fit(a, a).compose(a, 1.5))
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

@@ -140,6 +140,6 @@ def test_saving_where_there_is_no_folder_says_so(small_model, tmp_path):
 
 def test_objects_that_a_file_cannot_hold_are_refused_when_saving(burgers, tmp_path):
     model = RandomFeatureModel(MeanOf(), 5, ridge=1e-3).fit(burgers.a, burgers.y)
-    model.feature_map = MeanOf(domain=print)
+    model.solver = print
     with pytest.raises(RaffiaError, match="cannot save"):
         model.save(tmp_path / "m.safetensors")

@@ -213,8 +213,8 @@ def test_predict_checks_its_input_as_fit_does(small_model):
         ({"ridge": -1e-3}, "ridge must be a finite number >= 0, or 'auto'; got -0.001"),
         ({"ridge": float("nan")}, "ridge"),
         ({"batch_size": 0}, "batch_size"),
-        ({"random_state": -1}, "seed must be"),
-        ({"memory_budget": 1000}, "memory_budget=992 bytes is too small.*Pass memory_budget="),
+        ({"random_state": -1}, "random_state must be"),
+        ({"memory_budget": 1000}, "memory_budget=1000 bytes is too small.*Pass memory_budget="),
     ],
 )
 def test_bad_settings_are_refused_in_fit_not_in_the_constructor(changes, words):
@@ -229,6 +229,48 @@ def test_a_refused_batch_leaves_the_model_as_it_was(burgers):
     with pytest.raises(RaffiaError):
         grown.partial_fit(NAN, data())
     assert torch.equal(grown.coef_, before)
+
+
+@pytest.mark.parametrize("changes", [{"random_state": 7}, {"feature_map__tau": 9.0}, {"n_features": 20}])
+def test_coefficients_are_not_used_with_other_features_than_their_own(burgers, changes):
+    fitted = model().fit(burgers.a, burgers.y).set_params(**changes)
+    for use in (lambda: fitted.predict(burgers.a), lambda: fitted.partial_fit(burgers.a, burgers.y)):
+        with pytest.raises(RaffiaError, match="changed since the model was fitted: call fit again"):
+            use()
+    assert fitted.fit(burgers.a, burgers.y).predict(burgers.a).shape == burgers.a.shape
+
+
+def test_batches_on_several_grids_add(burgers):
+    coarse = tuple(f[:, ::2].contiguous() for f in burgers)
+    grown = model().partial_fit(burgers.a[:20], burgers.y[:20]).partial_fit(coarse[0][20:], coarse[1][20:])
+    torch.testing.assert_close(grown.predict(burgers.a), model().fit(*burgers).predict(burgers.a), rtol=1e-2, atol=1e-2)
+
+
+def test_features_that_vanish_or_are_not_finite_are_refused():
+    with pytest.raises(RaffiaError, match=r"all features vanish on these inputs.*constant functions"):
+        model().fit(torch.ones(5, 16).double(), torch.ones(5, 16).double())
+    with pytest.raises(RaffiaError, match=r"FourierFeatures\(tau=…\) must be positive"):
+        model(feature_map__tau=-5.0).fit(data(), data())
+
+
+def test_a_single_symmetric_input_is_not_a_repeated_end_point(small_model):
+    x = (torch.arange(64, dtype=torch.float64) + 0.5) / 64
+    assert small_model.predict(torch.cos(2 * torch.pi * x)[None]).shape == (1, 64)
+
+
+def test_a_repeated_end_point_is_seen_in_float32():
+    x = torch.linspace(0, 1, 33)
+    f = torch.sin(2 * torch.pi * x * torch.arange(1, 4)[:, None])
+    with pytest.raises(RaffiaError, match="repeat"):
+        model().fit(f, f)
+
+
+def test_masked_arrays_are_refused_and_read_only_ones_are_fine(small_model, burgers):
+    a = burgers.a.numpy().copy()
+    with pytest.raises(RaffiaError, match="masked array"):
+        small_model.predict(np.ma.masked_greater(a, 0.1))
+    a.flags.writeable = False
+    assert small_model.predict(a).shape == a.shape
 
 
 def test_scalar_features_need_one_output_grid():

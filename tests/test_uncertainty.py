@@ -105,6 +105,30 @@ def test_log_marginal_likelihood_prefers_the_ridge_that_made_the_data():
     assert max(evidence, key=evidence.get) == 1e-2
 
 
+def test_what_the_caller_does_to_its_arrays_after_fit_does_not_matter(burgers):
+    a, y = (f[:20].numpy().copy() for f in burgers)
+    model = RandomFeatureModel(FourierFeatures(n_modes=24), 30, ridge=1e-4).fit(a, y)
+    untouched = RandomFeatureModel(FourierFeatures(n_modes=24), 30, ridge=1e-4).fit(a.copy(), y.copy())
+    a[:], y[:] = 0, 5
+    new = burgers.a[30:]
+    torch.testing.assert_close(model.predict(new, return_std=True)[1], untouched.predict(new, return_std=True)[1])
+
+
+def test_error_bars_are_finite_for_a_tiny_ridge_and_for_zero_outputs(burgers):
+    a, y = burgers.a[:8], burgers.y[:8]
+    tiny = RandomFeatureModel(FourierFeatures(n_modes=24), 200, ridge=1e-18).fit(a, y)
+    nothing = RandomFeatureModel(FourierFeatures(n_modes=24), 20, ridge=1e-3).fit(a, 0 * y)
+    for model in (tiny, nothing):
+        assert torch.isfinite(model.predict(a, return_std=True)[1]).all()
+
+
+def test_impossible_requests_are_refused(fitted, burgers):
+    with pytest.raises(RaffiaError, match="count must be a positive integer"):
+        fitted.sample_posterior(burgers.a, 0)
+    with pytest.raises(RaffiaError, match="noise must be positive"):
+        fitted.log_marginal_likelihood(-1.0)
+
+
 def test_posterior_variance_at_once():
     factor = torch.linalg.cholesky(torch.tensor([[2.0, 0.5], [0.5, 1.0]]).double())
     phi = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).double()
@@ -136,6 +160,16 @@ class TestConformal:
         inside = ((burgers.y[30:] >= band(burgers.a[30:])[0]) & (burgers.y[30:] <= band(burgers.a[30:])[1])).all(-1)
         assert torch.equal(inside, band.covers(burgers.a[30:], burgers.y[30:]))
         assert inside.double().mean() >= 0.8
+
+    def test_arrays_and_shapes(self, fitted, burgers):
+        a, y = (f[30:].numpy() for f in burgers)
+        band = fitted.conformal(a, y, level=0.8)
+        assert isinstance(band(a)[0], np.ndarray)
+        assert band.covers(a, y).mean() >= 0.8
+        with pytest.raises(RaffiaError, match="the shape of the predictions"):
+            fitted.conformal(a, y[:, :1])
+        with pytest.raises(RaffiaError, match="needs at least 9 calibration pairs; got 5"):
+            fitted.conformal(a[:5], y[:5])
 
     def test_too_few_pairs_or_an_impossible_level_are_refused(self, fitted, burgers):
         with pytest.raises(RaffiaError, match=r"level=0.99 needs at least 99 calibration pairs; got 10"):

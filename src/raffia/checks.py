@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.regression import NormalEquations, Statistics
 from raffia.spaces import Domain, Grid
 
 Array = np.ndarray | Tensor
@@ -22,7 +23,13 @@ def as_tensor(name: str, values: Array) -> Tensor:
         raise RaffiaError(
             f"{name} must be float32 or float64; got {values.dtype}. Convert it, e.g. {_conversion(name, values)}."
         )
-    tensor = torch.from_numpy(np.ascontiguousarray(values)) if isinstance(values, np.ndarray) else values.detach()
+    if isinstance(values, np.ma.MaskedArray):
+        raise RaffiaError(
+            f"{name} must not be a masked array: fill its gaps or leave those samples out, then pass a plain array."
+        )
+    tensor = (
+        torch.from_numpy(np.require(values, requirements=["C", "W"])) if isinstance(values, np.ndarray) else values.detach()
+    )
     if tensor.ndim == 0 or len(tensor) == 0:
         raise RaffiaError(f"{name} must hold at least one sample along its first axis; got shape {tuple(tensor.shape)}.")
     finite = torch.isfinite(tensor).reshape(len(tensor), -1).all(-1)
@@ -70,12 +77,46 @@ def check_pairs(a: Tensor, y: Tensor) -> None:
         raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
 
 
+def check_features(equations: Statistics) -> None:
+    """Features that are finite and not all zero on the data."""
+    if not isinstance(equations, NormalEquations):
+        return
+    total = float(equations.gram.diagonal().sum())
+    if not np.isfinite(total):
+        raise RaffiaError("the features are not finite on these inputs: check the hyperparameters of feature_map.")
+    if total == 0:
+        raise RaffiaError(
+            "all features vanish on these inputs, so nothing can be learnt: check the hyperparameters of feature_map "
+            "(FourierFeatures do not see the mean of a, hence no constant functions)."
+        )
+
+
+def check_count(name: str, value: object) -> None:
+    """A positive integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise RaffiaError(f"{name} must be a positive integer; got {value!r}.")
+
+
+def check_instance(name: str, value: object, kind: type, example: str) -> None:
+    """An object of the right kind, not its class or its name."""
+    if not isinstance(value, kind):
+        raise RaffiaError(f"{name} must be a {kind.__name__}, such as {example}; got {value!r}.")
+
+
+def check_seed(name: str, value: object) -> None:
+    """An integer that seeds the counter-based generator."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**32:
+        raise RaffiaError(f"{name} must be an integer from 0 to 2**32 − 1; got {value!r}.")
+
+
 def check_device(device: str | torch.device | None) -> None:
     """A device that is there."""
     try:
         found = torch.device(device) if device is not None else torch.device("cpu")
     except RuntimeError:
         raise RaffiaError(f"device must be 'cpu' or 'cuda'; got {device!r}.") from None
+    if found.type not in ("cpu", "cuda"):
+        raise RaffiaError(f"device must be 'cpu' or 'cuda'; got {device!r}.")
     if found.type == "cuda" and not torch.cuda.is_available():
         raise RaffiaError(f"device={str(device)!r} needs a GPU that torch can use, and there is none. Pass device='cpu'.")
 
@@ -83,19 +124,20 @@ def check_device(device: str | torch.device | None) -> None:
 def check_settings(n_features: int, ridge: float | str, batch_size: int | None, memory_budget: int | None) -> None:
     """The numbers a model is made with."""
     for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise RaffiaError(f"{name} must be a positive integer; got {value!r}.")
+        if value is not None:
+            check_count(name, value)
     if ridge != "auto" and (isinstance(ridge, (bool, str)) or not isinstance(ridge, Real) or not 0 <= ridge < float("inf")):
         raise RaffiaError(f"ridge must be a finite number >= 0, or 'auto'; got {ridge!r}.")
 
 
 def _check_no_repeated_end(name: str, f: Tensor, axis: int) -> None:
     """Refuse samples whose last point repeats the first, unless they are flat there (a bump away from the ends)."""
-    if f.shape[axis] < 4:
+    if f.shape[axis] < 4 or len(f) < 2:  # a single symmetric function may well agree at both ends
         return
     first, second, last = (f.select(axis, i) for i in (0, 1, -1))
     scale = f.abs().max()
-    if (first - last).abs().max() <= 1e-9 * scale and (first - second).abs().max() > 1e-6 * scale:
+    rounding = 1e-9 if f.dtype == torch.float64 else 1e-5
+    if (first - last).abs().max() <= rounding * scale and (first - second).abs().max() > 1e-4 * scale:
         raise RaffiaError(
             f"{name} seems to repeat its first point at the right end ({f.shape[axis]} points along axis {axis}): "
             f"a periodic grid leaves the right end out. Pass {name}[{', '.join([':'] * axis + [':-1'])}]."

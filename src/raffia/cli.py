@@ -18,7 +18,7 @@ from rich.table import Table
 from sklearn.exceptions import NotFittedError
 
 from raffia import __version__, data, metrics, papers, plotting
-from raffia.checks import check_function
+from raffia.checks import as_tensor, check_function
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import FourierFeatures, PredictorCorrectorFeatures
@@ -177,7 +177,7 @@ def generate(
         if problem is Example.bridge:
             raise RaffiaError("--fine-points is for problems on grids: burgers and darcy.")
         chosen.set_params(fine_points=fine_points)
-    _check_suffix(output, ".npz")
+    _check_output(output, ".npz")
     dataset = _generate(chosen, n, points, seed)
     data.write(output, dataset)
     console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
@@ -203,6 +203,7 @@ def fit(
 
     Example: raffia fit train.npz --features 1024 --output model.safetensors
     """
+    _check_output(output, ".safetensors")
     dataset = _read(source, periodic)
     domain = dataset.domain
     fitting = (domain.dim, domain.periodic) == ((1, True) if feature_map is Map.fourier else (2, False))
@@ -239,9 +240,10 @@ def predict(
 
     Example: raffia predict model.safetensors test.npz --output prediction.npy
     """
-    _check_suffix(output, ".npy")
+    _check_output(output, ".npy")
     model = load(model_file)
-    predicted = data.read_inputs(source)
+    predicted, domain = data.read_inputs(source)
+    _check_domain(source, domain, model)
     for _ in range(times):
         predicted = _predict(model, predicted)
     with atomic(output) as temporary, temporary.open("wb") as file:
@@ -261,8 +263,9 @@ def evaluate(
     """
     model = load(model_file)
     dataset = _read(source, model.feature_map.domain.periodic)
+    _check_domain(source, dataset.domain, model)
+    check_function("y", as_tensor("y", dataset.y), dataset.domain)
     predicted = _predict(model, dataset.a)
-    check_function("y", dataset.y, dataset.domain)
     grid = dataset.domain.grid_of(dataset.y)
     errors = metrics.relative_errors(dataset.y, predicted, grid)
     report = {
@@ -273,7 +276,7 @@ def evaluate(
         "Bochner error": metrics.bochner_error(dataset.y, predicted, grid),
     }
     if as_json:
-        sys.stdout.write(json.dumps(report) + "\n")
+        sys.stdout.write(json.dumps(report, allow_nan=False) + "\n")
         return
     table = Table(show_header=False)
     for name, value in report.items():
@@ -328,9 +331,17 @@ def _ridge(text: str) -> float | Literal["auto"]:
         raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
 
 
-def _check_suffix(output: Path, suffix: str) -> None:
+def _check_output(output: Path, suffix: str) -> None:
+    """Before the work, not after it."""
     if output.suffix != suffix:
         raise RaffiaError(f"--output must end in {suffix}; got {output}.")
+    if not output.parent.is_dir():
+        raise RaffiaError(f"--output {output}: there is no folder {output.parent}. Make it first.")
+
+
+def _check_domain(source: Path, domain: Domain | None, model: RandomFeatureModel) -> None:
+    if domain is not None and domain != model.feature_map.domain:
+        raise RaffiaError(f"{source} has {domain}, the model was trained on {model.feature_map.domain}.")
 
 
 def _save(model: RandomFeatureModel, model_file: Path, figures: dict[Path, plotting.Figure]) -> None:

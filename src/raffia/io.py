@@ -7,6 +7,7 @@ Reading imports modules of raffia only; classes of your own are named in `classe
 import dataclasses
 import importlib
 import json
+import math
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -73,6 +74,8 @@ def read(path: Path, classes: Iterable[type] = ()) -> dict[str, Any]:
 
 def encode(value: Any, tensors: dict[str, Tensor]) -> Any:
     """JSON for a configuration; tensors go into `tensors` and are named in the JSON."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.integer, np.floating)):
@@ -106,6 +109,8 @@ def decode(value: Any, tensors: dict[str, Tensor], classes: dict[str, type]) -> 
         return [decode(entry, tensors, classes) for entry in value["list"]]
     if "tuple" in value:
         return tuple(decode(entry, tensors, classes) for entry in value["tuple"])
+    if "float" in value:
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
     if "tensor" in value:
         return tensors[value["tensor"]]
     return _class_named(value["class"], classes)(**decode(value["arguments"], tensors, classes))

@@ -38,5 +38,7 @@ def _norms(y: Array, prediction: Array, grid: Grid | None) -> tuple[Tensor, Tens
         raise RaffiaError(
             f"y and prediction must have one shape (n, *grid), n >= 1; got {tuple(truth.shape)} and {tuple(guess.shape)}."
         )
+    if not torch.isfinite(truth).all():
+        raise RaffiaError("y must be finite; it holds NaN or infinite values. Leave those samples out.")
     flat = (lambda f: f.reshape(len(f), -1)) if grid is None else grid.embed
     return torch.linalg.vector_norm(flat(truth - guess), dim=-1), torch.linalg.vector_norm(flat(truth), dim=-1)

@@ -11,7 +11,19 @@ from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from raffia import io
-from raffia.checks import Array, as_tensor, check_device, check_function, check_output, check_pairs, check_settings
+from raffia.checks import (
+    Array,
+    as_tensor,
+    check_count,
+    check_device,
+    check_features,
+    check_function,
+    check_instance,
+    check_output,
+    check_pairs,
+    check_seed,
+    check_settings,
+)
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.metrics import relative_error
@@ -100,7 +112,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
-        for learnt in ("equations_", "output_grid_", "ridge_", "loo_error_", "noise_", "_solution", "_pairs"):
+        for learnt in ("equations_", "output_grid_", "ridge_", "loo_error_", "noise_", "_solution", "_pairs", "_settings"):
             self.__dict__.pop(learnt, None)
         self._learn(a, y, whole=True)
         self._solve()
@@ -112,6 +124,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             raise RaffiaError(
                 "partial_fit cannot continue: this model was saved without its statistics. "
                 "Save it with model.save(path, statistics=True), or call fit on all the data."
+            )
+        if self.ridge == "auto":
+            raise RaffiaError(
+                "ridge='auto' leaves out one sample at a time, so it needs all of them: call fit, or pass a number."
             )
         self._learn(a, y, whole=False)
         return self
@@ -128,6 +144,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
         """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
+        check_count("count", count)
         inputs = self._inputs(a)
         posterior = self._posterior()
         theta, grid = self._theta(inputs.double()), self.feature_map.domain.grid_of(inputs)
@@ -146,17 +163,20 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         check_pairs(inputs, outputs)
 
         def centre(values: Array) -> tuple[Tensor, Tensor]:
-            mean, std = self.predict(values, return_std=True)
-            return torch.as_tensor(mean), torch.as_tensor(std)
+            functions = self._inputs(values)
+            return self._mean(functions), self._std(functions)
 
         return conformal_band(centre, inputs, outputs, level)
 
     def log_marginal_likelihood(self, noise: float | None = None) -> float:
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
+        if noise is not None and not noise > 0:
+            raise RaffiaError(f"noise must be positive; got {noise!r}.")
+        coef = self.coef_
         path = RidgePath(self._normal_equations("log_marginal_likelihood"))
-        rows = path.equations.n_samples * (1 if self.coef_.ndim == 2 else self.output_grid_.size)
+        rows = path.equations.n_samples * (1 if coef.ndim == 2 else self.output_grid_.size)
         ridge = self._positive_ridge("log_marginal_likelihood")
-        return path.log_marginal_likelihood(ridge, noise or path.likeliest_noise(ridge, rows), rows)
+        return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
 
     def tune(self, a: Array, y: Array, search: Search | None = None) -> "RandomFeatureModel":
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
@@ -164,7 +184,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
         then found for all features, on a fifth of the data held out. What was tried stays in `history_`.
         """
-        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
+        self._check_settings()
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
         check_pairs(inputs, outputs)
         if len(inputs) < 8:
@@ -181,8 +201,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
-        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-            raise RaffiaError(f"times must be a positive integer; got {times!r}.")
+        check_count("times", times)
         for _ in range(times):
             a = _like(a, self._mean(self._inputs(a)))
         return a
@@ -222,6 +241,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """The coefficients and how the solver found them."""
         if "_solution" not in self.__dict__:
             self._solve()
+        self._check_unchanged()
         return self._solution
 
     @property
@@ -231,25 +251,30 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def _learn(self, a: Array, y: Array, whole: bool) -> None:
         """Assemble the statistics that the solver wants; `whole` says that no more pairs will come, so that rules may count them."""
-        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
+        self._check_settings()
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
         check_pairs(inputs, outputs)
         theta = self._theta(inputs)
         scalar = self.feature_map(inputs[:1], theta[:1]).ndim == 2
         grid = check_output(inputs, outputs, self.feature_map.domain, scalar)
         earlier = getattr(self, "equations_", None)
-        if earlier is not None and scalar and grid != self.output_grid_:
+        if earlier is not None:
+            self._check_unchanged()
+        if earlier is not None and (scalar or isinstance(earlier, Streamed)) and grid != self.output_grid_:
             raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
         stream = self._stream(theta, grid)
         rows = len(inputs) * (1 if scalar else grid.size)
         kind = type(earlier) if earlier is not None else self._statistics(rows, inputs.device, whole, scalar)
+        if whole or kind is Streamed:
+            inputs, outputs = inputs.clone(), outputs.clone()  # kept: what the caller does to its arrays must not matter
         equations = statistics_of(kind, stream, inputs, outputs, self._workspace(inputs.device).budget)
+        check_features(equations)
+        for stale in ("_solution", "noise_", "_pairs"):
+            self.__dict__.pop(stale, None)
         self.equations_ = equations if earlier is None else earlier + equations
-        self.output_grid_ = grid
+        self.output_grid_, self._settings = grid, self._fingerprint()
         if whole:
             self._pairs = (inputs, outputs)
-        for stale in ("_solution", "noise_"):
-            self.__dict__.pop(stale, None)
 
     def _statistics(self, rows: int, device: torch.device, whole: bool, scalar: bool) -> type[Statistics]:
         if self.solver is not None:
@@ -278,11 +303,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def _automatic_ridge(self) -> float:
         """The ridge of the least leave-one-function-out error; keeps that error, and the noise level that comes with it."""
-        if not hasattr(self, "_pairs"):
+        silent = torch.nonzero(self._pairs[1].flatten(1).abs().amax(1) == 0 if self._pairs[1].ndim > 1 else self._pairs[1] == 0)
+        if len(silent):
             raise RaffiaError(
-                "ridge='auto' leaves out one sample at a time, so it needs all of them: call fit, not partial_fit."
+                f"ridge='auto' compares relative errors, which are undefined for y[{int(silent[0])}], which is zero: "
+                "leave that sample out, or pass a number."
             )
-        if isinstance(self.equations_, Streamed):
+        if isinstance(self.equations_, Streamed) and len(self._pairs[0]) == self.equations_.n_rows:
             equations = self.equations_
             scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(self.n_features, -1)[:, :1])).abs().max())
             ridge, self.loo_error_ = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
@@ -305,15 +332,15 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         if isinstance(equations, TriangularFactor):
             equations = equations.normal_equations()
         if equations is None:
+            _ = self.solution_  # says so if nothing was fitted at all
             raise RaffiaError(f"{purpose} needs the statistics of the training data: save the model with statistics=True.")
         assert isinstance(equations, NormalEquations)
         return equations
 
     def _positive_ridge(self, purpose: str) -> float:
-        """λ, or for λ = 0 the least that keeps G + λ positive definite to working precision."""
-        if self.ridge_ > 0:
-            return self.ridge_
-        return self.n_features * torch.finfo(torch.float64).eps * float(self._normal_equations(purpose).gram.diagonal().sum())
+        """λ, or where it is less the least that keeps G + λ positive definite to working precision."""
+        least = self.n_features * torch.finfo(torch.float64).eps * float(self._normal_equations(purpose).gram.diagonal().sum())
+        return max(self.ridge_, least)
 
     def _noise(self) -> Noise:
         """The noise level, from leaving out one training function at a time; needs the training data once."""
@@ -362,6 +389,21 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def _stream(self, theta: Tensor, grid: Grid) -> FeatureStream:
         return self._workspace(theta.device).stream(self.feature_map, theta, grid)
 
+    def _check_settings(self) -> None:
+        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
+        check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
+        if self.solver is not None:
+            check_instance("solver", self.solver, Solver, "Cholesky()")
+        check_seed("random_state", self.random_state)
+
+    def _fingerprint(self) -> str:
+        return repr((self.n_features, self.random_state, sorted(self.feature_map.get_params(deep=False).items())))
+
+    def _check_unchanged(self) -> None:
+        """Coefficients belong to the features they were found for."""
+        if self.__dict__.get("_settings", self._fingerprint()) != self._fingerprint():
+            raise RaffiaError("feature_map, n_features or random_state changed since the model was fitted: call fit again.")
+
     def _inputs(self, a: Array) -> Tensor:
         inputs = self._moved(as_tensor("a", a))
         check_function("a", inputs, self.feature_map.domain)
@@ -404,7 +446,7 @@ def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device
     try:
         model = RandomFeatureModel(**content["parameters"] | {"device": device})
         model.output_grid_ = content["output_grid"]
-        model._solution = Solution(**content["solution"])
+        model._solution, model._settings = Solution(**content["solution"]), model._fingerprint()
         for name, value in content["learnt"].items():
             setattr(model, name, value)
         if content["noise"] is not None:

@@ -12,7 +12,9 @@ as K_eff independent numbers, so s² = σ² |D| / K_eff. Both are read off the e
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -38,7 +40,7 @@ def noise_of(left_out: LeftOut, grid: Grid) -> Noise:
     """From e_i: K_eff is the participation ratio of their covariance; σ² makes mean ‖e_i‖² equal to its expectation."""
     e = left_out.functions
     spectrum = torch.linalg.svdvals(e).square()
-    effective = float(spectrum.sum() ** 2 / spectrum.square().sum())
+    effective = float(spectrum.sum() ** 2 / spectrum.square().sum()) if spectrum.sum() > 0 else 1.0
     volume = math.prod(grid.domain.extents)
     energy = float(e.square().sum(1).mean())
     leverage = float(left_out.leverages.mean())
@@ -65,7 +67,8 @@ class Posterior:
         return self.mean + math.sqrt(self.scale * len(self.mean)) * step.mT
 
 
-Centre = Callable[[Tensor], tuple[Tensor, Tensor]]
+Array = np.ndarray | Tensor
+Centre = Callable[[Array], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,29 +83,33 @@ class ConformalBand:
     width: float
     level: float
 
-    def __call__(self, a: Tensor) -> tuple[Tensor, Tensor]:
-        """The lower and the upper edge of the band."""
+    def __call__(self, a: Array) -> tuple[Array, Array]:
+        """The lower and the upper edge of the band; arrays for arrays."""
         mean, std = self.centre(a)
-        return mean - self.width * std, mean + self.width * std
+        edges = mean - self.width * std, mean + self.width * std
+        return (edges[0].numpy(force=True), edges[1].numpy(force=True)) if isinstance(a, np.ndarray) else edges
 
-    def covers(self, a: Tensor, y: Tensor) -> Tensor:
+    def covers(self, a: Array, y: Array) -> Array:
         """For each sample, whether y is inside the band at every point."""
-        return _scores(self.centre, a, y) <= self.width
+        inside = _scores(self.centre, a, y) <= self.width
+        return inside.numpy(force=True) if isinstance(a, np.ndarray) else inside
 
 
-def conformal_band(centre: Centre, a: Tensor, y: Tensor, level: float) -> ConformalBand:
+def conformal_band(centre: Centre, a: Array, y: Array, level: float) -> ConformalBand:
     """Calibrate on pairs that were not used for training: the ⌈(n + 1)·level⌉-th smallest of max_x |y − F|/std is the width."""
     if not 0 < level < 1:
         raise RaffiaError(f"level must be between 0 and 1; got {level!r}.")
     rank = math.ceil((len(a) + 1) * level)
     if rank > len(a):
-        need = math.ceil(level / (1 - level))
+        need = next(n for n in count(1) if math.ceil((n + 1) * level) <= n)
         raise RaffiaError(
             f"level={level:g} needs at least {need} calibration pairs; got {len(a)}. Pass more, or a lower level."
         )
     return ConformalBand(centre, float(_scores(centre, a, y).sort().values[rank - 1]), level)
 
 
-def _scores(centre: Centre, a: Tensor, y: Tensor) -> Float[Tensor, "n"]:
+def _scores(centre: Centre, a: Array, y: Array) -> Float[Tensor, "n"]:
     mean, std = centre(a)
-    return ((y - mean).abs() / std).reshape(len(y), -1).amax(-1)
+    if tuple(y.shape) != tuple(mean.shape):
+        raise RaffiaError(f"y must have the shape of the predictions, {tuple(mean.shape)}; got {tuple(y.shape)}.")
+    return ((torch.as_tensor(y).to(mean) - mean).abs() / std).reshape(len(y), -1).amax(-1)

@@ -89,6 +89,18 @@ def test_forced_equation_has_the_manufactured_solution(steady):
     assert distance(Burgers(viscosity=eps, time=0.7, forcing=f, fine_points=256).solve(start), end) < 1e-7
 
 
+def test_forcing_that_vanishes_at_the_output_times_sets_the_step_all_the_same():
+    problem = Burgers(fine_points=512, forcing=lambda t, x: 5 * math.sin(math.pi * t) * torch.sin(2 * torch.pi * x))
+    u = problem.solve(0.1 * bump())
+    finer = problem.set_params(step=2e-4).solve(0.1 * bump())
+    assert distance(u, finer) < 1e-6
+
+
+def test_an_integration_that_blows_up_is_an_error():
+    with pytest.raises(RaffiaError, match="did not stay finite"):
+        Burgers(viscosity=1e-4, step=0.1, fine_points=256).solve(20 * bump())
+
+
 def test_mean_is_conserved_and_energy_decays():
     u = Burgers(time=(0.2, 0.6, 1.0)).solve(bump() + 0.25)
     torch.testing.assert_close(u.mean(-1), torch.full((1, 3), 0.25, dtype=torch.float64))
@@ -133,6 +145,8 @@ def test_settings_and_grid_convention_travel_with_the_data():
         (Burgers(viscosity=0.0), bump(), "viscosity"),
         (Burgers(time=(1.0, 0.5)), bump(), "increasing"),
         (Burgers(time=-1.0), bump(), "positive"),
+        (Burgers(time=float("nan")), bump(), "positive"),
+        (Burgers(step=-1.0), bump(), "step"),
         (Burgers(), bump() * float("nan"), "finite"),
     ],
 )

@@ -116,6 +116,12 @@ def test_solution_does_not_depend_on_the_batch():
     torch.testing.assert_close(together, alone, rtol=1e-12, atol=1e-15)
 
 
+def test_a_sample_that_starts_solved_stays_so_beside_one_that_iterates():
+    a = torch.ones(2, 3, 4, dtype=torch.float64)
+    a[0] += torch.arange(12, dtype=torch.float64).reshape(3, 4) / 7
+    assert torch.isfinite(Darcy().solve(a)).all()
+
+
 def test_data_are_solved_on_a_refinement_of_the_grid_asked_for():
     problem = Darcy(fine_points=65)
     fine, coarse = problem.dataset(3, 65, seed=0), problem.dataset(3, 17, seed=0)
@@ -153,6 +159,8 @@ def test_no_convergence_is_an_error_with_a_remedy():
     a = LevelSet(n_modes=100).sample(1, Domain(2, periodic=False).grid(17), seed=0)
     with pytest.raises(RaffiaError, match=r"no convergence in 3 iterations.*max_iterations"):
         Darcy(max_iterations=3).solve(a)
+    with pytest.raises(RaffiaError, match="must be 'harmonic' or 'arithmetic'; got 'geometric'"):
+        Darcy().set_params(face="geometric").solve(a)
     with pytest.raises(RaffiaError, match="must be on the grid of a"):
         Darcy(source=torch.ones(5, 5)).solve(a)
 

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import BrownianBridge, Domain, FourierFeatures, RaffiaError, RandomFeatureModel
+from raffia import (
+    BrownianBridge,
+    Domain,
+    Dual,
+    FourierFeatures,
+    RaffiaError,
+    RandomFeatureModel,
+    SketchedLSQR,
+    TriangularQR,
+)
 from raffia.regression import FeatureStream, RidgePath, Streamed, assemble, k_fold_errors, leave_one_out, leave_one_out_dual
 from raffia.regression.ridge_path import best_ridge
 
@@ -150,6 +159,19 @@ class TestAutomaticRidge:
         error = (model.predict(new) - torch.sin(3 * torch.pi * new)).norm() / torch.sin(3 * torch.pi * new).norm()
         assert error < 0.1
 
+    @pytest.mark.parametrize("solver", [Dual(), SketchedLSQR(), TriangularQR()], ids=repr)
+    def test_every_solver_gets_the_ridge_of_whole_functions(self, burgers, solver):
+        settings = {"feature_map": FourierFeatures(n_modes=24), "n_features": 40, "ridge": "auto"}
+        default, other = (RandomFeatureModel(**settings, solver=s).fit(burgers.a[:12], burgers.y[:12]) for s in (None, solver))
+        assert other.ridge_ == pytest.approx(default.ridge_, rel=1e-3)
+        assert other.loo_error_ == pytest.approx(default.loo_error_, rel=1e-3)
+
+    def test_a_zero_output_is_named(self, burgers):
+        y = burgers.y[:10].clone()
+        y[3] = 0
+        with pytest.raises(RaffiaError, match=r"undefined for y\[3\]"):
+            RandomFeatureModel(FourierFeatures(n_modes=24), 20, ridge="auto").fit(burgers.a[:10], y)
+
     def test_it_needs_all_the_data(self, burgers):
-        with pytest.raises(RaffiaError, match="call fit, not partial_fit"):
-            _ = RandomFeatureModel(FourierFeatures(), 20, ridge="auto").partial_fit(burgers.a, burgers.y).coef_
+        with pytest.raises(RaffiaError, match="call fit, or pass a number"):
+            RandomFeatureModel(FourierFeatures(), 20, ridge="auto").partial_fit(burgers.a, burgers.y)

@@ -28,6 +28,8 @@ def read(path: Path, domain: Domain | None = None) -> Dataset:
     """Read a dataset. `domain` serves files that do not say where their functions live; what a file says comes first."""
     arrays = _arrays(path)
     a, y = (_tensor(path, arrays, name) for name in "ay")
+    if len(a) != len(y):
+        raise RaffiaError(f"a and y in {os.fspath(path)} must pair up; got {len(a)} inputs and {len(y)} outputs.")
     told = _told(path, arrays)
     if told is None and domain is None:
         raise RaffiaError(
@@ -39,15 +41,16 @@ def read(path: Path, domain: Domain | None = None) -> Dataset:
     return Dataset(a, y, found, settings)
 
 
-def read_inputs(path: Path) -> Tensor:
-    """The array `a` of an .npz file, or the one array of an .npy file."""
+def read_inputs(path: Path) -> tuple[Tensor, Domain | None]:
+    """The array `a` of an .npz file, or the one array of an .npy file; and its domain, where the file says."""
     arrays = _arrays(path)
-    return _tensor(path, arrays, "a")
+    told = _told(path, arrays)
+    return _tensor(path, arrays, "a"), told[0] if told else None
 
 
 def dimension(path: Path) -> int:
     """How many grid axes the inputs in a file have."""
-    return read_inputs(path).ndim - 1
+    return read_inputs(path)[0].ndim - 1
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
@@ -60,7 +63,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         with content:
             return {key: content[key] for key in content.files}
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = "no arrays in it" if "pickle" in str(error) else (str(error).splitlines() or [type(error).__name__])[0]
         raise RaffiaError(f"{os.fspath(path)} is damaged or not a file of NumPy arrays ({reason}).") from None
 
 
@@ -69,6 +72,8 @@ def _tensor(path: Path, arrays: dict[str, np.ndarray], name: str) -> Tensor:
         raise RaffiaError(f"{os.fspath(path)} must hold an array named {name}; it holds {sorted(arrays)}.")
     if arrays[name].dtype not in (np.float32, np.float64):
         raise RaffiaError(f"{name} in {os.fspath(path)} must be float32 or float64; got {arrays[name].dtype}.")
+    if arrays[name].ndim == 0 or len(arrays[name]) == 0:
+        raise RaffiaError(f"{name} in {os.fspath(path)} must hold at least one sample; it has shape {arrays[name].shape}.")
     return torch.from_numpy(np.ascontiguousarray(arrays[name]))
 
 

@@ -33,8 +33,9 @@ class FourierFeatures(FeatureMap):
     the factor 1024 that its text does not print but its experiments have: ELU is not homogeneous, so it matters.
 
     `n_modes` counts sines and cosines, so wavenumbers go up to n_modes/2; those that the grid of `a` cannot hold are dropped,
-    never aliased, so a grid of fewer than n_modes + 1 points sees a smoother feature. Good values: amplitude such that the
-    argument of σ has a standard deviation near 1.5; tau and regularity such that θ is about as smooth as the inputs.
+    never aliased, so a grid of fewer than n_modes + 1 points sees a smoother feature. Features do not see the mean of a, since
+    χ(0) = 0, so they learn nothing from constant functions. Good values: amplitude such that the argument of σ has a standard
+    deviation near 1.5; tau and regularity such that θ is about as smooth as the inputs.
     """
 
     n_modes: int = 128
@@ -59,6 +60,7 @@ class FourierFeatures(FeatureMap):
 
     def prepare(self, theta: Float[Tensor, "m modes"], grid: Grid) -> tuple[Complex[Tensor, "m _"]]:
         """bias·ξ₀, then amplitude · χ(k) · (Fθ)(k) for the wavenumbers 1, 2, … that the grid can hold."""
+        self._check()
         points, extent = grid.shape[0], self.domain.extents[0]
         reach = min(self.n_modes // 2, (points - 1) // 2)
         if reach < 1:
@@ -79,6 +81,13 @@ class FourierFeatures(FeatureMap):
         spectrum[:, 0] = 1  # the slot of the mean carries the shift: φ does not see the mean of a, since χ(0) = 0
         waves = torch.fft.irfft(multiplier[:, None] * spectrum, n=a.shape[-1], norm="forward")
         return activate(self.activation, waves).transpose(0, 1)
+
+    def _check(self) -> None:
+        if (self.domain.dim, self.domain.periodic) != (1, True):
+            raise RaffiaError(f"FourierFeatures needs Domain(1, periodic=True); got {self.domain}.")
+        for name in ("tau", "delta", "beta"):
+            if not bool(torch.as_tensor(getattr(self, name)).detach() > 0):
+                raise RaffiaError(f"FourierFeatures({name}=…) must be positive; got {getattr(self, name)!r}.")
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:

@@ -12,7 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain, Grid, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
 
 Number = float | Float[Tensor, ""]
@@ -132,6 +132,11 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     def _sigma(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> Float[Tensor, "m solves inner1 inner2"]:
         """weight · σ(θ) at inner nodes   (eqn:sigmoidal_func_defn)."""
+        if (self.domain.dim, self.domain.periodic) != (2, False) or not bool(torch.as_tensor(self.eta).detach() >= 0):
+            raise RaffiaError(
+                "PredictorCorrectorFeatures needs Domain(2, periodic=False) and eta >= 0; "
+                f"got {self.domain} and eta={self.eta!r}."
+            )
         if self.steps < 0 or self.randomisation not in ("additive", "multiplicative"):
             raise RaffiaError(
                 "PredictorCorrectorFeatures needs steps >= 0 and randomisation 'additive' or 'multiplicative'; "
@@ -147,7 +152,10 @@ class PredictorCorrectorFeatures(FeatureMap):
             raise RaffiaError(
                 "PredictorCorrectorFeatures needs a strictly positive a, a permeability; take exp of a log-permeability."
             )
-        f = torch.as_tensor(self.source, dtype=a.dtype, device=a.device).expand(grid.shape)
+        f = torch.as_tensor(self.source, dtype=a.dtype, device=a.device)
+        if f.ndim and tuple(f.shape) != grid.shape:
+            f = resample(f, self.domain.grid_of(f), grid)
+        f = f.expand(grid.shape)
         return inner(f, grid) / inner(a, grid)
 
     def _slope(self, a: Tensor, grid: Grid) -> Float[Tensor, "n 2 inner1 inner2"]:

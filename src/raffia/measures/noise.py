@@ -7,6 +7,7 @@ are made in float64 on the CPU by Philox4x32-10 (Salmon et al., 2011) and the in
 import math
 import zlib
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -35,7 +36,9 @@ def uniform_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> F
 
 def as_rows(rows: Rows) -> range:
     """A count, or a range of consecutive row numbers, as a range."""
-    found = rows if isinstance(rows, range) else range(rows)
+    if isinstance(rows, bool) or not isinstance(rows, (Integral, range)):
+        raise RaffiaError(f"rows must be a positive count or a range of consecutive numbers; got {rows!r}.")
+    found = rows if isinstance(rows, range) else range(int(rows))
     if found.step != 1 or found.start < 0 or len(found) == 0:
         raise RaffiaError(f"rows must be a positive count or a nonempty range of consecutive numbers from 0; got {rows}.")
     return found

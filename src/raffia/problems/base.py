@@ -70,5 +70,6 @@ class Problem(BaseEstimator, ABC):
             raise RaffiaError(
                 f"{type(self).__name__}.dataset needs points, the number of grid points along an axis, e.g. points=128."
             )
-        shape = () if points is None or self.domain.dim == 0 else (points,) if isinstance(points, int) else tuple(points)
-        return self.domain.grid(*shape)
+        if points is None or self.domain.dim == 0:
+            return self.domain.grid()
+        return self.domain.grid(*points) if isinstance(points, (tuple, list)) else self.domain.grid(int(points))

@@ -78,6 +78,8 @@ class Burgers(Problem):
         for rate in steps.unique().tolist():
             for rows in torch.nonzero(steps == rate).flatten().split(SAMPLES_IN_CACHE):
                 end[rows] = self._integrate(start[rows], fine, rate)
+        if not torch.isfinite(end).all():
+            raise RaffiaError("Burgers: the integration did not stay finite. Pass a smaller step=, or more fine_points.")
         end = resample(end, fine, grid).to(a.dtype)
         return end if isinstance(self.time, (tuple, list)) else end[:, 0]
 
@@ -85,7 +87,7 @@ class Burgers(Problem):
         points, extent = grid.shape[0], self.domain.extents[0]
         index = torch.arange(points // 2 + 1, device=u.device)
         wave = 2 * math.pi / extent * index.to(u)
-        kept = index <= points // 3  # the 2/3 rule: products of kept modes alias onto dropped ones only
+        kept = 3 * index < points  # the 2/3 rule: products of kept modes alias onto dropped ones only
         flux = torch.where(kept, -0.5j * wave, 0)
         x = grid.axes()[0].to(u.device)
 
@@ -116,7 +118,8 @@ class Burgers(Problem):
         if self.step is not None:
             return torch.full((len(u),), 1 / self.step, dtype=u.dtype, device=u.device)
         x = grid.axes()[0].to(u.device)
-        forces = [self._forcing(t, x, grid).abs().max() for t in (0.0, *self.times)] if self.forcing is not None else [0.0]
+        instants = torch.linspace(0, self.times[-1], 65).tolist() if callable(self.forcing) else [0.0]
+        forces = [self._forcing(t, x, grid).abs().max() for t in instants] if self.forcing is not None else [0.0]
         bound = u.abs().amax(-1) + self.times[-1] * float(max(forces))  # |u| ≤ max|a| + T max|f|: the maximum principle
         k_max = 2 * math.pi / self.domain.extents[0] * (grid.shape[0] // 3)
         rate = torch.maximum(bound * k_max / 5, 4 * bound**2 / self.viscosity)
@@ -132,7 +135,11 @@ class Burgers(Problem):
         times = self.times
         if not self.viscosity > 0:
             raise RaffiaError(f"Burgers(viscosity=…) must be positive; got {self.viscosity}.")
-        if not times or times[0] <= 0 or any(s >= t for s, t in pairwise(times)):
+        if self.step is not None and not self.step > 0:
+            raise RaffiaError(f"Burgers(step=…) must be positive; got {self.step}.")
+        if not isinstance(a, Tensor):
+            raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
+        if not times or not all(math.isfinite(t) for t in times) or times[0] <= 0 or any(s >= t for s, t in pairwise(times)):
             raise RaffiaError(f"Burgers(time=…) must be positive, and increasing where there are several; got {self.time}.")
         if a.ndim != 2 or not torch.isfinite(a).all():
             raise RaffiaError(f"a must be finite and of shape (n, points); got shape {tuple(a.shape)}.")

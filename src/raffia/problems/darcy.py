@@ -101,11 +101,11 @@ class Darcy(Problem):
             if not active.any():
                 return u, iteration
             q = _divergence(*faces, p)
-            step = torch.where(active, rz / (p * q).sum((-2, -1), keepdim=True), 0.0)
-            u, r = u + step * p, r - step * q
+            step = rz / (p * q).sum((-2, -1), keepdim=True)
+            u, r = torch.where(active, u + step * p, u), torch.where(active, r - step * q, r)
             z = poisson(r, grid)
-            before, rz = rz, torch.where(active, (r * z).sum((-2, -1), keepdim=True), rz)
-            p = z + rz / before * p
+            before, rz = rz, (r * z).sum((-2, -1), keepdim=True)
+            p = torch.where(active, z + rz / before * p, p)
         worst = float(torch.linalg.vector_norm(r, dim=(-2, -1)).max() / goal * self.tolerance)
         raise RaffiaError(
             f"Darcy: no convergence in {self.max_iterations} iterations, relative residual {worst:.1e}, "
@@ -114,10 +114,8 @@ class Darcy(Problem):
         )
 
     def _source(self, grid: Grid, a: Tensor) -> Float[Tensor, "r1 r2"]:
-        if callable(self.source):
-            f = self.source(*grid.nodes().to(a.device).unbind(-1))
-        else:
-            f = torch.as_tensor(self.source, dtype=torch.float64, device=a.device)
+        given = self.source(*grid.nodes().to(a.device).unbind(-1)) if callable(self.source) else self.source
+        f = torch.as_tensor(given, dtype=torch.float64, device=a.device)
         if f.ndim and tuple(f.shape) != grid.shape:
             raise RaffiaError(
                 f"Darcy(source=…) must be on the grid of a, {grid.shape}; got shape {tuple(f.shape)}. Pass a function."
@@ -125,6 +123,10 @@ class Darcy(Problem):
         return f.double().expand(grid.shape)
 
     def _check(self, a: Tensor) -> None:
+        if self.face not in ("harmonic", "arithmetic"):
+            raise RaffiaError(f"Darcy(face=…) must be 'harmonic' or 'arithmetic'; got {self.face!r}.")
+        if not isinstance(a, Tensor):
+            raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
         if a.ndim != 3:
             raise RaffiaError(
                 f"a must have shape (n, r, r), functions on a rectangle; got {tuple(a.shape)}. One function is a[None]."

@@ -23,19 +23,20 @@ from raffia.regression.statistics import FeatureStream
 
 
 class RidgePath:
-    """G = V diag(s) Vᵀ, and what it gives for every ridge; eigenvalues below m·ε·s_max count as zero."""
+    """G = V diag(s) Vᵀ, and what it gives for every ridge; for ridge 0, eigenvalues below m·ε·s_max count as zero."""
 
     def __init__(self, equations: NormalEquations) -> None:
         self.equations = equations
-        s, V = torch.linalg.eigh(equations.gram)
-        keep = s > len(s) * torch.finfo(s.dtype).eps * s[-1].clamp(min=0)
-        self.s: Float[Tensor, "rank"] = s[keep]
-        self.V: Float[Tensor, "m rank"] = V[:, keep]
-        self.projected: Float[Tensor, "rank columns"] = self.V.mT @ columns_of(equations.rhs)
+        s, self.V = torch.linalg.eigh(equations.gram)
+        self.s: Float[Tensor, "m"] = s.clamp(min=0)
+        self.projected: Float[Tensor, "m columns"] = self.V.mT @ columns_of(equations.rhs)
 
     def coef(self, ridge: float) -> Float[Tensor, "m *columns"]:
         """α(λ)."""
-        coef = self.V @ (self.projected / (self.s + ridge)[:, None])
+        s = self.s + ridge
+        if ridge == 0:
+            s = torch.where(s > len(s) * torch.finfo(s.dtype).eps * s[-1], s, torch.inf)
+        coef = self.V @ (self.projected / s[:, None])
         return coef.reshape(self.equations.rhs.shape)
 
     def training_error(self, ridge: float) -> float:
@@ -105,7 +106,7 @@ def leave_one_out(
             inside, reach = (r, B) if modes is None else (modes.mT @ r, modes.mT @ B)
             H = (reach / (m * (path.s + ridge))) @ reach.mT
             factor, failed = torch.linalg.cholesky_ex(torch.eye(H.shape[1], dtype=H.dtype, device=H.device) - H)
-            e = torch.cholesky_solve(inside, factor)
+            e = torch.where((failed == 0)[:, None, None], torch.cholesky_solve(inside, factor), inside)
             outside = 0 if modes is None else (r.square().sum((1, 2)) - inside.square().sum((1, 2))).clamp(min=0)
             error = (e.square().sum((1, 2)) + outside).sqrt() / norm
             batch.append(torch.where((failed == 0) & torch.isfinite(error), error, torch.inf))

@@ -39,8 +39,9 @@ class Workspace:
         allowed = (self.budget - 4 * self.tile) // (self.n_features * grid.size)
         if allowed < 1:
             need = 32 * self.n_features * grid.size
+            given = self.memory_budget or 16 * self.budget
             raise RaffiaError(
-                f"memory_budget={16 * self.budget} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
+                f"memory_budget={given} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
                 f"numbers) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
             )
         wanted = ROWS_PER_PRODUCT if self.device.type == "cpu" else ROWS_PER_PRODUCT * 32

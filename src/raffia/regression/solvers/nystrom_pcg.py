@@ -83,10 +83,9 @@ class NystromPCG(Solver):
         if not ridge > 0:
             raise RaffiaError("NystromPCG needs ridge > 0; pass ridge=1e-8, say, or solver=Pseudoinverse() for ridge=0.")
         m, b = equations.n_features, columns_of(equations.rhs)
-        start = self.rank or max(1, min(m, max(16, m // 16)))
-        preconditioner = nystrom(
-            equations, min(start, m), ridge, max_rank=min(m, self.rank or max(start, m // 2)), seed=self.seed
-        )
+        start = min(m, self.rank or max(16, m // 16))
+        most = min(m, self.rank or max(start, m // (8 if self.matrix_free else 2)))
+        preconditioner = nystrom(equations, start, ridge, most, self.seed)
         goal = self.rtol * torch.linalg.vector_norm(b, dim=0)
         x, r = torch.zeros_like(b), b.clone()
         z = preconditioner.precondition(r, ridge)

@@ -12,7 +12,8 @@ from raffia.regression.solvers.base import Solution, Solver, columns_of
 class Pseudoinverse(Solver):
     """α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
 
-    λ = 0 is the minimum-norm least-squares solution of the paper. `rtol=None` means m·ε with ε of the precision of G.
+    λ = 0 is the minimum-norm least-squares solution of the paper. `rtol=None` means m·ε with ε of the precision of G for λ = 0, and
+    no cut for λ > 0: then λ decides what counts.
     """
 
     rtol: float | None = None
@@ -20,8 +21,9 @@ class Pseudoinverse(Solver):
     def solve(self, equations: NormalEquations, ridge: float) -> Solution:  # type: ignore[override]
         """Decompose, cut, solve."""
         s, V = torch.linalg.eigh(equations.gram)
-        rtol = len(s) * torch.finfo(s.dtype).eps if self.rtol is None else self.rtol
-        keep = s > rtol * s[-1].clamp(min=0)  # not >=: an all-zero Gram matrix has rank 0
+        s = s.clamp(min=0)
+        rtol = (len(s) * torch.finfo(s.dtype).eps if ridge == 0 else 0.0) if self.rtol is None else self.rtol
+        keep = s > rtol * s[-1]  # not >=: an all-zero Gram matrix has rank 0
         V, s = V[:, keep], s[keep] + ridge
         coef = V @ ((V.mT @ columns_of(equations.rhs)) / s[:, None])
         condition = float(s[-1] / s[0]) if len(s) else float("nan")

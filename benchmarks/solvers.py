@@ -83,6 +83,7 @@ def direct(A, b, m, device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--smallest", type=int, default=256)
     parser.add_argument("--largest", type=int, default=4096)
     parser.add_argument("--samples", type=int, default=128)
     parser.add_argument("--points", type=int, default=64)
@@ -92,7 +93,7 @@ def main():
     features = FourierFeatures()
     grid = features.domain.grid_of(a)
     by_solver(Cholesky(), Workspace(64, device).stream(features, features.draw(64, seed=0).to(device), grid), a, y)  # warm up
-    for m in [2**k for k in range(8, 17) if 2**k <= options.largest]:
+    for m in [2**k for k in range(8, 17) if options.smallest <= 2**k <= options.largest]:
         theta = features.draw(m, seed=0).to(device)
         stream = Workspace(m, device).stream(features, theta, grid)
         times, found = {}, {}

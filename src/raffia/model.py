@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-import numpy as np
 import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -24,6 +23,7 @@ from raffia.checks import (
     check_seed,
     check_settings,
 )
+from raffia.error_bars import ErrorBars, like
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.metrics import relative_error
@@ -50,12 +50,12 @@ from raffia.regression import (
 )
 from raffia.spaces import Grid
 from raffia.tuning import GradientSearch, History, Search, objective_for
-from raffia.uncertainty import ConformalBand, Noise, Posterior, conformal_band, noise_of
+from raffia.uncertainty import Noise, noise_of
 
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
 
 
-class RandomFeatureModel(RegressorMixin, BaseEstimator):
+class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
     """Learn a map between function spaces from pairs (a_i, y_i): one convex least-squares problem for α ∈ R^m.
 
     Training is done in float64 whatever the data are, because the normal equations need it; prediction in the precision of
@@ -139,44 +139,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         the outputs are on the grid of the training outputs.
         """
         inputs = self._inputs(a)
-        mean = _like(a, self._mean(inputs))
-        return (mean, _like(a, self._std(inputs))) if return_std else mean
-
-    def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
-        """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
-        check_count("count", count)
-        inputs = self._inputs(a)
-        posterior = self._posterior()
-        theta, grid = self._theta(inputs.double()), self.feature_map.domain.grid_of(inputs)
-        draws = [
-            self.feature_map.combination(theta, coef / self.n_features, grid)(inputs.double())
-            for coef in posterior.sample(count, seed).to(inputs.device)
-        ]
-        return _like(a, torch.stack(draws).to(inputs.dtype))
-
-    def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
-        """A band around predictions that contains a whole new function with probability `level` or more; see `ConformalBand`.
-
-        The pairs must not have been used for training.
-        """
-        inputs, outputs = as_tensor("a", a), as_tensor("y", y)
-        check_pairs(inputs, outputs)
-
-        def centre(values: Array) -> tuple[Tensor, Tensor]:
-            functions = self._inputs(values)
-            return self._mean(functions), self._std(functions)
-
-        return conformal_band(centre, inputs, outputs, level)
-
-    def log_marginal_likelihood(self, noise: float | None = None) -> float:
-        """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
-        if noise is not None and not noise > 0:
-            raise RaffiaError(f"noise must be positive; got {noise!r}.")
-        coef = self.coef_
-        path = RidgePath(self._normal_equations("log_marginal_likelihood"))
-        rows = path.equations.n_samples * (1 if coef.ndim == 2 else self.output_grid_.size)
-        ridge = self._positive_ridge("log_marginal_likelihood")
-        return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
+        mean = like(a, self._mean(inputs))
+        return (mean, like(a, self._std(inputs))) if return_std else mean
 
     def tune(self, a: Array, y: Array, search: Search | None = None) -> "RandomFeatureModel":
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
@@ -203,7 +167,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
         for _ in range(times):
-            a = _like(a, self._mean(self._inputs(a)))
+            a = like(a, self._mean(self._inputs(a)))
         return a
 
     def score(self, a: Array, y: Array) -> float:
@@ -325,66 +289,11 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             self.noise_ = noise_of(left_out, self.output_grid_)
         return ridge
 
-    def _normal_equations(self, purpose: str) -> NormalEquations:
-        equations = getattr(self, "equations_", None)
-        if isinstance(equations, Streamed):
-            equations = equations.normal_equations()
-        if isinstance(equations, TriangularFactor):
-            equations = equations.normal_equations()
-        if equations is None:
-            _ = self.solution_  # says so if nothing was fitted at all
-            raise RaffiaError(f"{purpose} needs the statistics of the training data: save the model with statistics=True.")
-        assert isinstance(equations, NormalEquations)
-        return equations
-
-    def _positive_ridge(self, purpose: str) -> float:
-        """λ, or where it is less the least that keeps G + λ positive definite to working precision."""
-        least = self.n_features * torch.finfo(torch.float64).eps * float(self._normal_equations(purpose).gram.diagonal().sum())
-        return max(self.ridge_, least)
-
-    def _noise(self) -> Noise:
-        """The noise level, from leaving out one training function at a time; needs the training data once."""
-        if not hasattr(self, "noise_"):
-            if not hasattr(self, "_pairs"):
-                raise RaffiaError(
-                    "error bars need a noise level, which is read off the training data: call fit on all of them, and predict with "
-                    "return_std=True once before saving with statistics=True."
-                )
-            path = RidgePath(self._normal_equations("return_std"))
-            stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
-            left_out = leave_one_out(path, stream, *self._pairs, [self._positive_ridge("return_std")])
-            self.noise_ = noise_of(left_out, self.output_grid_)
-        return self.noise_
-
-    def _posterior(self) -> Posterior:
-        if self.coef_.ndim == 2:
-            raise RaffiaError(
-                "posterior draws and error bars are for features with values in the output space, not scalar ones."
-            )
-        kept = self.__dict__.get("_posterior_of", (None, None))
-        if kept[0] is not self.solution_:
-            noise = self._noise()
-            shifted = self._normal_equations("error bars").gram.clone()
-            shifted.diagonal().add_(self._positive_ridge("error bars"))
-            factor = torch.linalg.cholesky(shifted)
-            kept = (self.solution_, Posterior(self.coef_, factor, noise.scale(self.output_grid_)))
-            self._posterior_of = kept
-        return kept[1]
-
     def _mean(self, inputs: Tensor) -> Tensor:
         trained = self._combination(inputs)
         size = self._workspace(inputs.device).predict_size(inputs[0].numel())
         outputs = torch.cat([trained(part) for part in inputs.split(size)])
         return self.output_grid_.unembed(outputs) if self.coef_.ndim == 2 else outputs
-
-    def _std(self, inputs: Tensor) -> Tensor:
-        """√(σ² + Var F) at every point."""
-        posterior, noise = self._posterior(), self._noise()
-        grid = self.feature_map.domain.grid_of(inputs)
-        stream = self._stream(self._theta(inputs.double()), grid)
-        variance = [posterior.variance(rows) for rows, _ in stream.blocks(inputs.double(), inputs.double())]
-        pointwise = torch.cat(variance).reshape(len(inputs), grid.size) / grid.root_weights.to(inputs.device) ** 2
-        return (pointwise + noise.variance).sqrt().reshape(inputs.shape).to(inputs.dtype)
 
     def _stream(self, theta: Tensor, grid: Grid) -> FeatureStream:
         return self._workspace(theta.device).stream(self.feature_map, theta, grid)
@@ -433,11 +342,6 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def _workspace(self, device: torch.device) -> Workspace:
         return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
-
-
-def _like(given: Array, values: Tensor) -> Array:
-    """As an array if the user gave an array, on the device of the tensor if a tensor."""
-    return values.numpy(force=True) if isinstance(given, np.ndarray) else values.to(given.device)
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:

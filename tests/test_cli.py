@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from raffia import cli, load, metrics
+from raffia.tuning import GradientSearch
 
 
 def run(capsys, *words):
@@ -66,6 +67,14 @@ def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path
     assert code == 0
     assert "(leave-one-out)" in out
     assert f"{load(tmp_path / 'auto.safetensors').loo_error_:.4f}" in out
+
+
+def test_tuning_prints_what_it_found(train, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("raffia.model.GradientSearch", lambda: GradientSearch(steps=3, contest_steps=1))
+    code, out, _ = run(capsys, "fit", train, "--features", 40, "--tune", "-o", tmp_path / "tuned.safetensors")
+    assert code == 0
+    assert "found " in out
+    assert f"tau {load(tmp_path / 'tuned.safetensors').feature_map.tau:.3g}" in out
 
 
 def test_bridge_data_and_demo(tmp_path, capsys):

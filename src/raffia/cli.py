@@ -196,6 +196,7 @@ def fit(
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
     ] = None,
+    tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters of the features first.")] = False,
     device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
     memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
 ) -> None:
@@ -216,13 +217,24 @@ def fit(
     penalty = _ridge(ridge)
     model = RandomFeatureModel(chosen, features, penalty, random_state=seed, device=device, memory_budget=memory_budget)
     begun = time.perf_counter()
-    _fit(model, dataset)
+    if tune:
+        with console.status("searching hyperparameters") if console.is_terminal else nullcontext():
+            model.tune(dataset.a, dataset.y)
+    else:
+        _fit(model, dataset)
     spent = time.perf_counter() - begun
     model.save(output)
     training = float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt())
-    expected = (
-        f"expected error {model.loo_error_:.4f} (leave-one-out)" if penalty == "auto" else f"training error {training:.4f}"
-    )
+    if tune:
+        found = {
+            name: f"{value:.3g}" if isinstance(value, float) else value
+            for name, value in model.history_.best.parameters.items()
+        }
+        console.print(
+            "found " + ", ".join(f"{name} {value}" for name, value in found.items() if name != "ridge"), soft_wrap=True
+        )
+    foretold = penalty == "auto" and not tune
+    expected = f"expected error {model.loo_error_:.4f} (leave-one-out)" if foretold else f"training error {training:.4f}"
     console.print(
         f"trained on {len(dataset)} pairs in {spent:.1f} s, ridge {model.ridge_:.1e}, {expected}; wrote {output}",
         soft_wrap=True,

@@ -55,20 +55,20 @@ def assemble(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tenso
         part = rows @ target
         rhs = part if rhs is None else rhs.add_(part)
         energy += target.square().sum()
-        _add_lower_triangle(gram, rows)
+        add_lower_triangle(gram, rows)
     assert rhs is not None  # there is at least one sample
-    _mirror(gram)
+    mirror(gram)
     return NormalEquations(gram.div_(m), rhs, energy, len(a))
 
 
-def _add_lower_triangle(gram: Tensor, phi: Tensor, block: int = 128) -> None:
+def add_lower_triangle(gram: Tensor, phi: Tensor, block: int = 128) -> None:
     """gram += φ φᵀ on and below the diagonal, by block rows; what lies above the diagonal is not meant to be read."""
     for start in range(0, len(phi), block):
         stop = min(start + block, len(phi))
         gram[start:stop, :stop].addmm_(phi[start:stop], phi[:stop].mT)
 
 
-def _mirror(gram: Tensor, block: int = 1024) -> None:
+def mirror(gram: Tensor, block: int = 1024) -> None:
     """Copy the lower triangle onto the upper one, without a second matrix."""
     for start in range(0, len(gram), block):
         stop = min(start + block, len(gram))

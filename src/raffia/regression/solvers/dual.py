@@ -7,6 +7,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.implicit import Streamed
+from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.solvers.base import Solution, Solver
 
 
@@ -28,7 +29,10 @@ class Dual(Solver):
         """Form the kernel matrix and solve."""
         rows, targets = zip(*equations.blocks(), strict=True)
         A, y = torch.cat(rows, dim=1).mT, torch.cat(targets).reshape(equations.n_rows, -1)
-        kernel = A @ A.mT / equations.n_features
+        kernel = A.new_zeros(len(A), len(A))
+        add_lower_triangle(kernel, A)
+        mirror(kernel)
+        kernel /= equations.n_features
         if ridge > 0:
             return self._by_cholesky(equations, ridge, A, y, kernel)
         s, V = torch.linalg.eigh(kernel)

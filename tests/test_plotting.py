@@ -25,6 +25,7 @@ def test_prediction_draws_four_images_in_two_dimensions_with_one_scale_for_truth
 def test_error_against_resolution_has_one_curve_a_label():
     (axes,) = plotting.error_against_resolution([17, 33, 65], {"trained on 33": [0.05, 0.04, 0.04]}).axes
     assert axes.lines[0].get_ydata().tolist() == [0.05, 0.04, 0.04]
+    assert axes.get_ylim() == pytest.approx((0, 0.065))
 
 
 def test_prediction_wants_one_sample():

@@ -71,7 +71,7 @@ def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequenc
         axes.semilogx(np.asarray(points), np.asarray(values), "o-", lw=1.4, ms=4, label=label, base=2)
     axes.set_xticks(np.asarray(points), [str(p) for p in points])
     axes.set(xlabel="points along an axis of the test grid", ylabel="mean relative L² error")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.3 * max(float(np.max(values)) for values in errors.values()))  # a flat curve stays off the frame
     axes.legend(frameon=False)
     return figure
 

@@ -62,9 +62,9 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 class NystromPCG(Solver):
     """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
-    `rank=None` starts at m/16 and doubles until the preconditioner has caught what is above 10 λ, up to m/2, or m/8 when
-    matrix-free, which is 3 m² bytes. Needs λ > 0. From `NormalEquations` a step is a product with G; with `matrix_free=True` it is
-    a pass over the data, and G is never formed.
+    `rank=None` starts at m/16 and doubles until the preconditioner has caught what is above 10 λ, up to m/2, or to m/8 when
+    matrix-free with m > 8192, where it takes 3 m² bytes. Needs λ > 0. From `NormalEquations` a step is a product with G; with
+    `matrix_free=True` it is a pass over the data, and G is never formed.
     """
 
     rank: int | None = None
@@ -84,7 +84,7 @@ class NystromPCG(Solver):
             raise RaffiaError("NystromPCG needs ridge > 0; pass ridge=1e-8, say, or solver=Pseudoinverse() for ridge=0.")
         m, b = equations.n_features, columns_of(equations.rhs)
         start = min(m, self.rank or max(16, m // 16))
-        most = min(m, self.rank or max(start, m // (8 if self.matrix_free else 2)))
+        most = min(m, self.rank or max(start, m // (8 if self.matrix_free and m > 8192 else 2)))
         preconditioner = nystrom(equations, start, ridge, most, self.seed)
         goal = self.rtol * torch.linalg.vector_norm(b, dim=0)
         x, r = torch.zeros_like(b), b.clone()

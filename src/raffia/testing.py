@@ -23,7 +23,7 @@ def check_feature_map(
     """Raise AssertionError unless the map keeps the contract of `FeatureMap`.
 
     Shape, determinism, prefixes of θ, the same function on a finer grid (to `grid_tolerance`, relative), independence of
-    samples and features from each other, gradients in every float hyperparameter, float32, `combine`, clone, and a model that
+    samples and features from each other, gradients in every float hyperparameter, float32, `combination`, clone, and a model that
     predicts the same after saving and loading. `inputs(n, grid)` makes test inputs; the default is smooth random functions.
     """
     inputs = inputs or _smooth_inputs

@@ -52,6 +52,7 @@ from raffia.spaces import Grid
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
 
+FOUND = ("ridge_", "loo_error_", "held_out_error_")  # numbers that go into the file of a model
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
 
 
@@ -112,7 +113,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
-        for learnt in ("equations_", "output_grid_", "ridge_", "loo_error_", "noise_", "_solution", "_pairs", "_settings"):
+        for learnt in ("equations_", "output_grid_", *FOUND, "noise_", "_solution", "_pairs", "_settings"):
             self.__dict__.pop(learnt, None)
         self._learn(a, y, whole=True)
         self._solve()
@@ -146,7 +147,8 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
 
         A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
-        then found for all features, on a fifth of the data held out. What was tried stays in `history_`.
+        then found for all features, on a fifth of the data held out, with the error there in `held_out_error_`. What was tried stays
+        in `history_`.
         """
         self._check_settings()
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
@@ -155,13 +157,16 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
             raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {len(inputs)}.")
         scalar = self.feature_map(inputs[:1], self._theta(inputs)[:1]).ndim == 2
         grid = check_output(inputs, outputs, self.feature_map.domain, scalar)
-        objective = objective_for(self.feature_map, inputs, outputs, grid, seed=self.random_state)
+        objective = objective_for(self.feature_map, inputs, outputs, grid, seed=self.random_state, target=self.n_features)
         self.history_ = (search or GradientSearch()).run(objective)
         found = {name: value for name, value in self.history_.best.parameters.items() if name != "ridge"}
-        self.feature_map = clone(self.feature_map).set_params(**found)
+        self.feature_map = clone(self.feature_map)
+        self.set_params(**found)
         held = max(1, len(inputs) // 5)
-        self.ridge = ridge_for(self._stream(self._theta(inputs), grid), inputs, outputs, held)
-        return self.fit(a, y)
+        self.ridge, error = ridge_for(self._stream(self._theta(inputs), grid), inputs, outputs, held)
+        self.fit(a, y)
+        self.held_out_error_ = error
+        return self
 
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
@@ -194,7 +199,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
             "parameters": self.get_params(deep=False) | {"device": None},
             "output_grid": self.output_grid_,
             "solution": vars(solution),
-            "learnt": {name: getattr(self, name) for name in ("ridge_", "loo_error_") if hasattr(self, name)},
+            "learnt": {name: getattr(self, name) for name in FOUND if hasattr(self, name)},
             "noise": None if noise is None else vars(noise),
             "statistics": {"kind": type(equations).__name__, **vars(equations)} if statistics else None,
         }
@@ -260,9 +265,9 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
             solver = Dual() if self.ridge == "auto" else self._chosen
         if solver is None:
             assert isinstance(equations, NormalEquations)
-            tiny = self.n_features * torch.finfo(torch.float64).eps * float(equations.gram.diagonal().sum())
-            solver = Cholesky() if ridge > tiny else Pseudoinverse()
-        self._solution = solver.solve(equations, ridge)
+            self._solution = _direct(equations, ridge)
+        else:
+            self._solution = solver.solve(equations, ridge)
         self.ridge_ = ridge
 
     def _automatic_ridge(self) -> float:
@@ -342,6 +347,16 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _workspace(self, device: torch.device) -> Workspace:
         return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
+
+
+def _direct(equations: NormalEquations, ridge: float) -> Solution:
+    """Cholesky where G + λ is positive definite in floating point, the pseudoinverse where it is not."""
+    if ridge > 0:
+        try:
+            return Cholesky().solve(equations, ridge)
+        except RaffiaError:
+            pass
+    return Pseudoinverse().solve(equations, ridge)
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:

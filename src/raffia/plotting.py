@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.metrics import relative_error
 from raffia.spaces import Domain
+from raffia.tuning import History
 
 Array = np.ndarray | Tensor
 
@@ -88,6 +90,34 @@ def error_against_features(n_features: Sequence[int], errors: Mapping[str, Seque
     axes.set(xlabel="number of features m", ylabel="mean relative L² error")
     axes.legend(frameon=False)
     return figure
+
+
+def search(history: History) -> Figure:
+    """What a search did: the validation error of its steps, and of each trial with the best so far."""
+    panels = [panel for panel in ("steps", "trials") if panel == "trials" or history.curve]
+    figure = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        if panel == "steps":
+            axes.semilogy(np.arange(1, len(history.curve) + 1), history.curve, color=TRUTH, lw=1.0)
+        else:
+            _trials(axes, history)
+        axes.set(
+            xlabel=panel[:-1],
+            ylabel="validation error",
+            title=f"{panel} of {history.seconds:.0f} s" if panel == "steps" else panel,
+        )
+    return figure
+
+
+def _trials(axes: Axes, history: History) -> None:
+    """One colour a model size, since errors of larger and smaller models do not compare."""
+    sizes = sorted({trial.n_features for trial in history.trials})
+    for size, colour in zip(sizes, (INK, TRUTH, PREDICTION, ERROR, *["black"] * len(sizes)), strict=False):
+        numbers = [i for i, trial in enumerate(history.trials, 1) if trial.n_features == size]
+        errors = np.array([history.trials[i - 1].error for i in numbers])
+        axes.semilogy(numbers, errors, "o", ms=3, color=colour, alpha=0.5)
+        axes.semilogy(numbers, np.minimum.accumulate(errors), lw=1.4, color=colour, label=f"best with {size} features")
+    axes.legend(frameon=False, fontsize=8)
 
 
 def brownian_bridge(x: Array, truth: Array, x_train: Array, y_train: Array, curves: Mapping[str, Array]) -> Figure:

@@ -135,7 +135,7 @@ def test_best_ridge_finds_the_minimum_of_the_mean_error():
     ridge, error = best_ridge(errors, scale=1.0)
     assert math.log10(ridge) == pytest.approx(-5.3, abs=1e-6)
     assert error == pytest.approx(1.0)
-    with pytest.raises(RaffiaError, match="no ridge with a finite"):
+    with pytest.raises(RaffiaError, match="no ridge has a finite error"):
         best_ridge(lambda ridges: torch.full((len(ridges), 2), math.inf), 1.0)
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 from dataclasses import dataclass
 
 import pytest
@@ -6,7 +7,17 @@ import torch
 from raffia import Domain, FeatureMap, FourierFeatures, RaffiaError, RandomFeatureModel
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import uniform_noise
-from raffia.tuning import GradientSearch, History, Objective, RidgeSearch, Trial, objective_for
+from raffia.progress import Progress
+from raffia.tuning import (
+    EnsembleKalman,
+    GradientSearch,
+    History,
+    Objective,
+    OptunaSearch,
+    RidgeSearch,
+    Trial,
+    objective_for,
+)
 
 QUICK = GradientSearch(steps=25, contest_steps=4)
 
@@ -47,7 +58,11 @@ def test_loss_is_the_log_of_the_validation_error(burgers):
     order = [int(i) for i in torch.argsort(_uniform(problem))][:32]
     held, rest = order[:8], order[8:]
     features, theta = problem.feature_map, problem.feature_map.draw(40, seed=0)
-    A = problem.grid.embed(features.set_params(bias=parameters["bias"])(burgers.a[rest], theta)).transpose(1, 2).reshape(-1, 40)
+    A = (
+        problem.grid.embed(features.set_params(bias=parameters["feature_map__bias"])(burgers.a[rest], theta))
+        .transpose(1, 2)
+        .reshape(-1, 40)
+    )
     G = A.T @ A / 40
     shift = 1e-6 * G.diagonal().mean()
     coef = torch.linalg.solve(G + shift * torch.eye(40), A.T @ problem.grid.embed(burgers.y[rest]).reshape(-1))
@@ -69,8 +84,8 @@ def test_draws_are_fresh_and_repeatable(burgers):
 
 def test_a_value_outside_its_range_starts_in_the_middle(burgers):
     start = objective(burgers, FourierFeatures(n_modes=24, bias=0.0, tau=1e5)).start()
-    assert start["bias"] == pytest.approx(Range(1e-3, 30.0).middle)
-    assert start["tau"] == pytest.approx(10.0)
+    assert start["feature_map__bias"] == pytest.approx(Range(1e-3, 30.0).middle)
+    assert start["feature_map__tau"] == pytest.approx(10.0)
 
 
 def test_fine_grids_are_searched_on_a_coarse_one(burgers):
@@ -78,19 +93,141 @@ def test_fine_grids_are_searched_on_a_coarse_one(burgers):
     assert objective_for(FourierFeatures(), fine, fine, Domain(1).grid(256)).grid.shape == (64,)
 
 
-@pytest.mark.parametrize("bad", [{"amplitude": 1.0}, {"tau": 50.0}])
-def test_gradient_search_recovers_from_bad_starting_values(burgers, bad):
-    problem = objective(burgers, FourierFeatures(n_modes=24, **bad))
-    history = QUICK.run(problem)
+SEARCHES = {
+    "gradient": QUICK,
+    "lbfgs": GradientSearch(steps=12, contest_steps=3, method="lbfgs"),
+    "profiled": GradientSearch(steps=12, contest_steps=2, ridge="profiled"),
+    "kalman": EnsembleKalman(iterations=8, members=24, covariance_draws=8, contest_draws=3),
+    "optuna": OptunaSearch(trials=40, contest_draws=3),
+}
+searches = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+
+
+@searches
+@pytest.mark.parametrize("bad", [{"amplitude": 1.0}, {"tau": 50.0}], ids=["amplitude", "tau"])
+def test_every_search_recovers_from_bad_starting_values(burgers, search, bad):
+    history = search.run(objective(burgers, FourierFeatures(n_modes=24, **bad)))
     assert history.best.error < 0.8 * history.trials[0].error
-    assert len(history.trials) == 1 + 6 + 1
     assert history.curve
     assert history.seconds > 0
 
 
-def test_searches_are_reproducible(burgers):
-    first, second = (GradientSearch(steps=4, contest_steps=1).run(objective(burgers)).best for _ in range(2))
+@searches
+def test_every_search_is_reproducible(burgers, search):
+    first, second = (search.run(objective(burgers)).trials for _ in range(2))
     assert first == second
+
+
+@searches
+def test_every_search_that_is_interrupted_keeps_the_best_so_far(burgers, monkeypatch, search):
+    problem, calls, real = objective(burgers), [], Objective.sample
+
+    def interrupting(self, *arguments):
+        calls.append(1)
+        if len(calls) > 30:
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Objective, "sample", interrupting)
+    history = search.run(problem)
+    assert history.interrupted
+    assert history.best.error < float("inf")
+    assert "interrupted, the best so far is kept" in history.summary
+
+
+@searches
+def test_every_search_says_that_a_flat_objective_is_flat(burgers, search):
+    history = search.run(objective(burgers, Awkward(flat=True), n_features=20))
+    assert history.best.error == pytest.approx(history.trials[0].error, rel=0.2)
+
+
+@searches
+def test_every_search_finds_a_valid_setting_where_most_are_undefined(burgers, search):
+    history = search.run(objective(burgers, Awkward(scale=0.5, edge=0.6)))
+    assert history.best.error < float("inf")
+    assert history.best.parameters["feature_map__scale"] <= 0.6
+
+
+@searches
+def test_every_search_that_starts_where_features_are_undefined_finds_its_way(burgers, search):
+    history = search.run(objective(burgers, Awkward(scale=5.0, edge=0.6)))
+    assert history.trials[0].error == float("inf")
+    assert history.best.parameters["feature_map__scale"] <= 0.6
+
+
+@searches
+def test_every_search_that_finds_nothing_ends_with_a_clear_message(burgers, search):
+    with pytest.raises(RaffiaError, match=r"no setting with a finite validation error.*start from other hyperparameters"):
+        _ = search.run(objective(burgers, Awkward(scale=5.0, edge=0.0))).best
+
+
+def test_leaving_out_one_function_is_training_without_it(burgers):
+    problem = objective(burgers)
+    sample = problem.sample(problem.start(), 0)
+    m, n, _ = sample.rows.shape
+    gram = sample.rows.flatten(1) @ sample.rows.flatten(1).mT / m
+    shift = 1e-4 * gram.diagonal().mean()
+    errors = []
+    for i in range(n):
+        rest = [j for j in range(n) if j != i]
+        A, y = sample.rows[:, rest].flatten(1), sample.targets[rest].flatten(0, 1)
+        coef = torch.linalg.solve(A @ A.mT / m + shift * torch.eye(m), A @ y)
+        wrong = sample.rows[:, i].mT @ coef / m - sample.targets[i]
+        errors.append(wrong.norm() / sample.targets[i].norm())
+    assert float(sample.left_out(1e-4)) == pytest.approx(float(torch.stack(errors).mean()), rel=1e-7)
+
+
+def test_a_ridge_left_out_of_the_parameters_is_the_best_by_leaving_out(burgers):
+    problem = objective(burgers)
+    numbers = {name: value for name, value in problem.start().items() if name != "ridge"}
+    sample = problem.sample(numbers, 0)
+    decades = [float(error) for k in range(-14, -1) if (error := sample.left_out(10.0**k)) is not None]
+    assert float(problem.loss(numbers, 0).exp()) == pytest.approx(min(decades), rel=1e-12)
+
+
+def test_large_models_get_a_last_rung_whose_trials_decide(burgers):
+    features = FourierFeatures(n_modes=24, profile="matern", activation="gelu", amplitude=5.0)
+    problem = objective_for(features, burgers.a, burgers.y, Domain(1).grid(64), target=2048)
+    assert problem.last == (512, len(burgers.a))
+    assert objective_for(features, burgers.a, burgers.y, Domain(1).grid(64), target=1024).last is None
+    small = dataclasses.replace(problem, n_features=20, last=(60, 30))
+    history = GradientSearch(steps=2, contest_steps=1, last_steps=2).run(small)
+    assert history.best.n_features == 60
+    assert "with 60" in history.summary
+
+
+def test_a_profile_given_as_a_vector_is_learnt(burgers):
+    features = FourierFeatures(n_modes=24, profile=torch.full((12,), 0.05, dtype=torch.float64), amplitude=1.0)
+    model = RandomFeatureModel(features, 60)
+    model.tune(burgers.a, burgers.y, GradientSearch(steps=40, contest_steps=5))
+    assert model.history_.best.error < 0.7 * model.history_.trials[0].error
+    assert model.feature_map.profile.shape == (12,)
+    assert not torch.allclose(model.feature_map.profile, features.profile)
+
+
+def test_unknown_methods_are_refused(burgers):
+    with pytest.raises(RaffiaError, match="method 'adam' or 'lbfgs'"):
+        GradientSearch().set_params(method="newton").run(objective(burgers))
+
+
+def test_the_summary_says_what_came_of_it():
+    assert "0.3 → 0.1 with 5 features" in History([Trial({}, 0.3, 5), Trial({}, 0.1, 5)]).summary
+    assert "nothing better than the start" in History([Trial({}, 0.1, 5), Trial({}, 0.1, 5)]).summary
+    assert "1 trials had no finite error" in History([Trial({}, 0.3, 5), Trial({}, float("inf"), 5)]).summary
+    with pytest.raises(RaffiaError, match="interrupted before"):
+        _ = History(interrupted=True).best
+
+
+def test_a_bar_shows_the_best_so_far(capsys):
+    with Progress("searching", 3, shown=True) as bar:
+        for value in (0.5, 0.25, 0.75):
+            bar.step(value)
+        assert "best 0.25" in bar._bar.tasks[0].description
+        assert bar._bar.tasks[0].completed == 3
+    with Progress("searching", 3, shown=False) as silent:
+        silent.step(1.0)
+    assert silent.best == 1.0
+    assert capsys.readouterr().out == ""
 
 
 def test_tune_sets_hyperparameters_and_ridge_trains_on_all_and_beats_the_start(burgers):
@@ -102,8 +239,8 @@ def test_tune_sets_hyperparameters_and_ridge_trains_on_all_and_beats_the_start(b
     assert model.equations_.n_samples == 30
     assert isinstance(model.history_, History)
     found = model.history_.best.parameters
-    assert model.feature_map.tau == found["tau"]
-    assert model.feature_map.activation == found["activation"]
+    assert model.feature_map.tau == found["feature_map__tau"]
+    assert model.feature_map.activation == found["feature_map__activation"]
 
 
 def test_ridge_search_changes_the_ridge_alone(burgers):
@@ -120,38 +257,6 @@ def clone_parameters(model):
     return {
         name: value for name, value in model.get_params().items() if name not in ("ridge", "feature_map", "feature_map__domain")
     }
-
-
-def test_a_search_that_is_interrupted_keeps_the_best_so_far(burgers, monkeypatch):
-    problem, calls = objective(burgers), []
-    real = Objective.loss
-
-    def interrupting(self, parameters, draw):
-        calls.append(draw)
-        if len(calls) > 30:
-            raise KeyboardInterrupt
-        return real(self, parameters, draw)
-
-    monkeypatch.setattr(Objective, "loss", interrupting)
-    history = QUICK.run(problem)
-    assert history.interrupted
-    assert history.best.error < float("inf")
-
-
-def test_a_flat_objective_ends_where_it_began(burgers):
-    history = QUICK.run(objective(burgers, Awkward(flat=True)))
-    assert history.best.error == pytest.approx(history.trials[0].error, rel=0.2)
-
-
-def test_an_objective_that_is_undefined_in_most_of_the_space_ends_with_a_valid_setting(burgers):
-    history = QUICK.run(objective(burgers, Awkward(scale=0.5, edge=0.6)))
-    assert history.best.error < float("inf")
-    assert history.best.parameters["scale"] <= 0.6
-
-
-def test_an_objective_that_is_nan_everywhere_ends_with_a_clear_message(burgers):
-    with pytest.raises(RaffiaError, match=r"no setting with a finite validation error.*start from other hyperparameters"):
-        _ = QUICK.run(objective(burgers, Awkward(scale=5.0, edge=0.0))).best
 
 
 def test_history_reports_the_least_error():

@@ -29,8 +29,9 @@ class FourierFeatures(FeatureMap):
 
     A filtered random convolution followed by a pointwise function, that is, independent complex normal multipliers of standard
     deviation w_k. `profile` says what w_k is: "filter" is the paper's χ(k)·√λ_k; "matern" is (1 + (2πk/τ)²)^(−α/2), without filter;
-    a vector gives one positive weight for each wavenumber k = 1, 2, …. The defaults are the paper's for Burgers' equation, with
-    the factor 1024 that its text does not print but its experiments have: ELU is not homogeneous, so it matters.
+    a vector gives one positive weight for each wavenumber k = 1, 2, …, and a search then learns them all. The defaults are the
+    paper's for Burgers' equation, with the factor 1024 that its text does not print but its experiments have: ELU is not
+    homogeneous, so it matters.
 
     `n_modes` counts sines and cosines, so wavenumbers go up to n_modes/2; those that the grid of `a` cannot hold are dropped,
     never aliased, so a grid of fewer than n_modes + 1 points sees a smoother feature. Features do not see the mean of a, since
@@ -91,17 +92,18 @@ class FourierFeatures(FeatureMap):
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """The four numbers that matter, and the filter's where it is used."""
-        filtered = isinstance(self.profile, str) and self.profile == "filter"
+        """The four numbers that matter, and the filter's where it is used; or every weight of a profile given as a vector."""
+        shift: dict[str, Range | Choice] = {"bias": Range(1e-3, 30.0), "activation": Choice(("gelu", "tanh", "elu"))}
+        if isinstance(self.profile, Tensor):
+            return shift | {"profile": Range(1e-6, 1e3, count=len(self.profile))}
+        filtered = self.profile == "filter"
         ranges: dict[str, Range | Choice] = {
             "amplitude": Range(1e-2, 1e6) if filtered else Range(0.05, 500.0),
             "tau": Range(0.5, 200.0),
             "regularity": Range(0.6, 12.0),
-            "bias": Range(1e-3, 30.0),
-            "activation": Choice(("gelu", "tanh", "elu")),
             "profile": Choice(("matern", "filter")),
         }
-        return ranges | ({"delta": Range(1e-4, 0.1)} if filtered else {})
+        return shift | ranges | ({"delta": Range(1e-4, 0.1)} if filtered else {})
 
     def _profile(self, wave: Float[Tensor, "k"]) -> Float[Tensor, "k"]:
         """The standard deviation w_k of the multipliers, for amplitude 1."""

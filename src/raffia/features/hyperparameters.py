@@ -7,11 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Range:
-    """A number between `low` and `high`, searched on a logarithmic scale unless told otherwise."""
+    """A number between `low` and `high`, searched on a logarithmic scale unless told otherwise; `count` of them for a vector."""
 
     low: float
     high: float
     log: bool = True
+    count: int | None = None
 
     @property
     def middle(self) -> float:

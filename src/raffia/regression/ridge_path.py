@@ -152,7 +152,7 @@ def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], s
     means = errors([scale * 10.0**k for k in decades]).mean(1)
     best = int(means.argmin())
     if not torch.isfinite(means[best]):
-        raise RaffiaError("ridge='auto' found no ridge with a finite leave-one-out error: check the data, or pass a number.")
+        raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
     if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
         return scale * 10.0 ** decades[best], float(means[best])
     left, middle, right = means[best - 1 : best + 2].log().tolist()
@@ -161,13 +161,34 @@ def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], s
     return ridge, float(errors([ridge]).mean())
 
 
-def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int) -> float:
-    """The ridge of the least error on `held` samples, evenly spaced, of a model trained on the others; from statistics alone."""
+def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int) -> tuple[float, float]:
+    """The ridge of the least mean relative error on `held` samples, evenly spaced, of a model trained on the others; and that error."""
     out = torch.zeros(len(a), dtype=torch.bool, device=a.device)
     out[torch.linspace(0, len(a) - 1, held, device=a.device).round().long()] = True
-    path, validation = RidgePath(assemble(stream, a[~out], y[~out])), assemble(stream, a[out], y[out])
-    ridges = [float(path.s[-1]) * 10.0 ** (k / 2) for k in range(-34, 1)]
-    return ridges[int(torch.stack([validation.residual(path.coef(ridge)) for ridge in ridges]).argmin())]
+    equations = assemble(stream, a[~out], y[~out])
+
+    def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+        coefs = [_solved(equations, ridge) for ridge in ridges]
+        stacked = torch.cat(coefs, dim=1) / equations.n_features
+        found = []
+        for rows, target in stream.blocks(a[out], y[out]):
+            n = rows.shape[1] if target.ndim == 2 else rows.shape[1] // stream.grid.size
+            truth = target.reshape(n, -1)
+            values = (rows.mT @ stacked).reshape(n, -1, len(ridges), coefs[0].shape[1])
+            wrong = torch.linalg.vector_norm(values - truth.reshape(n, values.shape[1], 1, -1), dim=(1, 3))
+            found.append(wrong.mT / torch.linalg.vector_norm(truth, dim=1))
+        return torch.nan_to_num(torch.cat(found, dim=1), nan=torch.inf)
+
+    return best_ridge(errors, float(equations.gram.diagonal().sum()))
+
+
+def _solved(equations: NormalEquations, ridge: float) -> Float[Tensor, "m columns"]:
+    """α(λ) by Cholesky; NaN where G + λ is not positive definite in floating point."""
+    shifted = equations.gram.clone()
+    shifted.diagonal().add_(ridge)
+    factor, failed = torch.linalg.cholesky_ex(shifted)
+    coef = torch.cholesky_solve(columns_of(equations.rhs), factor)
+    return torch.full_like(coef, torch.nan) if failed else coef
 
 
 def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tensor, "points modes"]:

@@ -1,8 +1,22 @@
 """Searches for hyperparameters."""
 
 from raffia.tuning.base import History, Search, Trial
+from raffia.tuning.ensemble_kalman import EnsembleKalman
 from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.objective import Objective, objective_for
+from raffia.tuning.optuna import OptunaSearch
 from raffia.tuning.ridge import RidgeSearch
+from raffia.tuning.space import Space
 
-__all__ = ["GradientSearch", "History", "Objective", "RidgeSearch", "Search", "Trial", "objective_for"]
+__all__ = [
+    "EnsembleKalman",
+    "GradientSearch",
+    "History",
+    "Objective",
+    "OptunaSearch",
+    "RidgeSearch",
+    "Search",
+    "Space",
+    "Trial",
+    "objective_for",
+]

@@ -1,22 +1,33 @@
 """Searches for hyperparameters: one signature for all, and a record of what they tried. They know an objective, not a model."""
 
 import math
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
+import torch
 from sklearn.base import BaseEstimator
 
 from raffia.errors import RaffiaError
+from raffia.measures.noise import uniform_noise, white_noise
+from raffia.progress import Progress
 from raffia.tuning.objective import Objective
+
+SCORED = range(10**6, 10**6 + 4)  # draws that no step sees: every candidate is scored on the same ones
+CONTESTED = range(500_000, 500_001)
+RANDOM_STARTS = 32
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting that was tried, and its validation error."""
+    """One setting that was tried: parameters by their path in a model, and the validation error with so many features."""
 
     parameters: dict[str, Any]
     error: float
+    n_features: int = 0
 
 
 @dataclass
@@ -31,19 +42,109 @@ class History:
 
     @property
     def best(self) -> Trial:
-        """The trial of the least error."""
+        """The trial of the least error, among those with the most features: errors of larger and smaller models do not compare."""
         valid = [trial for trial in self.trials if math.isfinite(trial.error)]
         if not valid:
+            cause = "was interrupted before it" if self.interrupted else "found no setting with a finite validation error: it"
             raise RaffiaError(
-                "the search found no setting with a finite validation error: the features may be undefined at the starting values. "
-                "Check the data, or start from other hyperparameters."
+                f"the search {cause} scored one. The features may be undefined at the starting values: "
+                "check the data, or start from other hyperparameters."
             )
-        return min(valid, key=lambda trial: trial.error)
+        most = max(trial.n_features for trial in valid)
+        return min((trial for trial in valid if trial.n_features == most), key=lambda trial: trial.error)
+
+    @property
+    def summary(self) -> str:
+        """One sentence: what came of it, and what to make of it if little did."""
+        best = self.best
+        compared = [trial for trial in self.trials if trial.n_features == self.trials[0].n_features]
+        first, reached = compared[0].error, min(trial.error for trial in compared)
+        failed = sum(not math.isfinite(trial.error) for trial in self.trials)
+        text = f"validation error {first:.4g} → {reached:.4g} with {compared[0].n_features} features"
+        if best.n_features != compared[0].n_features:
+            text += f", {best.error:.4g} with {best.n_features}"
+        text += f"; {len(self.trials)} trials and {len(self.curve)} steps in {self.seconds:.1f} s"
+        if self.interrupted:
+            text += "; interrupted, the best so far is kept"
+        if failed:
+            text += f"; {failed} trials had no finite error"
+        if math.isfinite(first) and reached > 0.99 * first and len(self.trials) > 1:
+            text += "; nothing better than the start was found: the error hardly depends on these hyperparameters, or the start is good"
+        return text
 
 
 class Search(BaseEstimator, ABC):
-    """Looks for the hyperparameters of the least validation error."""
+    """Looks for the hyperparameters of the least validation error; `verbose` shows a bar with the best so far."""
 
-    @abstractmethod
+    verbose: bool = False
+
     def run(self, objective: Objective) -> History:
         """Try settings; interrupted by Ctrl-C, a search returns what it has."""
+        history, begun = History(), time.perf_counter()
+        with Progress("searching", self.steps_for(objective), self.verbose) as progress:
+            try:
+                self.search(objective, history, progress)
+            except KeyboardInterrupt:
+                history.interrupted = True
+        history.seconds = time.perf_counter() - begun
+        return history
+
+    @abstractmethod
+    def search(self, objective: Objective, history: History, progress: Progress) -> None:
+        """Add trials to the history, the starting values first."""
+
+    @abstractmethod
+    def steps_for(self, objective: Objective) -> int:
+        """How many steps the bar will have."""
+
+
+def score(objective: Objective, parameters: dict[str, Any], history: History) -> Trial:
+    """Score a setting, categories included, on draws that no step has seen, and record it."""
+    chosen = {name: parameters[name] for name in objective.choices if name in parameters}
+    fixed = objective.with_choices(chosen)
+    numbers = {name: value for name, value in parameters.items() if name in fixed.space.ranges}
+    trial = Trial(chosen | numbers, fixed.value(numbers, SCORED), objective.n_features)
+    history.trials.append(trial)
+    return trial
+
+
+def combinations(objective: Objective) -> Iterator[dict[str, Any]]:
+    """Every combination of categories; one empty one if there are none."""
+    for options in product(*objective.choices.values()):
+        yield dict(zip(objective.choices, options, strict=True))
+
+
+def contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:
+    """The combination of categories with the best of `draws` random settings around the start, `width` of each range apart."""
+    rounds = list(combinations(objective))
+    best: tuple[float, dict[str, Any]] = (math.inf, rounds[0])
+    for options in rounds if len(rounds) > 1 else ():
+        fixed = objective.with_choices(options)
+        low, high = fixed.space.low, fixed.space.high
+        mean = fixed.space.line(defined_start(fixed))
+        for xi in white_noise(draws, mean.shape, objective.seed, "contest"):
+            u = torch.minimum(torch.maximum(mean + width * (high - low) * xi, low), high)
+            error = fixed.value(fixed.space.numbers(u), CONTESTED)
+            progress.step(error)
+            best = min(best, (error, options), key=lambda entry: entry[0])
+    return best[1]
+
+
+def contest_steps(objective: Objective, draws: int) -> int:
+    """How many settings a contest tries."""
+    rounds = sum(1 for _ in combinations(objective))
+    return draws * rounds if rounds > 1 else 0
+
+
+def defined_start(objective: Objective) -> dict[str, Any]:
+    """The starting values, or where the objective is undefined there the best of a few random settings."""
+    start, space = objective.start(), objective.space
+    if math.isfinite(objective.value(start, SCORED[:1])):
+        return start
+    low, high = space.low, space.high
+    tried = []
+    for uniform in uniform_noise(RANDOM_STARTS, (space.size,), objective.seed, "starts"):
+        numbers = space.numbers(low + uniform * (high - low))
+        tried.append((objective.value(numbers, SCORED[:1]), numbers))
+    error, numbers = min(tried, key=lambda pair: pair[0])
+    return numbers if math.isfinite(error) else start

@@ -1,91 +1,155 @@
-"""Gradient search: autograd through features, assembly and solve, with fresh θ and a fresh split at every step."""
+"""Gradient search: autograd through features, assembly and solve."""
 
-import math
-import time
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from raffia.features.hyperparameters import Range
-from raffia.tuning.base import History, Search, Trial
+from raffia.errors import RaffiaError
+from raffia.progress import Progress
+from raffia.tuning.base import History, Search, combinations, defined_start, score
 from raffia.tuning.objective import Objective
+from raffia.tuning.space import Space
 
-SCORED = range(10**6, 10**6 + 4)  # draws that no step sees: every candidate is scored on the same ones
+LBFGS_ROUNDS, WALL = 4, 1e3  # draws one after another; the loss where the objective is undefined
 
 
 @dataclass(repr=False, eq=False)
 class GradientSearch(Search):
-    """Adam on the log of the validation error, in the logarithms of the hyperparameters; the ridge is one of them.
+    """Descent on the log of the validation error, in the logarithms of the hyperparameters.
 
     Categories, such as the activation, are settled first by a contest: `contest_steps` steps for each combination. The winner is
-    searched for `steps` steps with a cosine schedule; the start, the winner of the contest and the end are then scored on
-    draws that no step has seen, and the best of them is kept. A step whose factorisation fails is skipped, and the ridge raised.
+    searched for `steps` steps, and where the model is to have many features for `last_steps` more with as many as the machine can
+    do. The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
+
+    method
+        "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and
+        the ridge raised. "lbfgs" keeps θ and the split of a draw, steps/4 iterations each for four draws.
+    ridge
+        "searched": one more unknown. "profiled": at every step the best by leaving out one function at a time.
     """
 
-    steps: int = 300
+    steps: int = 200
     contest_steps: int = 25
+    last_steps: int = 30
     learning_rate: float = 0.1
+    method: Literal["adam", "lbfgs"] = "adam"
+    ridge: Literal["searched", "profiled"] = "searched"
+    verbose: bool = False
 
-    def run(self, objective: Objective) -> History:
-        """Contest, then search."""
-        history, begun = History(), time.perf_counter()
-        try:
-            start = objective.start()
-            history.trials.append(Trial(start, objective.value(start, SCORED)))
-            names = list(objective.choices)
-            best: tuple[float, dict[str, Any], dict[str, float]] | None = None
-            for options in product(*objective.choices.values()):
-                chosen = dict(zip(names, options, strict=True))
-                found = self._descend(objective.with_choices(**chosen), self.contest_steps, history, 0)
-                trial = self._score(objective, chosen, found, history)
-                if best is None or trial.error < best[0]:
-                    best = (trial.error, chosen, found)
-            assert best is not None  # product of no choices is one empty choice
-            final = self._descend(objective.with_choices(**best[1]), self.steps, history, self.contest_steps, best[2])
-            self._score(objective, best[1], final, history)
-        except KeyboardInterrupt:
-            history.interrupted = True
-        history.seconds = time.perf_counter() - begun
-        return history
+    def steps_for(self, objective: Objective) -> int:
+        """Contest, search and the last rung."""
+        rounds = sum(1 for _ in combinations(objective))
+        contest = self.contest_steps * rounds if rounds > 1 else 0
+        return contest + self.steps + (self.last_steps if objective.last else 0)
 
-    def _score(self, objective: Objective, chosen: dict[str, Any], found: dict[str, float], history: History) -> Trial:
-        trial = Trial({**chosen, **found}, objective.with_choices(**chosen).value(found, SCORED))
-        history.trials.append(trial)
-        return trial
+    def search(self, objective: Objective, history: History, progress: Progress) -> None:
+        """Contest, then search, then the last rung."""
+        if self.method not in ("adam", "lbfgs") or self.ridge not in ("searched", "profiled"):
+            raise RaffiaError(
+                "GradientSearch needs method 'adam' or 'lbfgs' and ridge 'searched' or 'profiled'; "
+                f"got {self.method!r} and {self.ridge!r}."
+            )
+        score(objective, objective.start(), history)
+        chosen: dict[str, Any] = {}
+        found, rounds = None, list(combinations(objective))
+        if len(rounds) > 1:
+            contest = []
+            for options in rounds:
+                end = self._descend(objective.with_choices(options), self.contest_steps, history, progress, 0)
+                contest.append((score(objective, options | end, history).error, options, end))
+            _, chosen, found = min(contest, key=lambda entry: entry[0])
+        fixed = objective.with_choices(chosen)
+        found = self._descend(fixed, self.steps, history, progress, self.contest_steps, found)
+        score(objective, chosen | found, history)
+        if objective.last is not None:
+            best = history.best.parameters
+            chosen = {name: best[name] for name in chosen}
+            rung = objective.with_choices(chosen).with_size(*objective.last)
+            score(rung, best, history)
+            score(rung, chosen | self._descend(rung, self.last_steps, history, progress, 0, best), history)
 
     def _descend(
-        self, objective: Objective, steps: int, history: History, first_draw: int, start: dict[str, float] | None = None
-    ) -> dict[str, float]:
-        values = objective.start() if start is None else start
-        ranges = objective.ranges
-        free = {name: _to_line(values.get(name, objective.start()[name]), r).requires_grad_() for name, r in ranges.items()}
-        optimiser = torch.optim.Adam(free.values(), lr=self.learning_rate)
+        self,
+        objective: Objective,
+        steps: int,
+        history: History,
+        progress: Progress,
+        first_draw: int,
+        start: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        space = objective.space
+        if self.ridge == "profiled":
+            space = Space({name: r for name, r in space.ranges.items() if name != "ridge"})
+        u = space.line(defined_start(objective) if start is None else start).to(objective.a.device).requires_grad_()
+        low, high = space.low.to(u), space.high.to(u)
+        descend = self._adam if self.method == "adam" else self._lbfgs
+        descend(u, _Bounded(objective, space, low, high), steps, history, progress, first_draw)
+        return space.numbers(u)
+
+    def _adam(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
+        optimiser = torch.optim.Adam([u], lr=self.learning_rate)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps, eta_min=0.02 * self.learning_rate)
-        for step in range(steps):
-            moved = {name: _from_line(u, ranges[name]).to(objective.a.device) for name, u in free.items()}
-            loss = objective.loss(moved, first_draw + step)
+        for draw in range(first_draw, first_draw + steps):
             optimiser.zero_grad()
+            loss = bounded.loss(u, draw)
             if loss is not None:
                 loss.backward()
-            if loss is None or not all(u.grad is not None and torch.isfinite(u.grad) for u in free.values()):
-                with torch.no_grad():
-                    free["ridge"] += 1.0
+            if loss is None or u.grad is None or not torch.isfinite(u.grad).all():
+                bounded.raise_ridge(u)
+                progress.step()
                 continue
-            history.curve.append(float(loss.detach().exp()))
             optimiser.step()
             schedule.step()
-            with torch.no_grad():
-                for name, u in free.items():
-                    u.clamp_(_to_line(ranges[name].low, ranges[name]), _to_line(ranges[name].high, ranges[name]))
-        return {name: float(_from_line(u, ranges[name]).detach()) for name, u in free.items()}
+            bounded.clamp(u)
+            history.curve.append(float(loss.detach().exp()))
+            progress.step(history.curve[-1])
+
+    def _lbfgs(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
+        rounds = min(LBFGS_ROUNDS, steps)
+        for draw in range(first_draw, first_draw + rounds):
+            optimiser = torch.optim.LBFGS([u], max_iter=steps // rounds, line_search_fn="strong_wolfe")
+
+            def evaluate(draw: int = draw, optimiser: torch.optim.Optimizer = optimiser) -> float:
+                optimiser.zero_grad()
+                loss = bounded.loss(u, draw)
+                if loss is None:
+                    u.grad = torch.zeros_like(u)
+                    return WALL
+                loss.backward()
+                history.curve.append(float(loss.detach().exp()))
+                return float(loss.detach())
+
+            before = u.detach().clone()
+            optimiser.step(evaluate)
+            bounded.clamp(u)
+            if not torch.isfinite(u).all():
+                with torch.no_grad():
+                    u.copy_(before)
+            progress.step(history.curve[-1] if history.curve else None, steps // rounds)
 
 
-def _to_line(value: float, r: Range) -> Tensor:
-    return torch.tensor(math.log(value) if r.log else value, dtype=torch.float64)
+@dataclass(frozen=True)
+class _Bounded:
+    """An objective of u, evaluated at the nearest point of its box; outside, a slope leads back."""
 
+    objective: Objective
+    space: Space
+    low: Tensor
+    high: Tensor
 
-def _from_line(u: Tensor, r: Range) -> Tensor:
-    return u.exp() if r.log else u
+    def loss(self, u: Tensor, draw: int) -> Tensor | None:
+        inside = torch.minimum(torch.maximum(u, self.low), self.high)
+        loss = self.objective.loss(self.space.values(inside), draw)
+        return None if loss is None else loss + (u - inside).square().sum()
+
+    @torch.no_grad()
+    def clamp(self, u: Tensor) -> None:
+        u.copy_(torch.minimum(torch.maximum(u, self.low), self.high))
+
+    @torch.no_grad()
+    def raise_ridge(self, u: Tensor) -> None:
+        if "ridge" in self.space.ranges:
+            u[-1] += 1.0  # the ridge is the last of the unknowns
+            self.clamp(u)

@@ -1,6 +1,9 @@
 """The validation error as a function of hyperparameters: differentiable, with fresh features and a fresh split at every draw."""
 
+import dataclasses
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -8,96 +11,192 @@ from jaxtyping import Float
 from sklearn.base import clone
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import uniform_noise
 from raffia.spaces import Grid, resample
+from raffia.tuning.space import Space
+
+PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
+PROFILED_DECADES = range(-14, -1)
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
-    """log of the mean relative validation error of a small model, as a function of the feature map's hyperparameters and the ridge.
+class Sample:
+    """The features and targets of one draw, embedded: a small regression to be solved on some samples and judged on others."""
 
-    `ridge` is relative: λ = ridge · tr(G)/m. Draw number d has features d·m … (d + 1)·m − 1 of the seed and a split of its own,
-    so equal draws are common random numbers and different draws are independent.
-    """
+    rows: Float[Tensor, "m n points"]
+    targets: Float[Tensor, "n points columns"]
 
-    feature_map: FeatureMap
-    a: Float[Tensor, "n *grid"]
-    y: Float[Tensor, "n *grid"]
-    grid: Grid
-    n_features: int
-    n_samples: int
-    seed: int
-
-    @property
-    def ranges(self) -> dict[str, Range]:
-        """The numbers to search, the ridge among them."""
-        own = {name: what for name, what in self.feature_map.hyperparameters.items() if isinstance(what, Range)}
-        return own | {"ridge": Range(1e-14, 1e-2)}
-
-    @property
-    def choices(self) -> dict[str, tuple[Any, ...]]:
-        """The categories to choose from."""
-        return {name: what.options for name, what in self.feature_map.hyperparameters.items() if isinstance(what, Choice)}
-
-    def start(self) -> dict[str, float]:
-        """The present values; the middle of its range for one that is outside; a ridge of 1e-8."""
-        given = self.feature_map.get_params(deep=False) | {"ridge": 1e-8}
-        return {name: float(given[name]) if r.low <= given[name] <= r.high else r.middle for name, r in self.ranges.items()}
-
-    def with_choices(self, **chosen: Any) -> "Objective":
-        """The same objective with some categories fixed."""
-        return Objective(
-            clone(self.feature_map).set_params(**chosen), self.a, self.y, self.grid, self.n_features, self.n_samples, self.seed
-        )
-
-    def loss(self, parameters: dict[str, Any], draw: int) -> Tensor | None:
-        """log error of one draw; None where the factorisation fails or the error is not finite."""
-        numbers = dict(parameters)
-        ridge = numbers.pop("ridge")
-        feature_map = clone(self.feature_map).set_params(**numbers)
-        theta = self.feature_map.draw(range(draw * self.n_features, (draw + 1) * self.n_features), self.seed).to(self.a)
-        order = (
-            uniform_noise(range(draw, draw + 1), (len(self.a),), self.seed, "split")[0]
-            .argsort()[: self.n_samples]
-            .to(self.a.device)
-        )
-        held = max(1, len(order) // 4)
-        phi = feature_map(self.a[order], theta)
-        target = self.grid.embed(self.y[order])
-        weight = self.grid.root_weights.to(self.a) if phi.ndim > 2 else 1.0
-        rows = rows_of(phi).reshape(len(theta), len(order), -1) * weight
-        train, validation = rows[:, held:].flatten(1), rows[:, :held].flatten(1)
-        columns = target.reshape(len(order), rows.shape[2], -1)
-        gram = train @ train.mT / len(theta)
+    def solve(self, which: slice, ridge: Any) -> tuple[Tensor, Tensor, Tensor] | None:
+        """Coefficients, the factor of G + λ and λ = ridge · tr(G)/m; None if the factorisation fails."""
+        train = self.rows[:, which].flatten(1)
+        gram = train @ train.mT / len(train)
         shift = ridge * gram.diagonal().mean()
         factor, failed = torch.linalg.cholesky_ex(gram + shift * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
         if failed:
             return None
-        coef = torch.cholesky_solve(train @ columns[held:].flatten(0, 1), factor)
-        wrong = (validation.mT @ coef / len(theta)).reshape(columns[:held].shape) - columns[:held]
-        error = (wrong.flatten(1).norm(dim=1) / columns[:held].flatten(1).norm(dim=1)).mean().log()
-        return error if torch.isfinite(error) else None
+        return torch.cholesky_solve(train @ self.targets[which].flatten(0, 1), factor), factor, shift
+
+    def predict(self, coef: Tensor, which: slice) -> Float[Tensor, "some points columns"]:
+        """The model's values at some samples."""
+        rows = self.rows[:, which]
+        return (rows.flatten(1).mT @ coef / len(rows)).reshape(self.targets[which].shape)
+
+    def error(self, wrong: Tensor, which: slice) -> Tensor:
+        """Mean relative error of functions; of numbers, which may be near zero, the ratio of root mean squares."""
+        truth = self.targets[which]
+        if truth[0].numel() == 1:
+            return wrong.norm() / truth.norm()
+        return (wrong.flatten(1).norm(dim=1) / truth.flatten(1).norm(dim=1)).mean()
+
+    def left_out(self, ridge: Any) -> Tensor | None:
+        """The error by leaving out one function at a time: e_i = (I − H_ii)⁻¹ r_i."""
+        everything = slice(None)
+        solved = self.solve(everything, ridge)
+        if solved is None:
+            return None
+        coef, factor, _ = solved
+        residual = self.targets - self.predict(coef, everything)
+        m, n, points = self.rows.shape
+        half = (
+            torch.linalg.solve_triangular(factor, self.rows.reshape(m, -1), upper=False).reshape(m, n, points).permute(1, 2, 0)
+        )
+        eye = torch.eye(points, dtype=half.dtype, device=half.device)
+        lower, failed = torch.linalg.cholesky_ex(eye - half @ half.mT / m)
+        return None if failed.any() else self.error(torch.cholesky_solve(residual, lower), everything)
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """log of the validation error of a small model, as a function of the feature map's hyperparameters and the ridge.
+
+    `ridge` is relative: λ = ridge · tr(G)/m. Draw number d has features d·m … (d + 1)·m − 1 of the seed and a split of its own,
+    so equal draws are common random numbers and different draws are independent. Where `ridge` is not among the parameters it is
+    profiled out: the best of one a decade by leaving out one function at a time.
+    """
+
+    feature_map: FeatureMap
+    a: Float[Tensor, "n *grid"]
+    y: Float[Tensor, "n *output"]
+    grid: Grid
+    n_features: int
+    n_samples: int
+    seed: int
+    last: tuple[int, int] | None = None
+    """Features and samples of the last rung, where a search has one."""
+
+    @cached_property
+    def space(self) -> Space:
+        """The numbers to search, the ridge among them."""
+        own = {PREFIX + name: what for name, what in self.feature_map.hyperparameters.items() if isinstance(what, Range)}
+        return Space(own | {"ridge": Range(1e-14, 1e-2)})
+
+    @property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The categories to choose from."""
+        declared = self.feature_map.hyperparameters.items()
+        return {PREFIX + name: what.options for name, what in declared if isinstance(what, Choice)}
+
+    def start(self) -> dict[str, Any]:
+        """The present values; the middle of its range for one that is outside; a ridge of 1e-8."""
+        given = self.feature_map.get_params(deep=True)
+        return {
+            name: self.space.inside(name, 1e-8 if name == "ridge" else given[name.removeprefix(PREFIX)])
+            for name in self.space.ranges
+        }
+
+    def with_choices(self, chosen: dict[str, Any]) -> "Objective":
+        """The same objective with some categories fixed."""
+        return dataclasses.replace(self, feature_map=self._moved(chosen))
+
+    def with_size(self, n_features: int, n_samples: int | None = None) -> "Objective":
+        """The same objective for larger or smaller models."""
+        samples = self.n_samples if n_samples is None else min(n_samples, len(self.a))
+        return dataclasses.replace(self, n_features=n_features, n_samples=samples)
+
+    def sample(self, parameters: dict[str, Any], draw: int, split: int | None = None) -> Sample:
+        """The features and targets of one draw, the samples in an order of its own, or in that of another `split`."""
+        own = {name: value for name, value in parameters.items() if name != "ridge"}
+        theta = self.feature_map.draw(range(draw * self.n_features, (draw + 1) * self.n_features), self.seed).to(self.a)
+        split = draw if split is None else split
+        uniform = uniform_noise(range(split, split + 1), (len(self.a),), self.seed, "split")[0]
+        order = uniform.argsort()[: self.n_samples].to(self.a.device)
+        phi = self._moved(own)(self.a[order], theta)
+        weight = self.grid.root_weights.to(self.a) if phi.ndim > 2 else 1.0
+        rows = rows_of(phi).reshape(len(theta), len(order), -1) * weight
+        return Sample(rows, self.grid.embed(self.y[order]).reshape(len(order), rows.shape[2], -1))
+
+    def loss(self, parameters: dict[str, Any], draw: int) -> Tensor | None:
+        """log error of one draw; None where the features are undefined or a factorisation fails."""
+        try:
+            sample = self.sample(parameters, draw)
+        except RaffiaError:
+            return None
+        if "ridge" in parameters:
+            held = slice(0, max(1, sample.rows.shape[1] // 4))
+            solved = sample.solve(slice(held.stop, None), parameters["ridge"])
+            error = None if solved is None else sample.error(sample.predict(solved[0], held) - sample.targets[held], held)
+        else:
+            error = sample.left_out(self._profiled_ridge(sample))
+        return error.log() if error is not None and torch.isfinite(error) and error > 0 else None
 
     def value(self, parameters: dict[str, Any], draws: range) -> float:
         """The validation error, averaged over draws; infinite if any fails."""
+        total = 0.0
         with torch.no_grad():
-            losses = [self.loss(parameters, draw) for draw in draws]
-        return float("inf") if any(loss is None for loss in losses) else float(torch.stack(losses).mean().exp())  # type: ignore[arg-type]
+            for draw in draws:
+                loss = self.loss(parameters, draw)
+                if loss is None:
+                    return math.inf
+                total += float(loss)
+        return math.exp(total / len(draws))
+
+    @torch.no_grad()
+    def _profiled_ridge(self, sample: Sample) -> float:
+        still = Sample(sample.rows.detach(), sample.targets)
+        errors = {10.0**k: still.left_out(10.0**k) for k in PROFILED_DECADES}
+        finite = {ridge: float(error) for ridge, error in errors.items() if error is not None and torch.isfinite(error)}
+        return min(finite, key=lambda ridge: finite[ridge]) if finite else 1e-8
+
+    def _moved(self, parameters: dict[str, Any]) -> FeatureMap:
+        return clone(self.feature_map).set_params(**{name.removeprefix(PREFIX): value for name, value in parameters.items()})
 
 
 COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
 """Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
 
+NUMBERS = 2**22
+"""Feature values of one draw: what two cores differentiate in a fraction of a second."""
+
 
 def objective_for(
-    feature_map: FeatureMap, a: Tensor, y: Tensor, output_grid: Grid, n_features: int = 256, n_samples: int = 256, seed: int = 0
+    feature_map: FeatureMap,
+    a: Tensor,
+    y: Tensor,
+    output_grid: Grid,
+    n_features: int | None = None,
+    n_samples: int | None = None,
+    seed: int = 0,
+    target: int = 0,
 ) -> Objective:
-    """An objective that is cheap to evaluate: few features, few samples, a coarse grid."""
+    """An objective that is cheap to evaluate: few features, few samples, a coarse grid.
+
+    `target` is the number of features of the model in the end; where it is large, the search gets a last rung at a quarter of it, or
+    what the machine can do.
+    """
     grid = feature_map.domain.grid_of(a)
+    scalar = feature_map(a[:1], feature_map.draw(1, seed).to(a)).ndim == 2
     most = COARSE_POINTS.get(feature_map.domain.dim, 17)
-    if grid == output_grid and grid.shape and max(grid.shape) > most:
-        coarse = feature_map.domain.grid(*(min(points, most) for points in grid.shape))
-        a, y, output_grid = resample(a, grid, coarse), resample(y, grid, coarse), coarse
-    return Objective(feature_map, a, y, output_grid, n_features, min(n_samples, len(a)), seed)
+    if output_grid.shape and max(output_grid.shape) > most:
+        coarse = output_grid.domain.grid(*(min(points, most) for points in output_grid.shape))
+        a = a if scalar else resample(a, grid, coarse)
+        y, output_grid = resample(y, output_grid, coarse), coarse
+    side = math.isqrt(NUMBERS // (1 if scalar else output_grid.size))
+    m = min(side, 512 if scalar else 256) if n_features is None else n_features
+    n = min(side, 512 if scalar else 256) if n_samples is None else n_samples
+    most_features = max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048)
+    rung = min(target // 4, most_features)
+    last = (rung, min(n, len(a)) if a.device.type == "cpu" else len(a)) if n_features is None and rung > m else None
+    return Objective(feature_map, a, y, output_grid, m, min(n, len(a)), seed, last)

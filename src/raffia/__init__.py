@@ -4,7 +4,15 @@ from raffia import metrics
 from raffia.data import read
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import BrownianBridge, FeatureMap, FourierFeatures, PredictorCorrectorFeatures
+from raffia.features import (
+    BrownianBridge,
+    FeatureMap,
+    FourierFeatures,
+    NeuralFeatures,
+    PredictorCorrectorFeatures,
+    ScalarFeatures,
+    Union,
+)
 from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet
 from raffia.model import RandomFeatureModel, load
@@ -38,6 +46,7 @@ __all__ = [
     "GaussianField",
     "Grid",
     "LevelSet",
+    "NeuralFeatures",
     "NormalEquations",
     "NystromPCG",
     "PredictorCorrectorFeatures",
@@ -45,10 +54,12 @@ __all__ = [
     "Pseudoinverse",
     "RaffiaError",
     "RandomFeatureModel",
+    "ScalarFeatures",
     "SketchedLSQR",
     "Solution",
     "Solver",
     "TriangularQR",
+    "Union",
     "empirical_kernel",
     "load",
     "metrics",

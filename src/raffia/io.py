@@ -92,6 +92,10 @@ def encode(value: Any, tensors: dict[str, Tensor]) -> Any:
         arguments = value.get_params(deep=False)
     elif isinstance(value, VALUES):
         arguments = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif isinstance(value, torch.nn.Module):
+        raise RaffiaError(
+            "cannot save a torch module without its code: describe it by a raffia.features.Network, whose build() makes the module."
+        )
     else:
         raise RaffiaError(
             f"cannot save {value!r}: a configuration holds numbers, strings, tensors and raffia's own objects only."

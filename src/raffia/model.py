@@ -48,7 +48,7 @@ from raffia.regression import (
     ridge_for,
     statistics_of,
 )
-from raffia.spaces import Grid
+from raffia.spaces import Grid, resample
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
 
@@ -137,7 +137,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         """F(a_i; α) on the grid of a, whatever grid the model was trained on.
 
         With `return_std`, also the standard deviation of y at each point, see `raffia.uncertainty`. With scalar-valued features
-        the outputs are on the grid of the training outputs.
+        the outputs are on the grid of the training outputs, or if that was also the inputs', interpolated to the grid of a.
         """
         inputs = self._inputs(a)
         mean = like(a, self._mean(inputs))
@@ -197,6 +197,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         noise = getattr(self, "noise_", None)
         content = {
             "parameters": self.get_params(deep=False) | {"device": None},
+            "input_grid": self.input_grid_,
             "output_grid": self.output_grid_,
             "solution": vars(solution),
             "learnt": {name: getattr(self, name) for name in FOUND if hasattr(self, name)},
@@ -241,7 +242,8 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         for stale in ("_solution", "noise_", "_pairs"):
             self.__dict__.pop(stale, None)
         self.equations_ = equations if earlier is None else earlier + equations
-        self.output_grid_, self._settings = grid, self._fingerprint()
+        self.input_grid_, self.output_grid_ = self.feature_map.domain.grid_of(inputs), grid
+        self._settings = self._fingerprint()
         if whole:
             self._pairs = (inputs, outputs)
 
@@ -298,7 +300,11 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         trained = self._combination(inputs)
         size = self._workspace(inputs.device).predict_size(inputs[0].numel())
         outputs = torch.cat([trained(part) for part in inputs.split(size)])
-        return self.output_grid_.unembed(outputs) if self.coef_.ndim == 2 else outputs
+        if self.coef_.ndim == 1:
+            return outputs
+        values, grid = self.output_grid_.unembed(outputs), self.feature_map.domain.grid_of(inputs)
+        shared = self.input_grid_ == self.output_grid_
+        return resample(values, self.output_grid_, grid) if shared and grid != self.output_grid_ else values
 
     def _stream(self, theta: Tensor, grid: Grid) -> FeatureStream:
         return self._workspace(theta.device).stream(self.feature_map, theta, grid)
@@ -364,7 +370,7 @@ def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device
     content = io.read(path, classes)
     try:
         model = RandomFeatureModel(**content["parameters"] | {"device": device})
-        model.output_grid_ = content["output_grid"]
+        model.input_grid_, model.output_grid_ = content["input_grid"], content["output_grid"]
         model._solution, model._settings = Solution(**content["solution"]), model._fingerprint()
         for name, value in content["learnt"].items():
             setattr(model, name, value)

@@ -5,7 +5,18 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from raffia import BrownianBridge, Domain, FeatureMap, FourierFeatures, GaussianField, PredictorCorrectorFeatures
+from raffia import (
+    BrownianBridge,
+    Domain,
+    FeatureMap,
+    FourierFeatures,
+    GaussianField,
+    NeuralFeatures,
+    PredictorCorrectorFeatures,
+    ScalarFeatures,
+    Union,
+)
+from raffia.features import BranchTrunk, SpectralNetwork
 from raffia.testing import check_feature_map
 
 CIRCLE = Domain(1)
@@ -30,9 +41,36 @@ MAPS = [
     FourierFeatures(n_modes=8),
     FourierFeatures(n_modes=12, activation="gelu", bias=0.5, amplitude=8.0, tau=14.0),
     FourierFeatures(n_modes=6, domain=Domain(1, extent=3.0), activation="tanh"),
+    FourierFeatures(
+        n_modes=8, domain=Domain(1, periodic=False, extent=2.0), activation="gelu", profile="matern", amplitude=3.0
+    ),
+    FourierFeatures(n_modes=20, domain=Domain(2), activation="tanh", bias=0.3),
+    FourierFeatures(n_modes=20, domain=Domain(2, periodic=False, extent=(1.0, 2.0)), profile="matern", amplitude=2.0),
+    FourierFeatures(n_modes=10, domain=Domain(3), activation="sin", profile="matern", amplitude=2.0),
+    ScalarFeatures(n_modes=5),
+    ScalarFeatures(n_modes=6, law="student", domain=Domain(2, periodic=False), affine=None),
+    ScalarFeatures(n_modes=5, law="cauchy", lengthscale=torch.linspace(1, 2, 5, dtype=torch.float64)),
+    NeuralFeatures(BranchTrunk(width=6, rank=3, n_modes=5)),
+    NeuralFeatures(BranchTrunk(width=6, rank=3, n_modes=5), domain=Domain(2, periodic=False)),
+    Union((FourierFeatures(n_modes=8), FourierFeatures(n_modes=4, activation="tanh", tau=9.0))),
+    Union(
+        (ScalarFeatures(n_modes=5), ScalarFeatures(n_modes=3, law="student")),
+        scales=torch.tensor([1.0, 2.0], dtype=torch.float64),
+        shares=(0.7, 0.3),
+    ),
     BrownianBridge(n_modes=20),
     MeanOf(),
 ]
+
+
+def test_spectral_networks_keep_the_contract_up_to_aliasing():
+    """A pointwise function between convolutions makes modes that a coarse grid folds back."""
+    check_feature_map(NeuralFeatures(SpectralNetwork(width=4, n_modes=4)), points=33, grid_tolerance=1e-2)
+
+
+def test_sine_series_keep_the_contract_for_inputs_that_vanish_at_the_boundary():
+    features = FourierFeatures(n_modes=8, domain=Domain(1, periodic=False), boundary="dirichlet", activation="tanh", bias=0.3)
+    check_feature_map(features, lambda n, grid: GaussianField(grid.domain, "dirichlet", n_modes=6).sample(n, grid, seed=0))
 
 
 def permeability(n, grid):

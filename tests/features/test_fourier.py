@@ -104,5 +104,42 @@ def test_profiles_are_the_standard_deviations_of_the_multipliers():
 
 def test_impossible_profiles_are_refused():
     a, xi = torch.rand(1, 32, dtype=torch.float64), FourierFeatures(n_modes=20).draw(2, seed=0)
-    with pytest.raises(RaffiaError, match="10 weights; got 3"):
+    with pytest.raises(RaffiaError, match="each wavenumber, here 10; got 3"):
         FourierFeatures(n_modes=20, profile=torch.ones(3))(a, xi)
+
+
+def test_features_on_a_torus_of_two_dimensions_are_activated_convolutions():
+    """F⁻¹(χ · Fa · Fθ) with full complex transforms and θ drawn as a Gaussian field."""
+    domain, side = Domain(2, extent=(1.0, 2.0)), 20
+    features = FourierFeatures(n_modes=24, activation="tanh", amplitude=300.0, delta=0.01, domain=domain)
+    grid = domain.grid(side)
+    a, xi = GaussianField(domain, n_modes=40).sample(1, grid, seed=0), features.draw(1, seed=0)
+    theta = GaussianField(domain, tau=features.tau, regularity=features.regularity, n_modes=24)(xi[:, 1:], grid)
+    k = [2 * math.pi / L * torch.fft.fftfreq(side, 1 / side, dtype=torch.float64) for L in (1.0, 2.0)]
+    chi = wavenumber_filter(0.01 * (k[0][:, None] ** 2 + k[1] ** 2).sqrt(), features.beta)
+    spectra = [torch.fft.fft2(f[0], norm="forward") for f in (a, theta)]
+    convolution = torch.fft.ifft2(chi * spectra[0] * spectra[1], norm="forward").real
+    torch.testing.assert_close(features(a, xi)[0, 0], torch.tanh(300 * convolution), atol=1e-12, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("boundary", "wave"), [("neumann", torch.cos), ("dirichlet", torch.sin)])
+def test_on_a_box_one_cosine_or_sine_becomes_a_random_wave_of_its_frequency(boundary, wave):
+    domain = Domain(1, periodic=False, extent=2.0)
+    features = FourierFeatures(
+        n_modes=12, activation="identity", profile="matern", amplitude=3.0, boundary=boundary, domain=domain
+    )
+    x, xi = domain.grid(33).axes()[0], features.draw(1, seed=0)[0]
+    frequency = 2 * math.pi / 2.0  # the second of them: π k / 2 with k = 2
+    weight = 3.0 * (1 + (frequency / features.tau) ** 2) ** (-features.regularity / 2)
+    sine, cosine = xi[3], xi[4]
+    turned = x if boundary == "neumann" else x - 0.5 * math.pi / frequency
+    wanted = weight * (cosine * torch.cos(frequency * turned) + sine * torch.sin(frequency * turned))
+    torch.testing.assert_close(features(wave(frequency * x)[None], xi[None])[0, 0], wanted, atol=1e-12, rtol=0)
+
+
+def test_numbers_and_unknown_boundaries_are_refused():
+    with pytest.raises(RaffiaError, match="needs functions on a line"):
+        FourierFeatures(domain=Domain(0)).prepare(torch.zeros(1, 129).double(), Domain(0).grid())
+    features = FourierFeatures(domain=Domain(1, periodic=False)).set_params(boundary="robin")
+    with pytest.raises(RaffiaError, match="'neumann' or 'dirichlet'; got 'robin'"):
+        features(torch.ones(1, 9).double(), features.draw(1, seed=0))

@@ -4,6 +4,21 @@ from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import FeatureMap
 from raffia.features.brownian_bridge import BrownianBridge
 from raffia.features.fourier import FourierFeatures
+from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
+from raffia.features.scalar import ScalarFeatures
+from raffia.features.union import Union
 
-__all__ = ["ACTIVATIONS", "BrownianBridge", "FeatureMap", "FourierFeatures", "PredictorCorrectorFeatures"]
+__all__ = [
+    "ACTIVATIONS",
+    "BranchTrunk",
+    "BrownianBridge",
+    "FeatureMap",
+    "FourierFeatures",
+    "Network",
+    "NeuralFeatures",
+    "PredictorCorrectorFeatures",
+    "ScalarFeatures",
+    "SpectralNetwork",
+    "Union",
+]

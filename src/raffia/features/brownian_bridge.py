@@ -8,17 +8,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.base import FeatureMap
+from raffia.features.hyperparameters import Choice, Range
 from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
 class BrownianBridge(FeatureMap):
-    """φ(x; θ) = Σ_j θ_j √2 sin(jπx) / (jπ), with kernel k_μ(x, x') = min(x, x') − x x'   (eqn:bb, eqn:bb_kernel).
+    """φ(x; θ) = Σ_j θ_j √2 sin(jπx) / (jπ)^s, for s = 1 with kernel k_μ(x, x') = min(x, x') − x x'   (eqn:bb, eqn:bb_kernel).
 
-    Inputs and outputs are numbers. The truncated series has a kernel that is off by at most 2/(π² n_modes).
+    Inputs and outputs are numbers. For s = 1, `smoothness`, the truncated series has a kernel that is off by at most 2/(π² n_modes);
+    paths have about s − ½ derivatives.
     """
 
     n_modes: int = 1000
+    smoothness: float | Float[Tensor, ""] = 1.0
     domain: Domain = field(default_factory=lambda: Domain(0))
 
     @property
@@ -26,7 +29,12 @@ class BrownianBridge(FeatureMap):
         """One coefficient a sine."""
         return (self.n_modes,)
 
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """How fast the coefficients decay."""
+        return {"smoothness": Range(0.55, 6.0)}
+
     def __call__(self, a: Float[Tensor, "n"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m"]:
         """Evaluate every bridge at every point."""
         wave = math.pi * torch.arange(1, self.n_modes + 1, dtype=theta.dtype, device=theta.device)
-        return math.sqrt(2) * torch.sin(a[:, None] * wave) / wave @ theta.T
+        return math.sqrt(2) * torch.sin(a[:, None] * wave) / wave**self.smoothness @ theta.T

@@ -1,4 +1,4 @@
-"""Fourier space random features on the circle (eqn:rf_fourier, eqn:filter)."""
+"""Fourier space random features on tori and boxes (eqn:rf_fourier, eqn:filter)."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from raffia.features.activations import activate
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.gaussian import matern
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain, Grid, LaplacianBasis
 
 Number = float | Float[Tensor, ""]
 
@@ -33,10 +33,14 @@ class FourierFeatures(FeatureMap):
     paper's for Burgers' equation, with the factor 1024 that its text does not print but its experiments have: ELU is not
     homogeneous, so it matters.
 
-    `n_modes` counts sines and cosines, so wavenumbers go up to n_modes/2; those that the grid of `a` cannot hold are dropped,
-    never aliased, so a grid of fewer than n_modes + 1 points sees a smoother feature. Features do not see the mean of a, since
-    χ(0) = 0, so they learn nothing from constant functions. Good values: amplitude such that the argument of σ has a standard
-    deviation near 1.5; tau and regularity such that θ is about as smooth as the inputs.
+    `n_modes` counts sines and cosines, on a line with wavenumbers up to n_modes/2; those that the grid of `a` cannot hold are dropped,
+    never aliased, so a grid that holds fewer sees a smoother feature. Features do not see the mean of a, since χ(0) = 0, so they
+    learn nothing from constant functions. Good values: amplitude such that the argument of σ has a standard deviation near 1.5;
+    tau and regularity such that θ is about as smooth as the inputs.
+
+    In several dimensions |k| is the length of the wave vector, and a profile given as a vector has one weight for each sine or cosine, in
+    the order of the Laplacian's eigenvalues. On a box the input is reflected to a torus of twice the extent, evenly
+    (`boundary="neumann"`, a cosine series, the default) or oddly ("dirichlet", a sine series, for inputs that vanish at the boundary).
     """
 
     n_modes: int = 128
@@ -48,6 +52,7 @@ class FourierFeatures(FeatureMap):
     bias: Number = 0.0
     activation: str = "elu"
     profile: Literal["filter", "matern"] | Float[Tensor, "wavenumbers"] = "filter"
+    boundary: Literal["neumann", "dirichlet"] = "neumann"
     domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
@@ -55,37 +60,83 @@ class FourierFeatures(FeatureMap):
         """ξ₀ of the random shift, then ξ of sin 2πx, cos 2πx, sin 4πx, … in the order of the Laplacian's eigenfunctions."""
         return (1 + self.n_modes,)
 
-    def __call__(self, a: Float[Tensor, "n k"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m k"]:
+    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m *grid"]:
         """Evaluate every feature on the grid of a."""
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
-    def prepare(self, theta: Float[Tensor, "m modes"], grid: Grid) -> tuple[Complex[Tensor, "m _"]]:
-        """bias·ξ₀, then amplitude · χ(k) · (Fθ)(k) for the wavenumbers 1, 2, … that the grid can hold."""
+    def prepare(self, theta: Float[Tensor, "m modes"], grid: Grid) -> tuple[Complex[Tensor, "m *spectrum"]]:
+        """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can hold, with bias·ξ₀ in the place of k = 0."""
         self._check()
-        points, extent = grid.shape[0], self.domain.extents[0]
+        torus = self._torus_grid(grid)
+        shift = (self.bias * theta[:, :1]).to(theta.dtype)
+        shift = torch.complex(shift, torch.zeros_like(shift))
+        if torus.domain.dim == 1:
+            return (torch.cat([shift, self._line(theta[:, 1:], torus)], dim=-1),)
+        basis = LaplacianBasis(torus.domain, "periodic", self.n_modes, constant=False)
+        weights = self.amplitude * self._profile(basis.eigenvalues.sqrt().to(theta))
+        scale = math.sqrt(2 * math.prod(torus.domain.extents))
+        field = scale * basis.synthesis(weights * theta[:, 1:], torus)
+        spectrum = torch.fft.rfftn(field, dim=tuple(range(1, field.ndim)), norm="forward")
+        origin = torch.zeros(spectrum.shape[1:], dtype=torch.bool, device=theta.device)
+        origin[(0,) * origin.ndim] = True
+        return (torch.where(origin, shift.reshape(-1, *[1] * origin.ndim), spectrum),)
+
+    def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """One inverse transform a pair."""
+        (multiplier,) = prepared
+        shape, extended = a.shape[1:], self._reflected(a)
+        axes, period = tuple(range(-len(shape), 0)), extended.shape[1:]
+        spectrum = torch.fft.rfftn(extended, dim=axes, norm="forward")
+        spectrum = spectrum[..., : multiplier.shape[-1]].clone()  # a line keeps the wavenumbers it has, and no more
+        spectrum[(slice(None), *[0] * len(shape))] = 1  # k = 0 carries the shift: φ does not see the mean of a, since χ(0) = 0
+        product = multiplier[:, None] * spectrum
+        if len(shape) == 1:
+            waves = torch.fft.irfft(product, n=period[0], norm="forward")
+        else:
+            waves = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
+        for axis, points in zip(axes, shape, strict=True):
+            waves = waves.narrow(axis, 0, points)
+        return activate(self.activation, waves).transpose(0, 1)
+
+    def _line(self, xi: Float[Tensor, "m modes"], torus: Grid) -> Complex[Tensor, "m _"]:
+        """The multipliers of the wavenumbers 1, 2, … of a line, without any transform."""
+        points, extent = torus.shape[0], torus.domain.extents[0]
         reach = min(self.n_modes // 2, (points - 1) // 2)
         if reach < 1:
             raise RaffiaError(
                 f"FourierFeatures(n_modes={self.n_modes}) on a grid of {points} point(s) has no wavenumber left: "
                 "it needs n_modes >= 2 and 3 points or more."
             )
-        wave = 2 * math.pi / extent * torch.arange(1, reach + 1, dtype=theta.dtype, device=theta.device)
-        weights = self.amplitude * self._profile(wave)
-        sine, cosine = theta[:, 1 : 2 * reach : 2], theta[:, 2 : 2 * reach + 1 : 2]
-        shift = (self.bias * theta[:, :1]).to(theta.dtype)
-        return (torch.cat([torch.complex(shift, torch.zeros_like(shift)), weights * torch.complex(cosine, -sine)], dim=-1),)
+        wave = 2 * math.pi / extent * torch.arange(1, reach + 1, dtype=xi.dtype, device=xi.device)
+        sine, cosine = xi[:, 0 : 2 * reach : 2], xi[:, 1 : 2 * reach : 2]
+        return self.amplitude * self._profile(wave) * torch.complex(cosine, -sine)
 
-    def evaluate(self, a: Float[Tensor, "n k"], prepared: Prepared) -> Float[Tensor, "n m k"]:
-        """One inverse transform a pair."""
-        (multiplier,) = prepared
-        spectrum = torch.fft.rfft(a, norm="forward")[:, : multiplier.shape[1]].clone()
-        spectrum[:, 0] = 1  # the slot of the mean carries the shift: φ does not see the mean of a, since χ(0) = 0
-        waves = torch.fft.irfft(multiplier[:, None] * spectrum, n=a.shape[-1], norm="forward")
-        return activate(self.activation, waves).transpose(0, 1)
+    def _torus_grid(self, grid: Grid) -> Grid:
+        """The grid itself, or for a box that of its reflection."""
+        if self.domain.periodic:
+            return grid
+        domain = Domain(self.domain.dim, periodic=True, extent=tuple(2 * extent for extent in self.domain.extents))
+        return Grid(domain, tuple(2 * (points - 1) for points in grid.shape))
+
+    def _reflected(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *period"]:
+        """One period of the even or odd extension of a function on a box; a function on a torus is its own."""
+        if self.domain.periodic:
+            return a
+        sign = 1 if self.boundary == "neumann" else -1
+        for axis in range(1, a.ndim):
+            inner = a.narrow(axis, 1, a.shape[axis] - 2).flip(axis)
+            if sign < 0:
+                ends = torch.zeros_like(a.narrow(axis, 0, 1))
+                a = torch.cat([ends, a.narrow(axis, 1, a.shape[axis] - 2), ends, -inner], dim=axis)
+            else:
+                a = torch.cat([a, inner], dim=axis)
+        return a
 
     def _check(self) -> None:
-        if (self.domain.dim, self.domain.periodic) != (1, True):
-            raise RaffiaError(f"FourierFeatures needs Domain(1, periodic=True); got {self.domain}.")
+        if self.domain.dim < 1:
+            raise RaffiaError(f"FourierFeatures needs functions on a line, a square or a cube; got {self.domain}.")
+        if self.boundary not in ("neumann", "dirichlet"):
+            raise RaffiaError(f"FourierFeatures(boundary=…) must be 'neumann' or 'dirichlet'; got {self.boundary!r}.")
         for name in ("tau", "delta", "beta"):
             if not bool(torch.as_tensor(getattr(self, name)).detach() > 0):
                 raise RaffiaError(f"FourierFeatures({name}=…) must be positive; got {getattr(self, name)!r}.")
@@ -109,12 +160,12 @@ class FourierFeatures(FeatureMap):
         """The standard deviation w_k of the multipliers, for amplitude 1."""
         if isinstance(self.profile, Tensor):
             if len(self.profile) < len(wave):
-                raise RaffiaError(f"profile must have n_modes/2 = {self.n_modes // 2} weights; got {len(self.profile)}.")
+                raise RaffiaError(f"profile must have a weight for each wavenumber, here {len(wave)}; got {len(self.profile)}.")
             return self.profile[: len(wave)].to(wave)
         if self.profile == "matern":
             tau, regularity = (torch.as_tensor(p, dtype=wave.dtype, device=wave.device) for p in (self.tau, self.regularity))
             return (1 + (wave / tau) ** 2) ** (-regularity / 2)
         if self.profile != "filter":
             raise RaffiaError(f"profile must be 'filter', 'matern' or a vector of weights; got {self.profile!r}.")
-        variance = matern(wave**2, self.tau, self.regularity, dim=1) / (2 * self.domain.extents[0])
+        variance = matern(wave**2, self.tau, self.regularity, self.domain.dim) / (2 * math.prod(self.domain.extents))
         return wavenumber_filter(self.delta * wave, self.beta) * variance.sqrt()

@@ -1,0 +1,137 @@
+"""Neural networks with random weights as random features (sec:rfm_nn): train the last layer, draw the others."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from raffia.features.activations import ACTIVATIONS
+from raffia.features.base import FeatureMap
+from raffia.features.hyperparameters import Choice, Range
+from raffia.spaces import Boundary, Domain, LaplacianBasis
+
+Number = float | Float[Tensor, ""]
+
+
+class Network(BaseEstimator, ABC):
+    """An architecture: numbers that say how to build a torch module. A model with one can be saved, one with a bare module cannot."""
+
+    @abstractmethod
+    def build(self, domain: Domain) -> nn.Module:
+        """A module from (n, *grid) to (n, *grid), or to (n,); its weights will be replaced by random ones."""
+
+
+@dataclass(repr=False, eq=False)
+class NeuralFeatures(FeatureMap):
+    """φ(a; θ) = network(a) with all weights drawn: matrices N(0, weight²/fan-in), vectors N(0, bias²).
+
+    `network` is a `Network`, or any torch module that maps (n, *grid) to (n, *grid) on every grid it is to be used on.
+    """
+
+    network: Network | nn.Module
+    weight: Number = 1.5
+    bias: Number = 0.5
+    domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """One number for each weight."""
+        return (sum(parameter.numel() for parameter in self._module().parameters()),)
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """The sizes of the weights."""
+        return {"weight": Range(0.05, 20.0), "bias": Range(1e-3, 10.0)}
+
+    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m weights"]) -> Float[Tensor, "n m *grid_or_none"]:
+        """One pass of the network a feature, all at once."""
+        module = self._module().to(theta)
+        named = dict(module.named_parameters())
+        drawn, start = {}, 0
+        for name, parameter in named.items():
+            part = theta[:, start : start + parameter.numel()].reshape(len(theta), *parameter.shape)
+            start += parameter.numel()
+            drawn[name] = self.bias * part if parameter.ndim < 2 else self.weight / math.sqrt(parameter[0].numel()) * part
+
+        def one(weights: dict[str, Tensor]) -> Tensor:
+            return functional_call(module, weights, (a,))
+
+        return vmap(one)(drawn).transpose(0, 1)
+
+    def _module(self) -> nn.Module:
+        return self.network.build(self.domain) if isinstance(self.network, Network) else self.network
+
+
+@dataclass(repr=False, eq=False)
+class BranchTrunk(Network):
+    """Σ_p b_p(z) t_p(x), a DeepONet: the branch sees coefficients of the input, the trunk coordinates. For any grid of any dimension."""
+
+    width: int = 32
+    rank: int = 16
+    n_modes: int = 32
+    activation: str = "tanh"
+
+    def build(self, domain: Domain) -> nn.Module:
+        """Two layers each."""
+        return _BranchTrunk(self, domain)
+
+
+class _BranchTrunk(nn.Module):
+    def __init__(self, sizes: BranchTrunk, domain: Domain) -> None:
+        super().__init__()
+        boundary: Boundary = "periodic" if domain.periodic else "neumann"
+        self.domain, self.sigma = domain, ACTIVATIONS[sizes.activation]
+        self.basis = LaplacianBasis(domain, boundary, sizes.n_modes)
+        coordinates = 2 * domain.dim if domain.periodic else domain.dim
+        self.branch_in, self.branch_out = nn.Linear(sizes.n_modes, sizes.width), nn.Linear(sizes.width, sizes.rank)
+        self.trunk_in, self.trunk_out = nn.Linear(coordinates, sizes.width), nn.Linear(sizes.width, sizes.rank)
+
+    def forward(self, a: Tensor) -> Tensor:
+        grid = self.domain.grid_of(a)
+        z = self.basis.analysis(a, grid)
+        x = grid.nodes().to(a) / torch.tensor(self.domain.extents).to(a)
+        if self.domain.periodic:
+            x = torch.cat([torch.sin(2 * math.pi * x), torch.cos(2 * math.pi * x)], dim=-1)
+        branch = self.branch_out(self.sigma(self.branch_in(z)))
+        trunk = self.sigma(self.trunk_out(self.sigma(self.trunk_in(x))))
+        return torch.einsum("np,...p->n...", branch, trunk) / math.sqrt(branch.shape[-1])
+
+
+@dataclass(repr=False, eq=False)
+class SpectralNetwork(Network):
+    """A small Fourier neural operator on the circle: lift, `layers` random convolutions with pointwise mixing, project."""
+
+    width: int = 8
+    n_modes: int = 12
+    layers: int = 2
+    activation: str = "gelu"
+
+    def build(self, domain: Domain) -> nn.Module:
+        """Wavenumbers up to n_modes in each convolution."""
+        return _Spectral(self)
+
+
+class _Spectral(nn.Module):
+    def __init__(self, sizes: SpectralNetwork) -> None:
+        super().__init__()
+        width = sizes.width
+        self.sigma, self.n_modes = ACTIVATIONS[sizes.activation], sizes.n_modes
+        self.lift, self.project = nn.Linear(1, width), nn.Linear(width, 1)
+        self.mix = nn.ModuleList(nn.Linear(width, width) for _ in range(sizes.layers))
+        self.modes = nn.ParameterList(torch.zeros(width, width, 2, sizes.n_modes) for _ in range(sizes.layers))
+
+    def forward(self, a: Tensor) -> Tensor:
+        v = self.lift(a[..., None])  # (n, K, width)
+        for mix, weight in zip(self.mix, self.modes, strict=True):
+            reach = min(self.n_modes, (a.shape[-1] - 1) // 2)
+            spectrum = torch.fft.rfft(v, dim=1, norm="forward")[:, 1 : reach + 1]
+            multiplier = torch.complex(weight[:, :, 0, :reach], weight[:, :, 1, :reach]) * math.sqrt(self.n_modes)
+            waves = torch.einsum("nkw,uwk->nku", spectrum, multiplier)
+            constant = torch.zeros_like(waves[:, :1])
+            v = self.sigma(mix(v) + torch.fft.irfft(torch.cat([constant, waves], dim=1), n=a.shape[-1], dim=1, norm="forward"))
+        return self.project(v)[..., 0]

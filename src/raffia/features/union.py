@@ -1,0 +1,117 @@
+"""Several feature maps in one dictionary: every feature belongs to one of them, at random."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, Prepared
+from raffia.features.hyperparameters import Choice, Range
+from raffia.spaces import Domain, Grid
+
+
+@dataclass(repr=False, eq=False)
+class Union(FeatureMap):
+    """φ(a; θ) = c_i φ_i(a; θ') with i drawn by the first entry of θ: μ is a mixture, and m features are about m·share_i of each map.
+
+    `scales` are the c_i, 1 each unless given; `shares` the probabilities, equal unless given. A parameter of map i is
+    `map{i}__name`, as in set_params(map0__tau=3.0). All maps must have functions of one domain as inputs, and either functions or numbers
+    as values.
+    """
+
+    maps: tuple[FeatureMap, ...]
+    scales: Float[Tensor, "maps"] | None = None
+    shares: tuple[float, ...] | None = None
+
+    @property
+    def domain(self) -> Domain:  # type: ignore[override]
+        """That of the maps."""
+        self._check()
+        return self.maps[0].domain
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """Which map, then as many numbers as the largest of them needs."""
+        return (1 + max(_size(feature_map) for feature_map in self.maps),)
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """Those of the maps, and their scales."""
+        own: dict[str, Range | Choice] = {"scales": Range(1e-3, 1e3, count=len(self.maps))}
+        for i, feature_map in enumerate(self.maps):
+            own |= {f"map{i}__{name}": what for name, what in feature_map.hyperparameters.items()}
+        return own
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As in scikit-learn; the maps are named map0, map1, …."""
+        own = super().get_params(deep=False)
+        own["scales"] = torch.ones(len(self.maps), dtype=torch.float64) if self.scales is None and deep else self.scales
+        for i, feature_map in enumerate(self.maps if deep else ()):
+            own |= {f"map{i}": feature_map}
+            own |= {f"map{i}__{name}": value for name, value in feature_map.get_params().items()}
+        return own
+
+    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m *grid_or_none"]:
+        """Each map on the features that are its own."""
+        self._check()
+        parts, order = [], []
+        for i, mine in enumerate(self._members(theta)):
+            if mine.any():
+                parts.append(self._scale(i) * self.maps[i](a, self._own(i, theta[mine])))
+                order.append(mine.nonzero()[:, 0])
+        if len({part.ndim for part in parts}) > 1:
+            raise RaffiaError("Union(maps=…): some maps have functions as values and others numbers; use maps of one kind.")
+        return torch.cat(parts, dim=1).index_select(1, torch.cat(order).argsort())
+
+    def combination(
+        self, theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"], grid: Grid
+    ) -> Callable[[Tensor], Tensor]:
+        """The sum of the operators of the maps, each by its own shortcut."""
+        operators = [
+            self.maps[i].combination(self._own(i, theta[mine]), self._scale(i) * coef[mine], grid)
+            for i, mine in enumerate(self._members(theta))
+            if mine.any()
+        ]
+
+        def combined(a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
+            return torch.stack([operator(a) for operator in operators]).sum(0)
+
+        return combined
+
+    def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
+        """Nothing is prepared: the maps keep different things of θ."""
+        return self(a, prepared[0])
+
+    def _members(self, theta: Tensor) -> list[Bool[Tensor, "m"]]:
+        """Which features belong to each map."""
+        shares = torch.ones(len(self.maps)).double() if self.shares is None else torch.tensor(self.shares).double()
+        ends = (shares.cumsum(0) / shares.sum()).to(theta.device)
+        which = torch.bucketize(torch.special.ndtr(theta[:, 0].double()), ends[:-1])
+        return [which == i for i in range(len(self.maps))]
+
+    def _own(self, i: int, theta: Tensor) -> Tensor:
+        return theta[:, 1 : 1 + _size(self.maps[i])].reshape(len(theta), *self.maps[i].theta_shape)
+
+    def _scale(self, i: int) -> float | Tensor:
+        return 1.0 if self.scales is None else self.scales[i]
+
+    def _check(self) -> None:
+        if not self.maps or not all(isinstance(feature_map, FeatureMap) for feature_map in self.maps):
+            raise RaffiaError(
+                f"Union(maps=…) must be a tuple of feature maps, such as (FourierFeatures(), …); got {self.maps!r}."
+            )
+        if len({feature_map.domain for feature_map in self.maps}) > 1:
+            raise RaffiaError(
+                f"Union(maps=…) needs maps of one domain; got {[feature_map.domain for feature_map in self.maps]}."
+            )
+        for name, given in (("scales", self.scales), ("shares", self.shares)):
+            if given is not None and len(given) != len(self.maps):
+                raise RaffiaError(f"Union({name}=…) needs one number for each of the {len(self.maps)} maps; got {len(given)}.")
+
+
+def _size(feature_map: FeatureMap) -> int:
+    return int(torch.tensor(feature_map.theta_shape).prod()) if feature_map.theta_shape else 1

@@ -1,0 +1,82 @@
+import math
+
+import pytest
+import torch
+
+from raffia import Domain, GaussianField, RaffiaError, RandomFeatureModel, ScalarFeatures, resample
+
+CIRCLE = Domain(1)
+
+
+def inputs(n, points=32, modes=8):
+    return GaussianField(CIRCLE, n_modes=modes).sample(n, CIRCLE.grid(points), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("law", "kernel"),
+    [
+        ("gaussian", lambda r: torch.exp(-(r**2) / 2)),
+        ("student", lambda r: (1 + math.sqrt(5) * r + 5 * r**2 / 3) * torch.exp(-math.sqrt(5) * r)),  # Matérn 5/2
+        ("cauchy", lambda r: torch.exp(-r)),
+    ],
+)
+def test_the_mean_of_products_of_features_is_the_kernel_of_the_law(law, kernel):
+    features = ScalarFeatures(n_modes=9, law=law, affine=None, lengthscale=0.3, regularity=0.5)
+    a = inputs(6)
+    phi = features(a, features.draw(40_000, seed=0))
+    z = features.coefficients(a) / features._lengthscales(a)
+    distance = torch.cdist(z, z)
+    assert distance.max() > 1
+    torch.testing.assert_close(phi @ phi.T / 40_000, kernel(distance), atol=0.03, rtol=0)
+
+
+def test_coefficients_have_mean_square_one_functions_and_do_not_depend_on_the_grid():
+    features = ScalarFeatures(n_modes=9, domain=Domain(1, extent=3.0))
+    x = features.domain.grid(16).axes()[0]
+    a = 2 + 3 * math.sqrt(2) * torch.cos(2 * math.pi * x / 3)
+    z = features.coefficients(a[None])[0]
+    torch.testing.assert_close(z[[0, 2]], torch.tensor([2.0, 3.0], dtype=torch.float64))
+    assert z[[1, 3, 4, 5, 6, 7, 8]].abs().max() < 1e-12
+
+
+def test_linear_operators_are_learnt_exactly_by_the_affine_part():
+    a = inputs(60)
+    y = (a + 2 * a.roll(5, dims=-1) + a.flip(-1)).cumsum(-1) / 32 + 0.3  # no structure that the features know of
+    train, test = slice(0, 40), slice(40, 60)
+    model = RandomFeatureModel(ScalarFeatures(n_modes=9, affine=100.0), n_features=200, ridge=1e-9).fit(a[train], y[train])
+    exact = -model.score(a[test], y[test])
+    assert exact < 1e-5
+    without = RandomFeatureModel(ScalarFeatures(n_modes=9, affine=None), n_features=200, ridge=1e-9).fit(a[train], y[train])
+    assert -without.score(a[test], y[test]) > 30 * exact
+
+
+def test_a_quarter_of_the_features_are_affine():
+    features = ScalarFeatures(n_modes=4)
+    straight, *_ = features.prepare(features.draw(4000, seed=0), CIRCLE.grid(16))
+    assert float(straight.double().mean()) == pytest.approx(0.25, abs=0.03)
+    none, *_ = ScalarFeatures(n_modes=4, affine=None).prepare(features.draw(100, seed=0), CIRCLE.grid(16))
+    assert not none.any()
+
+
+def test_outputs_that_shared_the_grid_of_the_inputs_are_predicted_on_any_grid(tmp_path):
+    a = inputs(20)
+    model = RandomFeatureModel(ScalarFeatures(n_modes=9), n_features=50, ridge=1e-6).fit(a, a**2)
+    finer = resample(a, CIRCLE.grid(32), CIRCLE.grid(80))
+    wanted = resample(model.predict(a), CIRCLE.grid(32), CIRCLE.grid(80))
+    torch.testing.assert_close(model.predict(finer), wanted, atol=1e-9, rtol=0)
+
+
+def test_outputs_on_a_grid_of_their_own_stay_there():
+    a = inputs(20)
+    model = RandomFeatureModel(ScalarFeatures(n_modes=9), n_features=50, ridge=1e-6).fit(a, a[:, ::4].contiguous())
+    assert model.predict(inputs(3, points=64)).shape == (3, 8)
+
+
+def test_bad_settings_are_refused():
+    a = inputs(2)
+    short = ScalarFeatures(n_modes=4, lengthscale=torch.ones(3).double())
+    with pytest.raises(RaffiaError, match="n_modes = 4 numbers; got 3"):
+        short(a, short.draw(2, seed=0))
+    unknown = ScalarFeatures(n_modes=4).set_params(law="uniform")
+    with pytest.raises(RaffiaError, match="'gaussian', 'student' or 'cauchy'; got 'uniform'"):
+        unknown(a, unknown.draw(2, seed=0))

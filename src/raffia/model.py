@@ -147,8 +147,8 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
 
         A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
-        then found for all features, on a fifth of the data held out, with the error there in `held_out_error_`. What was tried stays
-        in `history_`.
+        then found for all features, on a fifth of the data held out (or one at a time, for scalar features that outnumber the samples),
+        with the error there in `held_out_error_`. What was tried stays in `history_`.
         """
         self._check_settings()
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
@@ -162,8 +162,11 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         found = {name: value for name, value in self.history_.best.parameters.items() if name != "ridge"}
         self.feature_map = clone(self.feature_map)
         self.set_params(**found)
-        held = max(1, len(inputs) // 5)
-        self.ridge, error = ridge_for(self._stream(self._theta(inputs), grid), inputs, outputs, held)
+        stream = self._stream(self._theta(inputs), grid, scalar)
+        if scalar and 2 * len(inputs) <= self.n_features:
+            self.ridge, error = _dual_ridge(Streamed(stream, ((inputs, outputs),), self._workspace(inputs.device).budget))
+        else:
+            self.ridge, error = ridge_for(stream, inputs, outputs, max(1, len(inputs) // 5))
         self.fit(a, y)
         self.held_out_error_ = error
         return self
@@ -232,7 +235,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
             self._check_unchanged()
         if earlier is not None and (scalar or isinstance(earlier, Streamed)) and grid != self.output_grid_:
             raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
-        stream = self._stream(theta, grid)
+        stream = self._stream(theta, grid, scalar)
         rows = len(inputs) * (1 if scalar else grid.size)
         kind = type(earlier) if earlier is not None else self._statistics(rows, inputs.device, whole, scalar)
         if whole or kind is Streamed:
@@ -281,12 +284,10 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
                 "leave that sample out, or pass a number."
             )
         if isinstance(self.equations_, Streamed) and len(self._pairs[0]) == self.equations_.n_rows:
-            equations = self.equations_
-            scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(self.n_features, -1)[:, :1])).abs().max())
-            ridge, self.loo_error_ = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
-            return max(ridge, 1e-13 * scale)  # less would not keep the kernel matrix positive definite
+            ridge, self.loo_error_ = _dual_ridge(self.equations_)
+            return ridge
         path = RidgePath(self._normal_equations("ridge='auto'"))
-        stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
+        stream = self._stream(self._theta(self._pairs[0]), self.output_grid_, self.equations_.rhs.ndim == 2)
         few = torch.linspace(0, len(self._pairs[0]) - 1, min(len(self._pairs[0]), SCANNED_SAMPLES)).long()
         a, y = (f[few.to(f.device)] for f in self._pairs)
         ridge, _ = best_ridge(lambda ridges: leave_one_out(path, stream, a, y, ridges).errors, float(path.s[-1]))
@@ -298,7 +299,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _mean(self, inputs: Tensor) -> Tensor:
         trained = self._combination(inputs)
-        size = self._workspace(inputs.device).predict_size(inputs[0].numel())
+        size = self._workspace(inputs.device).predict_size(inputs[0].numel() if self.coef_.ndim == 1 else 16)
         outputs = torch.cat([trained(part) for part in inputs.split(size)])
         if self.coef_.ndim == 1:
             return outputs
@@ -306,8 +307,8 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         shared = self.input_grid_ == self.output_grid_
         return resample(values, self.output_grid_, grid) if shared and grid != self.output_grid_ else values
 
-    def _stream(self, theta: Tensor, grid: Grid) -> FeatureStream:
-        return self._workspace(theta.device).stream(self.feature_map, theta, grid)
+    def _stream(self, theta: Tensor, grid: Grid, scalar: bool = False) -> FeatureStream:
+        return self._workspace(theta.device).stream(self.feature_map, theta, grid, scalar)
 
     def _check_settings(self) -> None:
         check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
@@ -353,6 +354,13 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _workspace(self, device: torch.device) -> Workspace:
         return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
+
+
+def _dual_ridge(equations: Streamed) -> tuple[float, float]:
+    """The ridge of the least leave-one-out error, and that error, for scalar features that outnumber the samples."""
+    scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(equations.n_features, -1)[:, :1])).abs().max())
+    ridge, error = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
+    return max(ridge, 1e-13 * scale), error  # less would not keep the kernel matrix positive definite
 
 
 def _direct(equations: NormalEquations, ridge: float) -> Solution:

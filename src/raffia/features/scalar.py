@@ -1,6 +1,7 @@
 """Scalar random features of an input function's coefficients: random Fourier features, with functions as coefficients of the model."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -77,6 +78,13 @@ class ScalarFeatures(FeatureMap):
         argument = self.coefficients(a) @ frequency.mT + phase
         waves = math.sqrt(2) * torch.cos(argument)
         return waves if self.affine is None else torch.where(straight, self.affine * argument, waves)
+
+    def combination(
+        self, theta: Float[Tensor, "m size"], coef: Float[Tensor, "m *columns"], grid: Grid
+    ) -> Callable[[Tensor], Tensor]:
+        """All features at once: they are numbers, and few."""
+        prepared = self.prepare(theta, grid)
+        return lambda a: self.evaluate(a, prepared) @ coef
 
     def coefficients(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n modes"]:
         """z_k = ⟨a, e_k⟩ with e_k of mean square 1, on whatever grid a is given."""

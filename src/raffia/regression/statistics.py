@@ -66,6 +66,8 @@ class FeatureStream:
     batch_size: int
     tile: int
     prepared_numbers: int = 2**25
+    scalar: bool = False
+    """Whether features are numbers: then a sample is one row."""
 
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
         """(Aᵀ, y) of each batch, embedded; one row of A for each point of each sample, or for each sample when φ is a number."""
@@ -76,7 +78,7 @@ class FeatureStream:
         root = self.grid.root_weights.to(y)
         for a_batch, y_batch in zip(a.split(self.batch_size), self.grid.embed(y).split(self.batch_size), strict=True):
             rows: Tensor | None = None
-            size = max(1, self.tile // (len(a_batch) * self.grid.size))
+            size = max(1, self.tile // (len(a_batch) * (1 if self.scalar else self.grid.size)))
             for part, start in tiles((self.theta,) if prepared is None else prepared, size):
                 phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
                 rows = _write(rows, phi, start, m, root)

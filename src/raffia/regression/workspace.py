@@ -32,25 +32,26 @@ class Workspace:
         """Numbers to evaluate at once; a map may need a few times as many for what it computes on the way."""
         return min(tile_numbers(self.device), max(1, self.budget // 8))
 
-    def fit_size(self, grid: Grid) -> int:
-        """Samples per batch: enough rows for a fast product, no more than the budget allows."""
+    def fit_size(self, points: int) -> int:
+        """Samples per batch, each of so many rows: enough for a fast product, no more than the budget allows."""
         if self.batch_size is not None:
             return self.batch_size
-        allowed = (self.budget - 4 * self.tile) // (self.n_features * grid.size)
+        allowed = (self.budget - 4 * self.tile) // (self.n_features * points)
         if allowed < 1:
-            need = 32 * self.n_features * grid.size
+            need = 32 * self.n_features * points
             given = self.memory_budget or 16 * self.budget
             raise RaffiaError(
-                f"memory_budget={given} bytes is too small: the features of one sample ({self.n_features} × {grid.size} "
+                f"memory_budget={given} bytes is too small: the features of one sample ({self.n_features} × {points} "
                 f"numbers) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
             )
         wanted = ROWS_PER_PRODUCT if self.device.type == "cpu" else ROWS_PER_PRODUCT * 32
-        return max(1, min(allowed, wanted // grid.size))
+        return max(1, min(allowed, wanted // points))
 
     def predict_size(self, points: int) -> int:
         """Inputs per batch such that a tile spans 128 features or so."""
         return self.batch_size or max(1, self.tile // (min(self.n_features, 128) * points))
 
-    def stream(self, feature_map: FeatureMap, theta: Tensor, grid: Grid) -> FeatureStream:
-        """The features of a model, in batches of these sizes."""
-        return FeatureStream(feature_map, theta, grid, self.fit_size(grid), self.tile, self.budget)
+    def stream(self, feature_map: FeatureMap, theta: Tensor, grid: Grid, scalar: bool = False) -> FeatureStream:
+        """The features of a model, in batches of these sizes; `scalar` says that their values are numbers, whatever the outputs are."""
+        size = self.fit_size(1 if scalar else grid.size)
+        return FeatureStream(feature_map, theta, grid, size, self.tile, self.budget, scalar)

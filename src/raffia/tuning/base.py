@@ -17,7 +17,7 @@ from raffia.progress import Progress
 from raffia.tuning.objective import Objective
 
 SCORED = range(10**6, 10**6 + 4)  # draws that no step sees: every candidate is scored on the same ones
-CONTESTED = range(500_000, 500_001)
+CONTESTED, SCREENED = range(500_000, 500_001), range(700_000, 700_001)
 RANDOM_STARTS = 32
 
 
@@ -136,15 +136,14 @@ def contest_steps(objective: Objective, draws: int) -> int:
     return draws * rounds if rounds > 1 else 0
 
 
-def defined_start(objective: Objective) -> dict[str, Any]:
-    """The starting values, or where the objective is undefined there the best of a few random settings."""
+def defined_start(objective: Objective, screened: int = 0) -> dict[str, Any]:
+    """The best of the starting values and `screened` random settings; of more of these where the objective is undefined there."""
     start, space = objective.start(), objective.space
-    if math.isfinite(objective.value(start, SCORED[:1])):
-        return start
+    error = objective.value(start, SCREENED)
+    tried = [(error, start)]
+    draws = screened if math.isfinite(error) else RANDOM_STARTS
     low, high = space.low, space.high
-    tried = []
-    for uniform in uniform_noise(RANDOM_STARTS, (space.size,), objective.seed, "starts"):
+    for uniform in uniform_noise(draws, (space.size,), objective.seed, "starts") if draws else ():
         numbers = space.numbers(low + uniform * (high - low))
-        tried.append((objective.value(numbers, SCORED[:1]), numbers))
-    error, numbers = min(tried, key=lambda pair: pair[0])
-    return numbers if math.isfinite(error) else start
+        tried.append((objective.value(numbers, SCREENED), numbers))
+    return min(tried, key=lambda pair: pair[0])[1]

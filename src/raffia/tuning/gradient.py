@@ -19,9 +19,10 @@ LBFGS_ROUNDS, WALL = 4, 1e3  # draws one after another; the loss where the objec
 class GradientSearch(Search):
     """Descent on the log of the validation error, in the logarithms of the hyperparameters.
 
-    Categories, such as the activation, are settled first by a contest: `contest_steps` steps for each combination. The winner is
-    searched for `steps` steps, and where the model is to have many features for `last_steps` more with as many as the machine can
-    do. The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
+    Categories, such as the activation, are settled first by a contest: `contest_steps` steps for each combination, from the best of
+    the starting values and `screened` random ones. The winner is searched for `steps` steps, and where the model is to have many
+    features for `last_steps` more with as many as the machine can do. The start, every contestant and the end are scored on draws
+    that no step has seen, and the best is kept.
 
     method
         "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and
@@ -33,6 +34,7 @@ class GradientSearch(Search):
     steps: int = 200
     contest_steps: int = 25
     last_steps: int = 30
+    screened: int = 8
     learning_rate: float = 0.1
     method: Literal["adam", "lbfgs"] = "adam"
     ridge: Literal["searched", "profiled"] = "searched"
@@ -82,7 +84,11 @@ class GradientSearch(Search):
         space = objective.space
         if self.ridge == "profiled":
             space = Space({name: r for name, r in space.ranges.items() if name != "ridge"})
-        u = space.line(defined_start(objective) if start is None else start).to(objective.a.device).requires_grad_()
+        u = (
+            space.line(defined_start(objective, self.screened) if start is None else start)
+            .to(objective.a.device)
+            .requires_grad_()
+        )
         low, high = space.low.to(u), space.high.to(u)
         descend = self._adam if self.method == "adam" else self._lbfgs
         descend(u, _Bounded(objective, space, low, high), steps, history, progress, first_draw)

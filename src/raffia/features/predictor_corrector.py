@@ -57,13 +57,15 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """The law of the random fields, their size and the smoothing of a."""
+        """The law of the random fields, their size, the smoothing of a, and how often to correct."""
         return {
             "tau": Range(0.5, 50.0),
             "regularity": Range(1.1, 6.0),
             "delta": Range(1e-2, 3.0),
             "eta": Range(1e-7, 1e-2),
             "weight": Range(1e-2, 1e2),
+            "randomisation": Choice(("multiplicative", "additive")),
+            "steps": Choice((3, 1)),
         }
 
     def __call__(self, a: Float[Tensor, "n r1 r2"], theta: Float[Tensor, "m solves modes"]) -> Float[Tensor, "n m r1 r2"]:

@@ -198,5 +198,5 @@ def objective_for(
     n = min(side, 512 if scalar else 256) if n_samples is None else n_samples
     most_features = max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048)
     rung = min(target // 4, most_features)
-    last = (rung, min(n, len(a)) if a.device.type == "cpu" else len(a)) if n_features is None and rung > m else None
+    last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
     return Objective(feature_map, a, y, output_grid, m, min(n, len(a)), seed, last)

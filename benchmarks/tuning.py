@@ -153,7 +153,7 @@ def searches(options):
         print("no Optuna here")
     else:
         contest += [OptunaSearch(), OptunaSearch(sampler="cmaes"), OptunaSearch(sampler="gp", trials=60)]
-    for search in contest:
+    for search in (search for search in contest if options.search in repr(search)):
         results = []
         for seed in range(options.seeds):
             a, y = data(Burgers(), 512, 128, seed, options.device)
@@ -172,6 +172,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--features", type=int, nargs="+", default=[1024])
     parser.add_argument("--samples", type=int, default=512)
+    parser.add_argument("--search", default="", help="of the searches, those whose name has this in it")
     options = parser.parse_args()
     for name in options.experiments:
         EXPERIMENTS[name](options)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import cli, load, metrics
+from raffia import Domain, cli, load, metrics
 from raffia.tuning import GradientSearch
 
 
@@ -70,11 +70,30 @@ def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path
 
 
 def test_tuning_prints_what_it_found(train, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("raffia.model.GradientSearch", lambda: GradientSearch(steps=3, contest_steps=1))
+    monkeypatch.setattr("raffia.cli.GradientSearch", lambda **settings: GradientSearch(steps=3, contest_steps=1, **settings))
     code, out, _ = run(capsys, "fit", train, "--features", 40, "--tune", "-o", tmp_path / "tuned.safetensors")
     assert code == 0
     assert "found " in out
+    assert "validation error" in out
+    assert "held out" in out
     assert f"tau {load(tmp_path / 'tuned.safetensors').feature_map.tau:.3g}" in out
+
+
+def test_features_that_do_not_go_with_the_data_are_refused(train, tmp_path, capsys):
+    code, _, err = run(capsys, "fit", train, "--map", "predictor-corrector", "-o", tmp_path / "m.safetensors")
+    assert code == 2
+    assert "predictor-corrector functions on a rectangle" in err
+
+
+def test_bench_prints_a_table_and_writes_what_it_measured(tmp_path, capsys):
+    code, out, _ = run(capsys, "bench", "--quick", "-o", tmp_path / "bench.json")
+    assert code == 0
+    report = json.loads((tmp_path / "bench.json").read_text())
+    assert {row["what"] for row in report["rows"]} >= {"Burgers: assemble", "Burgers: solve", "Darcy: predict", "tune, 2 steps"}
+    assert all(row["seconds"] > 0 and row["fraction"] > 0 and row["peak_memory"] > 0 for row in report["rows"])
+    assert all(rate > 0 for rate in report["ceilings"].values())
+    assert "of ceiling" in out
+    assert run(capsys, "bench", "--quick", "--device", "abacus")[0] == 2
 
 
 def test_bridge_data_and_demo(tmp_path, capsys):
@@ -88,15 +107,14 @@ def test_bridge_data_and_demo(tmp_path, capsys):
 def test_darcy_data_are_fitted_with_predictor_corrector_features(tmp_path, capsys):
     train, model = tmp_path / "d.npz", tmp_path / "d.safetensors"
     run(capsys, "generate", "darcy", "--n", 12, "--points", 9, "--fine-points", 17, "-o", train)
-    code, _, err = run(capsys, "fit", train, "-o", model)
-    assert code == 2
-    assert "predictor-corrector functions on a rectangle" in err
+    for kind in ("fourier", "scalar"):
+        assert run(capsys, "fit", train, "--map", kind, "--features", 8, "--ridge", "1e-8", "-o", model)[0] == 0
     assert run(capsys, "fit", train, "--map", "predictor-corrector", "--features", 8, "--ridge", "1e-8", "-o", model)[0] == 0
-    code, out, _ = run(capsys, "evaluate", model, train, "--json")
+    _, out, _ = run(capsys, "evaluate", model, train, "--json")
     assert json.loads(out)["mean relative L2 error"] < 0.3
 
 
-@pytest.mark.parametrize("command", ["demo", "generate", "fit", "predict", "evaluate"])
+@pytest.mark.parametrize("command", ["demo", "generate", "fit", "predict", "evaluate", "bench"])
 def test_every_help_shows_an_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
     assert code == 0
@@ -141,12 +159,13 @@ def test_wrong_words_are_exit_code_2_without_a_traceback(capsys):
         assert "Traceback" not in err
 
 
-def test_a_file_on_another_domain_is_refused(tmp_path, capsys):
-    np.savez(tmp_path / "box.npz", a=np.ones((3, 8)), y=np.ones((3, 8)))
+def test_a_file_that_does_not_say_its_grid_is_asked_for_it(tmp_path, capsys):
+    a = np.random.default_rng(0).random((6, 9))
+    np.savez(tmp_path / "box.npz", a=a, y=a**2)
     assert "--periodic or --box" in run(capsys, "fit", tmp_path / "box.npz", "-o", tmp_path / "m.safetensors")[2]
-    code, _, err = run(capsys, "fit", tmp_path / "box.npz", "--box", "-o", tmp_path / "m.safetensors")
-    assert code == 2
-    assert "needs periodic functions in one dimension" in err
+    words = ("fit", tmp_path / "box.npz", "--box", "--features", 20, "--ridge", "1e-6", "-o", tmp_path / "m.safetensors")
+    assert run(capsys, *words)[0] == 0
+    assert load(tmp_path / "m.safetensors").feature_map.domain == Domain(1, periodic=False)
 
 
 def test_output_to_a_pipe_has_no_bars_and_no_colours(train):

@@ -13,11 +13,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 
 def blocks(language):
-    return [
-        pytest.param(code, id=f"{page.name}-{i}")
-        for page in PAGES
-        for i, code in enumerate(re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL))
-    ]
+    """The examples of each page, one after another, as a reader would run them."""
+    found = {page.name: re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL) for page in PAGES}
+    return [pytest.param("\n".join(codes), id=name) for name, codes in found.items() if codes]
 
 
 @pytest.mark.parametrize("code", blocks("python"))

@@ -10,11 +10,11 @@ LAYERS = {
     "errors": 0, "progress": 0, "files": 1, "spaces": 1, "measures": 2, "dataset": 2, "features": 3, "problems": 3, "data": 3,
     "regression": 4, "checks": 5, "metrics": 5, "kernel": 5, "io": 5, "uncertainty": 5, "theory": 5, "tuning": 5, "error_bars": 5.5,
     "model": 6, "plotting": 7, "testing": 7,
-    "papers": 8, "cli": 9, "__init__": 10, "__main__": 10,
+    "papers": 8, "bench": 8, "cli": 9, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 
 
-OPTIONAL = {"rich", "optuna"}  # the core runs without them
+OPTIONAL = {"rich", "optuna", "triton"}  # the core runs without them
 
 
 def layered_imports():
@@ -58,7 +58,7 @@ def _package(node):
 
 
 def test_heavy_packages_are_imported_by_one_file_only():
-    users = {name: set() for name in ("typer", "rich", "matplotlib", "optuna")}
+    users = {name: set() for name in ("typer", "rich", "matplotlib", "optuna", "triton")}
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             module = (
@@ -70,4 +70,10 @@ def test_heavy_packages_are_imported_by_one_file_only():
             )
             if module and module.split(".")[0] in users:
                 users[module.split(".")[0]].add(file.stem)
-    assert users == {"typer": {"cli"}, "rich": {"cli", "progress"}, "matplotlib": {"plotting"}, "optuna": {"optuna"}}
+    assert users == {
+        "typer": {"cli"},
+        "rich": {"cli", "progress"},
+        "matplotlib": {"plotting"},
+        "optuna": {"optuna"},
+        "triton": {"fused"},
+    }

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from raffia import RaffiaError, plotting
+from raffia.tuning import History, Trial
 
 
 def test_prediction_draws_input_truth_prediction_and_error():
@@ -51,3 +52,11 @@ def test_no_global_state_is_touched():
     before = dict(matplotlib.rcParams)
     plotting.prediction(np.ones(8), np.ones(8), np.ones(8))
     assert dict(matplotlib.rcParams) == before
+
+
+def test_search_draws_the_steps_and_the_best_trial_so_far_for_each_model_size():
+    trials = [Trial({}, 0.5, 10), Trial({}, 0.3, 10), Trial({}, 0.4, 10), Trial({}, 0.2, 40)]
+    steps, found = plotting.search(History(trials, curve=[0.6, 0.4])).axes
+    assert steps.lines[0].get_ydata().tolist() == [0.6, 0.4]
+    assert [list(line.get_ydata()) for line in found.lines] == [[0.5, 0.3, 0.4], [0.5, 0.3, 0.3], [0.2], [0.2]]
+    assert len(plotting.search(History(trials)).axes) == 1

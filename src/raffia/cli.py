@@ -18,14 +18,16 @@ from rich.table import Table
 from sklearn.exceptions import NotFittedError
 
 from raffia import __version__, data, metrics, papers, plotting
-from raffia.checks import as_tensor, check_function
+from raffia.bench import Bench
+from raffia.checks import as_tensor, check_device, check_function
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import FourierFeatures, PredictorCorrectorFeatures
+from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
 from raffia.spaces import Domain, resample
+from raffia.tuning import GradientSearch
 
 app = typer.Typer(
     add_completion=False,
@@ -49,6 +51,7 @@ class Map(StrEnum):
     """Feature maps for fit."""
 
     fourier = "fourier"
+    scalar = "scalar"
     predictor_corrector = "predictor-corrector"
 
 
@@ -189,7 +192,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
     features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
     feature_map: Annotated[
-        Map, typer.Option("--map", help="Features: fourier (1-D, periodic), predictor-corrector (Darcy).")
+        Map, typer.Option("--map", help="Features: fourier, scalar (knows least of the problem), predictor-corrector (Darcy).")
     ] = Map.fourier,
     ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of the features.")] = 0,
@@ -207,34 +210,35 @@ def fit(
     _check_output(output, ".safetensors")
     dataset = _read(source, periodic)
     domain = dataset.domain
-    fitting = (domain.dim, domain.periodic) == ((1, True) if feature_map is Map.fourier else (2, False))
-    if not fitting:
+    if domain.dim == 0 or (feature_map is Map.predictor_corrector and (domain.dim, domain.periodic) != (2, False)):
         raise RaffiaError(
             f"--map {feature_map} does not go with {source}, which has {domain}: "
-            "fourier needs periodic functions in one dimension, predictor-corrector functions on a rectangle."
+            "fourier and scalar need functions, predictor-corrector functions on a rectangle."
         )
-    chosen = FourierFeatures(domain=domain) if feature_map is Map.fourier else PredictorCorrectorFeatures(domain=domain)
+    chosen = _feature_map(feature_map, domain)
     penalty = _ridge(ridge)
     model = RandomFeatureModel(chosen, features, penalty, random_state=seed, device=device, memory_budget=memory_budget)
     begun = time.perf_counter()
     if tune:
-        with console.status("searching hyperparameters") if console.is_terminal else nullcontext():
-            model.tune(dataset.a, dataset.y)
+        model.tune(dataset.a, dataset.y, GradientSearch(verbose=console.is_terminal))
     else:
         _fit(model, dataset)
     spent = time.perf_counter() - begun
     model.save(output)
-    training = float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt())
     if tune:
         found = {
-            name: f"{value:.3g}" if isinstance(value, float) else value
+            name.removeprefix("feature_map__"): f"{value:.3g}" if isinstance(value, float) else value
             for name, value in model.history_.best.parameters.items()
         }
+        console.print(model.history_.summary, soft_wrap=True)
         console.print(
             "found " + ", ".join(f"{name} {value}" for name, value in found.items() if name != "ridge"), soft_wrap=True
         )
-    foretold = penalty == "auto" and not tune
-    expected = f"expected error {model.loo_error_:.4f} (leave-one-out)" if foretold else f"training error {training:.4f}"
+        expected = f"error {model.held_out_error_:.4f} on a part held out"
+    elif penalty == "auto":
+        expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
+    else:
+        expected = f"training error {float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt()):.4f}"
     console.print(
         f"trained on {len(dataset)} pairs in {spent:.1f} s, ridge {model.ridge_:.1e}, {expected}; wrote {output}",
         soft_wrap=True,
@@ -296,6 +300,39 @@ def evaluate(
     console.print(table)
 
 
+@app.command()
+def bench(
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, a few seconds.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json file to write.")] = None,
+) -> None:
+    """Measure assembly, solution, prediction and tuning against the limits of this machine.
+
+    Example: raffia bench --quick
+    """
+    check_device(device)
+    if output is not None:
+        _check_output(output, ".json")
+    with console.status("measuring") if console.is_terminal else nullcontext():
+        report = Bench(device, quick).report()
+    rates = report["ceilings"]
+    console.print(
+        f"{report['device']}, {report['name']}, float64: matrix product {rates['gemm'] / 1e9:.0f} GFLOP/s, "
+        f"copy {rates['copy'] / 1e9:.0f} GB/s, inverse FFT {rates['fft'] / 1e9:.2f} G numbers/s"
+    )
+    table = Table("what", "sizes", "seconds", "rate", "ceiling", "of ceiling", "peak memory")
+    for row in report["rows"]:
+        memory = f"{row['peak_memory'] / 2**30:.2f} GiB"
+        table.add_row(
+            row["what"], row["sizes"], f"{row['seconds']:.4g}", row["rate"], row["ceiling"], f"{row['fraction']:.0%}", memory
+        )
+    console.print(table)
+    if output is not None:
+        with atomic(output) as temporary:
+            temporary.write_text(json.dumps(report, indent=1, allow_nan=False))
+        console.print(f"wrote {output}", soft_wrap=True)
+
+
 def _generate(problem: Problem, n: int, points: int | None, seed: int) -> Dataset:
     parts = [problem.dataset(rows, points, seed) for rows in _progress("generating", n, 128)]
     a, y = torch.cat([part.a for part in parts]), torch.cat([part.y for part in parts])
@@ -332,6 +369,12 @@ def _progress(label: str, total: int, size: int) -> Iterator[range]:
 def _read(source: Path, periodic: bool | None) -> Dataset:
     domain = None if periodic is None else Domain(data.dimension(source), periodic=periodic)
     return data.read(source, domain)
+
+
+def _feature_map(which: Map, domain: Domain) -> FeatureMap:
+    if which is Map.predictor_corrector:
+        return PredictorCorrectorFeatures(domain=domain)
+    return FourierFeatures(domain=domain) if which is Map.fourier else ScalarFeatures(n_modes=64 * domain.dim**2, domain=domain)
 
 
 def _ridge(text: str) -> float | Literal["auto"]:

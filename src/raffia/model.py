@@ -277,10 +277,11 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _automatic_ridge(self) -> float:
         """The ridge of the least leave-one-function-out error; keeps that error, and the noise level that comes with it."""
-        silent = torch.nonzero(self._pairs[1].flatten(1).abs().amax(1) == 0 if self._pairs[1].ndim > 1 else self._pairs[1] == 0)
-        if len(silent):
+        outputs = self._pairs[1]
+        silent = torch.nonzero(outputs.flatten(1).abs().amax(1) == 0)[:, 0].tolist() if outputs.ndim > 1 else []
+        if silent:
             raise RaffiaError(
-                f"ridge='auto' compares relative errors, which are undefined for y[{int(silent[0])}], which is zero: "
+                f"ridge='auto' compares relative errors, which are undefined for y[{silent[0]}], which is zero: "
                 "leave that sample out, or pass a number."
             )
         if isinstance(self.equations_, Streamed) and len(self._pairs[0]) == self.equations_.n_rows:

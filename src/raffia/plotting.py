@@ -94,18 +94,13 @@ def error_against_features(n_features: Sequence[int], errors: Mapping[str, Seque
 
 def search(history: History) -> Figure:
     """What a search did: the validation error of its steps, and of each trial with the best so far."""
-    panels = [panel for panel in ("steps", "trials") if panel == "trials" or history.curve]
-    figure = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        if panel == "steps":
-            axes.semilogy(np.arange(1, len(history.curve) + 1), history.curve, color=TRUTH, lw=1.0)
-        else:
-            _trials(axes, history)
-        axes.set(
-            xlabel=panel[:-1],
-            ylabel="validation error",
-            title=f"{panel} of {history.seconds:.0f} s" if panel == "steps" else panel,
-        )
+    figure = Figure(figsize=(9.2 if history.curve else 4.6, 3.4), layout="constrained")
+    *left, right = figure.subplots(1, 2 if history.curve else 1, squeeze=False)[0]
+    for axes in left:
+        axes.semilogy(np.arange(1, len(history.curve) + 1), history.curve, color=TRUTH, lw=1.0)
+        axes.set(xlabel="step", ylabel="validation error", title=f"{len(history.curve)} steps in {history.seconds:.0f} s")
+    _trials(right, history)
+    right.set(xlabel="trial", ylabel="validation error", title=f"{len(history.trials)} trials")
     return figure
 
 

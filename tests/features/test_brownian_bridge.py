@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from raffia import BridgeRegression, BrownianBridge, RandomFeatureModel, empirical_kernel, metrics
+from raffia.tuning import GradientSearch
 
 
 def test_kernel_is_the_green_function_of_the_interval_within_monte_carlo_error():  # eqn:bb_kernel
@@ -48,3 +49,16 @@ def test_path_is_zero_at_both_ends_and_fixed_by_its_number():
     x = torch.linspace(0, 1, 11, dtype=torch.float64)
     assert torch.equal(BridgeRegression(path=1).solve(x), BridgeRegression(path=1).solve(x))
     assert not torch.equal(BridgeRegression(path=1).solve(x), BridgeRegression(path=2).solve(x))
+
+
+def test_tuning_recovers_from_paths_far_too_smooth_or_too_rough():
+    problem = BridgeRegression()
+    (a, y), test = problem.dataset(32, seed=0), problem.dataset(300, seed=1)
+    reached = []
+    for smoothness in (4.0, 0.6):
+        model = RandomFeatureModel(BrownianBridge(200, smoothness=smoothness), n_features=300)
+        model.tune(a, y, GradientSearch(steps=60))
+        reached.append(metrics.bochner_error(test.y, model.predict(test.a)))
+    untuned = RandomFeatureModel(BrownianBridge(200), n_features=300, ridge=1e-10).fit(a, y)
+    good = metrics.bochner_error(test.y, untuned.predict(test.a))
+    assert max(reached) < 1.1 * good

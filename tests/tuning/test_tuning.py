@@ -124,7 +124,7 @@ def test_every_search_that_is_interrupted_keeps_the_best_so_far(burgers, monkeyp
 
     def interrupting(self, *arguments):
         calls.append(1)
-        if len(calls) > 30:
+        if len(calls) > 60:
             raise KeyboardInterrupt
         return real(self, *arguments)
 
@@ -181,8 +181,8 @@ def test_a_ridge_left_out_of_the_parameters_is_the_best_by_leaving_out(burgers):
     problem = objective(burgers)
     numbers = {name: value for name, value in problem.start().items() if name != "ridge"}
     sample = problem.sample(numbers, 0)
-    decades = [float(error) for k in range(-14, -1) if (error := sample.left_out(10.0**k)) is not None]
-    assert float(problem.loss(numbers, 0).exp()) == pytest.approx(min(decades), rel=1e-12)
+    found = [float(error) for k in range(-12, -1, 2) if (error := sample.left_out(10.0**k)) is not None]
+    assert float(problem.loss(numbers, 0).exp()) == pytest.approx(min(found), rel=1e-12)
 
 
 def test_large_models_get_a_last_rung_whose_trials_decide(burgers):

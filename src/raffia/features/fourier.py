@@ -1,7 +1,9 @@
 """Fourier space random features on tori and boxes (eqn:rf_fourier, eqn:filter)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -9,6 +11,7 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.features import fused
 from raffia.features.activations import activate
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
@@ -16,6 +19,26 @@ from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid, LaplacianBasis
 
 Number = float | Float[Tensor, ""]
+
+MATRIX_WAVES = 80
+"""Up to so many wavenumbers a GPU sums waves faster by a matrix product than by an inverse FFT, which pads them with zeros."""
+
+
+def _synthesis(spectrum: Complex[Tensor, "*batch waves"], points: int) -> Float[Tensor, "*batch points"]:
+    """Σ_k X_k e^(2πikx) over k and −k, from the wavenumbers 0, 1, … that there are; X₀ is real."""
+    if spectrum.is_cuda and spectrum.shape[-1] <= MATRIX_WAVES:
+        return torch.view_as_real(spectrum).flatten(-2) @ _waves(spectrum.shape[-1], points, spectrum.device).to(spectrum.real)
+    return torch.fft.irfft(spectrum, n=points, norm="forward")
+
+
+@lru_cache(maxsize=16)
+def _waves(count: int, points: int, device: torch.device) -> Float[Tensor, "twice points"]:
+    """Rows 1, 0, then 2 cos 2πkx, −2 sin 2πkx."""
+    k = torch.arange(count)
+    phase = 2 * math.pi / points * (k[:, None] * torch.arange(points) % points).double()
+    waves = torch.stack([2 * phase.cos(), -2 * phase.sin()], dim=1)
+    waves[0] /= 2
+    return waves.flatten(0, 1).to(device)
 
 
 def wavenumber_filter(r: Tensor, beta: Number) -> Tensor:
@@ -90,13 +113,23 @@ class FourierFeatures(FeatureMap):
         spectrum = spectrum[..., : multiplier.shape[-1]].clone()  # a line keeps the wavenumbers it has, and no more
         spectrum[(slice(None), *[0] * len(shape))] = 1  # k = 0 carries the shift: φ does not see the mean of a, since χ(0) = 0
         product = multiplier[:, None] * spectrum
-        if len(shape) == 1:
-            waves = torch.fft.irfft(product, n=period[0], norm="forward")
-        else:
-            waves = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
+        line = len(shape) == 1
+        waves = _synthesis(product, period[0]) if line else torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
         for axis, points in zip(axes, shape, strict=True):
             waves = waves.narrow(axis, 0, points)
         return activate(self.activation, waves).transpose(0, 1)
+
+    def combination(self, theta: Float[Tensor, "m modes"], coef: Float[Tensor, "m"], grid: Grid) -> Callable[[Tensor], Tensor]:
+        """Features streamed and summed; on a GPU in float32, by one kernel that writes none of them."""
+        plain = super().combination(theta, coef, grid)
+        reach = min(self.n_modes // 2, (grid.shape[0] - 1) // 2)
+        if (self.domain.dim, self.domain.periodic) != (1, True) or not fused.applies(theta, self.activation, reach):
+            return plain
+        (multiplier,) = self.prepare(theta, grid)
+        if multiplier.requires_grad or coef.requires_grad:
+            return plain
+        kernel = fused.combination(multiplier, coef, grid.shape[0], self.activation)
+        return lambda a: plain(a) if a.requires_grad else kernel(a)
 
     def _line(self, xi: Float[Tensor, "m modes"], torus: Grid) -> Complex[Tensor, "m _"]:
         """The multipliers of the wavenumbers 1, 2, … of a line, without any transform."""

@@ -50,19 +50,21 @@ def assemble(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tenso
     """Stream over the samples; only the lower triangle of G is computed, then mirrored."""
     m = len(stream.theta)
     gram = torch.zeros(m, m, dtype=y.dtype, device=y.device)
-    rhs, energy = None, torch.zeros((), dtype=y.dtype, device=y.device)
-    for rows, target in stream.blocks(a, y):
+    rhs, energy, weight = None, torch.zeros((), dtype=y.dtype, device=y.device), stream.weight
+    for rows, target in stream.blocks(a, y, weighted=False):
         part = rows @ target
         rhs = part if rhs is None else rhs.add_(part)
         energy += target.square().sum()
         add_lower_triangle(gram, rows)
+        weight = 1.0 if target.ndim == 2 else stream.weight  # features that are numbers have no quadrature
     assert rhs is not None  # there is at least one sample
     mirror(gram)
-    return NormalEquations(gram.div_(m), rhs, energy, len(a))
+    return NormalEquations(gram.mul_(weight**2 / m), rhs.mul_(weight), energy, len(a))
 
 
-def add_lower_triangle(gram: Tensor, phi: Tensor, block: int = 128) -> None:
+def add_lower_triangle(gram: Tensor, phi: Tensor, block: int | None = None) -> None:
     """gram += φ φᵀ on and below the diagonal, by block rows; what lies above the diagonal is not meant to be read."""
+    block = block or (128 if phi.device.type == "cpu" else 256)
     for start in range(0, len(phi), block):
         stop = min(start + block, len(phi))
         gram[start:stop, :stop].addmm_(phi[start:stop], phi[:stop].mT)

@@ -77,7 +77,7 @@ class LeftOut:
     """What leaving out one function at a time says, for each ridge."""
 
     errors: Float[Tensor, "ridges n"]
-    """Relative L² error of sample i by the model trained without it."""
+    """Relative L² error of sample i by the model trained without it; for numbers, relative to their root mean square."""
     functions: Float[Tensor, "n points"]
     """For the last ridge: e_i in embedded coordinates (of the output modes, where they were projected)."""
     leverages: Float[Tensor, "n"]
@@ -97,7 +97,7 @@ def leave_one_out(
         n = rows.shape[1] if target.ndim == 2 else rows.shape[1] // stream.grid.size
         B = (rows.mT @ path.V).reshape(n, -1, len(path.s))
         truth = target.reshape(n, B.shape[1], -1)
-        norm = torch.linalg.vector_norm(truth, dim=(1, 2))
+        norm = _sizes(truth.flatten(1), path.equations.energy / path.equations.n_samples)
         if B.shape[1] > max_points:
             modes = _leading_modes(B, max_points) if modes is None else modes
         batch = []
@@ -123,7 +123,7 @@ def leave_one_out_dual(equations: Streamed, ridges: Sequence[float]) -> Float[Te
     y = torch.cat(targets).reshape(len(A), -1)
     s, U = torch.linalg.eigh(A @ A.mT / equations.n_features)
     s = s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1])
-    norm = torch.linalg.vector_norm(y, dim=1)
+    norm = _sizes(y, equations.energy / equations.n_samples)
     errors = []
     for ridge in ridges:
         c = U @ ((U.mT @ y) / (s + ridge)[:, None])
@@ -176,10 +176,15 @@ def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int) -> tuple[f
             truth = target.reshape(n, -1)
             values = (rows.mT @ stacked).reshape(n, -1, len(ridges), coefs[0].shape[1])
             wrong = torch.linalg.vector_norm(values - truth.reshape(n, values.shape[1], 1, -1), dim=(1, 3))
-            found.append(wrong.mT / torch.linalg.vector_norm(truth, dim=1))
+            found.append(wrong.mT / _sizes(truth, equations.energy / equations.n_samples))
         return torch.nan_to_num(torch.cat(found, dim=1), nan=torch.inf)
 
     return best_ridge(errors, float(equations.gram.diagonal().sum()))
+
+
+def _sizes(y: Float[Tensor, "n values"], mean_square: Tensor) -> Float[Tensor, "n"]:
+    """What an error is relative to: the norm of a function; for numbers, which may be near zero, their root mean square."""
+    return mean_square.sqrt().expand(len(y)) if y.shape[1] == 1 else torch.linalg.vector_norm(y, dim=1)
 
 
 def _solved(equations: NormalEquations, ridge: float) -> Float[Tensor, "m columns"]:

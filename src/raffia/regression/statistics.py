@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.base import FeatureMap, Prepared, tiles
+from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
 from raffia.spaces import Grid
 
 
@@ -69,31 +69,45 @@ class FeatureStream:
     scalar: bool = False
     """Whether features are numbers: then a sample is one row."""
 
-    def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
-        """(Aᵀ, y) of each batch, embedded; one row of A for each point of each sample, or for each sample when φ is a number."""
+    @property
+    def weight(self) -> float:
+        """√w where the quadrature has one weight for all points, which may then be multiplied in last; 1 otherwise."""
+        return float(self.grid.root_weights) if self.grid.root_weights.numel() == 1 else 1.0
+
+    def blocks(
+        self, a: Tensor, y: Tensor, weighted: bool = True
+    ) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
+        """(Aᵀ, y) of each batch, embedded; one row of A for each point of each sample, or for each sample when φ is a number.
+
+        Without `weighted`, Aᵀ lacks the factor `weight`: one pass over the features less.
+        """
         input_grid = self.feature_map.domain.grid_of(a)
         m = len(self.theta)
         kept = m * _numbers(self.feature_map.prepare(self.theta[:1], input_grid)) <= self.prepared_numbers
         prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
-        root = self.grid.root_weights.to(y)
+        root = self.grid.root_weights.to(y) if weighted or self.weight == 1.0 else None
         for a_batch, y_batch in zip(a.split(self.batch_size), self.grid.embed(y).split(self.batch_size), strict=True):
             rows: Tensor | None = None
             size = max(1, self.tile // (len(a_batch) * (1 if self.scalar else self.grid.size)))
             for part, start in tiles((self.theta,) if prepared is None else prepared, size):
                 phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
-                rows = _write(rows, phi, start, m, root)
+                rows = rows_of(phi) if root is None and phi.shape[1] == m else _write(rows, phi, start, m, root)
             assert rows is not None  # there is at least one feature
-            scalar = rows.shape[2] == 1 and self.grid.size > 1
-            yield rows.reshape(m, -1), y_batch if scalar else y_batch.reshape(-1)
+            rows = rows.reshape(m, -1)
+            scalar = rows.shape[1] == len(a_batch) and self.grid.size > 1
+            yield rows, y_batch if scalar else y_batch.reshape(-1)
 
 
-def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor) -> Float[Tensor, "m n points"]:
+def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor | None) -> Float[Tensor, "m n points"]:
     """Put one tile, embedded, into the rows of its features; points = 1 when φ is a number."""
     n, count = phi.shape[:2]
     if rows is None:
         rows = torch.empty(m, n, phi[0, 0].numel(), dtype=phi.dtype, device=phi.device)
-    weight = root if phi.ndim > 2 else torch.ones_like(root[:1])
-    torch.mul(phi.transpose(0, 1).reshape(count, n, -1), weight, out=rows[start : start + count])
+    values = phi.transpose(0, 1).reshape(count, n, -1)
+    if root is None or phi.ndim == 2:
+        rows[start : start + count] = values
+    else:
+        torch.mul(values, root, out=rows[start : start + count])
     return rows
 
 

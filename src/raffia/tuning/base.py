@@ -16,8 +16,8 @@ from raffia.measures.noise import uniform_noise, white_noise
 from raffia.progress import Progress
 from raffia.tuning.objective import Objective
 
-SCORED = range(10**6, 10**6 + 4)  # draws that no step sees: every candidate is scored on the same ones
-CONTESTED, SCREENED = range(500_000, 500_001), range(700_000, 700_001)
+SCORED = 10**6  # first of the draws that no step sees: every candidate is scored on the same ones
+CONTESTED, SCREENED = range(500_000, 500_001), 700_000
 RANDOM_STARTS = 32
 
 
@@ -45,10 +45,11 @@ class History:
         """The trial of the least error, among those with the most features: errors of larger and smaller models do not compare."""
         valid = [trial for trial in self.trials if math.isfinite(trial.error)]
         if not valid:
-            cause = "was interrupted before it" if self.interrupted else "found no setting with a finite validation error: it"
+            if self.interrupted:
+                raise RaffiaError("the search was interrupted before it had scored a setting: nothing was changed.")
             raise RaffiaError(
-                f"the search {cause} scored one. The features may be undefined at the starting values: "
-                "check the data, or start from other hyperparameters."
+                "the search found no setting with a finite validation error: the features may be undefined at the starting values. "
+                "Check the data, or start from other hyperparameters."
             )
         most = max(trial.n_features for trial in valid)
         return min((trial for trial in valid if trial.n_features == most), key=lambda trial: trial.error)
@@ -103,9 +104,15 @@ def score(objective: Objective, parameters: dict[str, Any], history: History) ->
     chosen = {name: parameters[name] for name in objective.choices if name in parameters}
     fixed = objective.with_choices(chosen)
     numbers = {name: value for name, value in parameters.items() if name in fixed.space.ranges}
-    trial = Trial(chosen | numbers, fixed.value(numbers, SCORED), objective.n_features)
+    trial = Trial(chosen | numbers, fixed.value(numbers, scored_draws(objective)), objective.n_features)
     history.trials.append(trial)
     return trial
+
+
+def scored_draws(objective: Objective) -> range:
+    """Four draws, or more where few samples are held out in each."""
+    held = max(1, min(objective.n_samples, len(objective.a)) // 4)
+    return range(SCORED, SCORED + max(4, min(32, 256 // held)))
 
 
 def combinations(objective: Objective) -> Iterator[dict[str, Any]]:
@@ -139,11 +146,12 @@ def contest_steps(objective: Objective, draws: int) -> int:
 def defined_start(objective: Objective, screened: int = 0) -> dict[str, Any]:
     """The best of the starting values and `screened` random settings; of more of these where the objective is undefined there."""
     start, space = objective.start(), objective.space
-    error = objective.value(start, SCREENED)
+    screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)
+    error = objective.value(start, screens)
     tried = [(error, start)]
     draws = screened if math.isfinite(error) else RANDOM_STARTS
     low, high = space.low, space.high
     for uniform in uniform_noise(draws, (space.size,), objective.seed, "starts") if draws else ():
         numbers = space.numbers(low + uniform * (high - low))
-        tried.append((objective.value(numbers, SCREENED), numbers))
+        tried.append((objective.value(numbers, screens), numbers))
     return min(tried, key=lambda pair: pair[0])[1]

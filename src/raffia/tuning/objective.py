@@ -19,7 +19,7 @@ from raffia.spaces import Grid, resample
 from raffia.tuning.space import Space
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
-PROFILED_DECADES = range(-14, -1)
+PROFILED_RIDGES = tuple(10.0**k for k in range(-12, -1, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,16 @@ class Sample:
     rows: Float[Tensor, "m n points"]
     targets: Float[Tensor, "n points columns"]
 
+    @cached_property
+    def gram(self) -> Float[Tensor, "m m"]:
+        """G of all samples."""
+        rows = self.rows.flatten(1)
+        return rows @ rows.mT / len(rows)
+
     def solve(self, which: slice, ridge: Any) -> tuple[Tensor, Tensor, Tensor] | None:
         """Coefficients, the factor of G + λ and λ = ridge · tr(G)/m; None if the factorisation fails."""
         train = self.rows[:, which].flatten(1)
-        gram = train @ train.mT / len(train)
+        gram = self.gram if which == slice(None) else train @ train.mT / len(train)
         shift = ridge * gram.diagonal().mean()
         factor, failed = torch.linalg.cholesky_ex(gram + shift * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
         if failed:
@@ -74,7 +80,7 @@ class Objective:
 
     `ridge` is relative: λ = ridge · tr(G)/m. Draw number d has features d·m … (d + 1)·m − 1 of the seed and a split of its own,
     so equal draws are common random numbers and different draws are independent. Where `ridge` is not among the parameters it is
-    profiled out: the best of one a decade by leaving out one function at a time.
+    profiled out: the best of a few by leaving out one function at a time.
     """
 
     feature_map: FeatureMap
@@ -156,7 +162,7 @@ class Objective:
     @torch.no_grad()
     def _profiled_ridge(self, sample: Sample) -> float:
         still = Sample(sample.rows.detach(), sample.targets)
-        errors = {10.0**k: still.left_out(10.0**k) for k in PROFILED_DECADES}
+        errors = {ridge: still.left_out(ridge) for ridge in PROFILED_RIDGES}
         finite = {ridge: float(error) for ridge, error in errors.items() if error is not None and torch.isfinite(error)}
         return min(finite, key=lambda ridge: finite[ridge]) if finite else 1e-8
 

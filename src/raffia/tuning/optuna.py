@@ -49,6 +49,7 @@ class OptunaSearch(Search):
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Ask, evaluate, tell; the starting values are the first trial."""
         optuna = _optuna()
+        score(objective, objective.start(), history)
         level = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         try:
@@ -58,7 +59,6 @@ class OptunaSearch(Search):
                 start = objective.with_choices(self.study_.user_attrs["chosen"]).start()
                 self.study_.enqueue_trial(_flat(start))
             finished = [trial for trial in self.study_.trials if trial.state.is_finished()]
-            score(objective, objective.start(), history)
             for trial in finished:
                 _record(trial, self.study_.user_attrs["chosen"], history)
                 progress.step(history.trials[-1].error)

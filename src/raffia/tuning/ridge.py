@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from raffia.progress import Progress
-from raffia.tuning.base import SCORED, History, Search, Trial
+from raffia.tuning.base import History, Search, Trial, scored_draws
 from raffia.tuning.objective import Objective
 
 
@@ -15,7 +15,7 @@ class RidgeSearch(Search):
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """One trial."""
-        history.trials.append(Trial({}, objective.value({"ridge": 1e-8}, SCORED), objective.n_features))
+        history.trials.append(Trial({}, objective.value({"ridge": 1e-8}, scored_draws(objective)), objective.n_features))
         progress.step(history.trials[0].error)
 
     def steps_for(self, objective: Objective) -> int:

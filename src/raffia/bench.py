@@ -1,0 +1,166 @@
+"""How close to the limit of the machine: times of assembly, solution, prediction and tuning beside ceilings measured in the same run."""
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from raffia.features import FourierFeatures, PredictorCorrectorFeatures
+from raffia.measures import GaussianField
+from raffia.model import RandomFeatureModel
+from raffia.problems import Darcy
+from raffia.regression import Cholesky, assemble
+from raffia.spaces import Domain, Grid
+from raffia.tuning import GradientSearch
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. `ceiling` is the time that the least work would take at the rate measured in this run."""
+
+    what: str
+    sizes: str
+    seconds: float
+    rate: str
+    ceiling: str
+    fraction: float
+    """Ceiling over time: 1 is the limit; more is possible where a triangle saves half of the work."""
+    peak_memory: int
+    """Bytes, of the GPU, or of the process so far."""
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """Rates of one device: flops of a matrix product, bytes of a copy, numbers of an inverse FFT, each a second."""
+
+    gemm: float
+    copy: float
+    fft: float
+
+
+class Bench:
+    """Measurements on one device; `quick` takes small sizes."""
+
+    def __init__(self, device: str = "cpu", quick: bool = False) -> None:
+        self.device, self.quick = torch.device(device), quick
+        self.ceilings = self._ceilings()
+
+    def rows(self) -> list[Row]:
+        """All of them."""
+        sizes = [(64, 128, 64)] if self.quick else [(512, 1024, 128), (512, 1024, 1024)]
+        found = []
+        for n, m, points in sizes:
+            grid = Domain(1).grid(points)
+            a = GaussianField(n_modes=min(1022, points - 2)).sample(n, grid, seed=0).to(self.device)
+            found += self._model("Burgers", FourierFeatures(), m, a, grid, fft=points)
+        r, n, m = (17, 16, 32) if self.quick else (65, 500 if self.device.type == "cuda" else 64, 512)
+        problem = Darcy(fine_points=r)
+        a = problem.input_measure.sample(n, problem.domain.grid(r), seed=0).to(self.device)
+        found += self._model("Darcy", PredictorCorrectorFeatures(), m, a, problem.domain.grid(r))
+        return [*found, self._tune()]
+
+    def report(self) -> dict[str, Any]:
+        """What a JSON file keeps: the machine, its ceilings and every row."""
+        name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else f"{torch.get_num_threads()} threads"
+        return {
+            "device": str(self.device),
+            "name": name,
+            "torch": torch.__version__,
+            "date": time.strftime("%Y-%m-%d"),
+            "ceilings": asdict(self.ceilings),
+            "rows": [asdict(row) for row in self.rows()],
+        }
+
+    def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, fft: int = 0) -> list[Row]:
+        n, sizes = len(a), f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
+        model = RandomFeatureModel(features, m, ridge=1e-6)
+        stream = model._stream(model._theta(a), grid)
+        flops = 2 * n * grid.size * m**2
+        found = [
+            self._row(
+                f"{label}: assemble", sizes, lambda: assemble(stream, a, a), flops / self.ceilings.gemm, "GEMM", flops, "FLOP"
+            )
+        ]
+        equations = assemble(stream, a, a)
+        flops = m**3 // 3
+        found.append(
+            self._row(
+                f"{label}: solve",
+                f"m={m}",
+                lambda: Cholesky().solve(equations, 1e-6),
+                flops / self.ceilings.gemm,
+                "GEMM",
+                flops,
+                "FLOP",
+            )
+        )
+        model.fit(a[:8], a[:8])
+        numbers = n * m * grid.size if fft else n * grid.size
+        least, kind = (numbers / self.ceilings.fft, "inverse FFT") if fft else (8 * 2 * numbers / self.ceilings.copy, "copy")
+        found.append(self._row(f"{label}: predict", sizes, lambda: model.predict(a), least, kind, numbers, "numbers"))
+        found.append(
+            self._row(f"{label}: predict one", sizes, lambda: model.predict(a[:1]), least / n, kind, numbers // n, "numbers")
+        )
+        return found
+
+    def _tune(self) -> Row:
+        n, m, points, steps = (32, 64, 64, 2) if self.quick else (512, 1024, 128, 20)
+        a = GaussianField(n_modes=points - 2).sample(n, Domain(1).grid(points), seed=0).to(self.device)
+        model, search = RandomFeatureModel(FourierFeatures(), m), GradientSearch(steps=steps, contest_steps=1)
+        least = 6 * steps * 256**2 * 256 * 64 / self.ceilings.gemm  # forward and backward products of the steps, and no more
+        return self._row(
+            f"tune, {steps} steps", f"n={n} m={m} grid={points}", lambda: model.tune(a, a, search), least, "GEMM", 0, "", 1
+        )
+
+    def _row(
+        self,
+        what: str,
+        sizes: str,
+        work: Callable[[], object],
+        least: float,
+        kind: str,
+        amount: int,
+        unit: str,
+        repeats: int = 3,
+    ) -> Row:
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+        seconds = self._clock(work, repeats)
+        if self.device.type == "cuda":
+            peak = torch.cuda.max_memory_allocated(self.device)
+        else:
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        rate = f"{amount / seconds / 1e9:.3g} G{unit}/s" if amount else ""
+        return Row(what, sizes, seconds, rate, f"{kind} {least:.3g} s", least / seconds, peak)
+
+    def _clock(self, work: Callable[[], object], repeats: int = 3) -> float:
+        """The best of several, after one to warm up."""
+        times = []
+        for _ in range(repeats + 1):
+            self._wait()
+            begun = time.perf_counter()
+            work()
+            self._wait()
+            times.append(time.perf_counter() - begun)
+        return min(times[1:])
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _ceilings(self) -> Ceilings:
+        side = 512 if self.quick else 2048
+        A = torch.ones(side, side, dtype=torch.float64, device=self.device)
+        product = torch.empty_like(A)
+        big = torch.zeros(2**20 if self.quick else 2**25, dtype=torch.float64, device=self.device)
+        other = torch.empty_like(big)
+        modes = torch.ones(2**13 if self.device.type == "cpu" else 2**19, 65, dtype=torch.complex128, device=self.device)
+        return Ceilings(
+            gemm=2 * side**3 / self._clock(lambda: torch.mm(A, A, out=product), 5),
+            copy=16 * len(big) / self._clock(lambda: other.copy_(big), 5),
+            fft=128 * len(modes) / self._clock(lambda: torch.fft.irfft(modes, n=128, norm="forward"), 5),
+        )

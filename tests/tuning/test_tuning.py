@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from raffia import Domain, FeatureMap, FourierFeatures, RaffiaError, RandomFeatureModel
+from raffia import Domain, FeatureMap, FourierFeatures, RaffiaError, RandomFeatureModel, Union
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import uniform_noise
 from raffia.progress import Progress
@@ -18,6 +18,7 @@ from raffia.tuning import (
     Trial,
     objective_for,
 )
+from raffia.tuning.base import contestants, settle
 
 QUICK = GradientSearch(steps=25, contest_steps=4)
 
@@ -274,3 +275,19 @@ def test_ranges_and_choices_are_declared_by_the_map():
 def test_too_few_pairs_are_refused(burgers):
     with pytest.raises(RaffiaError, match="8 pairs or more; got 5"):
         RandomFeatureModel(FourierFeatures(), 20).tune(burgers.a[:5], burgers.y[:5])
+
+
+def test_few_combinations_of_categories_are_all_tried_and_many_one_at_a_time(burgers):
+    tried = []
+
+    def error_of(options):
+        tried.append(options)
+        return sum(value in ("tanh", "matern") for value in options.values()) * -1.0
+
+    few = objective(burgers)
+    assert settle(few, error_of) == {"feature_map__activation": "tanh", "feature_map__profile": "matern"}
+    assert len(tried) == contestants(few) == 6
+    tried.clear()
+    many = objective(burgers, Union((FourierFeatures(n_modes=8), FourierFeatures(n_modes=8))))
+    assert set(settle(many, error_of).values()) == {"tanh", "matern"}
+    assert len(tried) == contestants(many) == 10

@@ -3,7 +3,7 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator
 from raffia.errors import RaffiaError
 from raffia.measures.noise import uniform_noise, white_noise
 from raffia.progress import Progress
-from raffia.tuning.objective import Objective
+from raffia.tuning.objective import PREFIX, Objective
 
 SCORED = 10**6  # first of the draws that no step sees: every candidate is scored on the same ones
 CONTESTED, SCREENED = range(500_000, 500_001), 700_000
-RANDOM_STARTS = 32
+RANDOM_STARTS, MOST_COMBINATIONS = 32, 12
 
 
 @dataclass(frozen=True)
@@ -115,32 +115,49 @@ def scored_draws(objective: Objective) -> range:
     return range(SCORED, SCORED + max(4, min(32, 256 // held)))
 
 
-def combinations(objective: Objective) -> Iterator[dict[str, Any]]:
-    """Every combination of categories; one empty one if there are none."""
-    for options in product(*objective.choices.values()):
-        yield dict(zip(objective.choices, options, strict=True))
+def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) -> dict[str, Any]:
+    """The categories of the least error: of all combinations if these are few, else each category by itself, the others as they are."""
+    choices = objective.choices
+    if not choices:
+        return {}
+    if math.prod(len(options) for options in choices.values()) <= MOST_COMBINATIONS:
+        rounds = [dict(zip(choices, options, strict=True)) for options in product(*choices.values())]
+        return min(rounds, key=error_of)
+    present = objective.feature_map.get_params(deep=True)
+    chosen = {}
+    for name, options in choices.items():
+        value = present[name.removeprefix(PREFIX)]
+        chosen[name] = value if any(value is option or value == option for option in options) else options[0]
+    alone = {
+        name: min(options, key=lambda option, name=name: error_of(chosen | {name: option}))  # type: ignore[misc]
+        for name, options in choices.items()
+    }
+    return alone
+
+
+def contestants(objective: Objective) -> int:
+    """How many combinations of categories a contest tries."""
+    counts = [len(options) for options in objective.choices.values()]
+    if not counts:
+        return 0
+    return math.prod(counts) if math.prod(counts) <= MOST_COMBINATIONS else sum(counts)
 
 
 def contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:
-    """The combination of categories with the best of `draws` random settings around the start, `width` of each range apart."""
-    rounds = list(combinations(objective))
-    best: tuple[float, dict[str, Any]] = (math.inf, rounds[0])
-    for options in rounds if len(rounds) > 1 else ():
+    """The categories with the best of `draws` random settings around the start, `width` of each range apart."""
+
+    def best_of(options: dict[str, Any]) -> float:
         fixed = objective.with_choices(options)
         low, high = fixed.space.low, fixed.space.high
         mean = fixed.space.line(defined_start(fixed))
+        errors = []
         for xi in white_noise(draws, mean.shape, objective.seed, "contest"):
             u = torch.minimum(torch.maximum(mean + width * (high - low) * xi, low), high)
-            error = fixed.value(fixed.space.numbers(u), CONTESTED)
-            progress.step(error)
-            best = min(best, (error, options), key=lambda entry: entry[0])
-    return best[1]
+            errors.append(fixed.value(fixed.space.numbers(u), CONTESTED))
+            progress.step(errors[-1])
+        return min(errors)
 
-
-def contest_steps(objective: Objective, draws: int) -> int:
-    """How many settings a contest tries."""
-    rounds = sum(1 for _ in combinations(objective))
-    return draws * rounds if rounds > 1 else 0
+    return settle(objective, best_of)
 
 
 def defined_start(objective: Objective, screened: int = 0) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from raffia.measures.noise import white_noise
 from raffia.progress import Progress
-from raffia.tuning.base import History, Search, contest, contest_steps, defined_start, score
+from raffia.tuning.base import History, Search, contest, contestants, defined_start, score
 from raffia.tuning.objective import Objective
 
 FIRST_DRAW, SPLIT = 500_000, 500_000  # draws of its own, and one split for all, since z must not change
@@ -60,7 +60,7 @@ class EnsembleKalman(Search):
     def steps_for(self, objective: Objective) -> int:
         """Contest, covariance and iterations, one step an evaluation."""
         evaluations = self.covariance_draws + self.iterations * self._members(objective)
-        return contest_steps(objective, self.contest_draws) + evaluations
+        return self.contest_draws * contestants(objective) + evaluations
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Contest, then iterations; the mean of the ensemble is scored after each."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.progress import Progress
-from raffia.tuning.base import History, Search, combinations, defined_start, score
+from raffia.tuning.base import History, Search, contestants, defined_start, score, settle
 from raffia.tuning.objective import Objective
 from raffia.tuning.space import Space
 
@@ -42,8 +42,7 @@ class GradientSearch(Search):
 
     def steps_for(self, objective: Objective) -> int:
         """Contest, search and the last rung."""
-        rounds = sum(1 for _ in combinations(objective))
-        contest = self.contest_steps * rounds if rounds > 1 else 0
+        contest = self.contest_steps * contestants(objective)
         return contest + self.steps + (self.last_steps if objective.last else 0)
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
@@ -54,14 +53,15 @@ class GradientSearch(Search):
                 f"got {self.method!r} and {self.ridge!r}."
             )
         score(objective, objective.start(), history)
-        chosen: dict[str, Any] = {}
-        found, rounds = None, list(combinations(objective))
-        if len(rounds) > 1:
-            contest = []
-            for options in rounds:
-                end = self._descend(objective.with_choices(options), self.contest_steps, history, progress, 0)
-                contest.append((score(objective, options | end, history).error, options, end))
-            _, chosen, found = min(contest, key=lambda entry: entry[0])
+        ends: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+        def descended(options: dict[str, Any]) -> float:
+            end = self._descend(objective.with_choices(options), self.contest_steps, history, progress, 0)
+            ends.append((options, end))
+            return score(objective, options | end, history).error
+
+        chosen = settle(objective, descended)
+        found = next((end for options, end in ends if options == chosen), None)
         fixed = objective.with_choices(chosen)
         found = self._descend(fixed, self.steps, history, progress, self.contest_steps, found)
         score(objective, chosen | found, history)

@@ -12,7 +12,7 @@ import torch
 
 from raffia.errors import RaffiaError
 from raffia.progress import Progress
-from raffia.tuning.base import History, Search, Trial, contest, contest_steps, score
+from raffia.tuning.base import History, Search, Trial, contest, contestants, score
 from raffia.tuning.objective import Objective
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class OptunaSearch(Search):
 
     def steps_for(self, objective: Objective) -> int:
         """Contest, then one a trial."""
-        return contest_steps(objective, self.contest_draws) + self.trials
+        return self.contest_draws * contestants(objective) + self.trials
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Ask, evaluate, tell; the starting values are the first trial."""

@@ -14,10 +14,16 @@ class Range:
     log: bool = True
     count: int | None = None
 
+    def at(self, place: float) -> float:
+        """From low at 0 to high at 1, on the scale of the search."""
+        if self.log:
+            return math.exp((1 - place) * math.log(self.low) + place * math.log(self.high))
+        return (1 - place) * self.low + place * self.high
+
     @property
     def middle(self) -> float:
         """Half-way between the ends, on the scale of the search."""
-        return math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
+        return self.at(0.5)
 
 
 @dataclass(frozen=True)

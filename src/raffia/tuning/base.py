@@ -160,8 +160,12 @@ def contest(objective: Objective, draws: int, width: float, progress: Progress) 
     return settle(objective, best_of)
 
 
-def defined_start(objective: Objective, screened: int = 0) -> dict[str, Any]:
-    """The best of the starting values and `screened` random settings; of more of these where the objective is undefined there."""
+def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> dict[str, Any]:
+    """The best of the starting values and `screened` random settings; of more of these where the objective is undefined there.
+
+    Then every number in its turn is moved to the best of `swept` places in its range: one that is orders of magnitude off comes home,
+    which a descent would take hundreds of steps to do.
+    """
     start, space = objective.start(), objective.space
     screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)
     error = objective.value(start, screens)
@@ -171,4 +175,9 @@ def defined_start(objective: Objective, screened: int = 0) -> dict[str, Any]:
     for uniform in uniform_noise(draws, (space.size,), objective.seed, "starts") if draws else ():
         numbers = space.numbers(low + uniform * (high - low))
         tried.append((objective.value(numbers, screens), numbers))
-    return min(tried, key=lambda pair: pair[0])[1]
+    best = min(tried, key=lambda pair: pair[0])
+    for name, within in space.ranges.items():
+        for place in range(swept):
+            moved = space.numbers(space.line(best[1] | {name: within.at((place + 0.5) / swept)}))
+            best = min(best, (objective.value(moved, screens), moved), key=lambda pair: pair[0])
+    return best[1]

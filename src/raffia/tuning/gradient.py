@@ -20,9 +20,9 @@ class GradientSearch(Search):
     """Descent on the log of the validation error, in the logarithms of the hyperparameters.
 
     Categories, such as the activation, are settled first by a contest: `contest_steps` steps for each combination, from the best of
-    the starting values and `screened` random ones. The winner is searched for `steps` steps, and where the model is to have many
-    features for `last_steps` more with as many as the machine can do. The start, every contestant and the end are scored on draws
-    that no step has seen, and the best is kept.
+    the starting values and `screened` random ones, each number of it moved to the best of `swept` places in its range. The winner is
+    searched for `steps` steps, and where the model is to have many features for `last_steps` more with as many as the machine can do.
+    The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
 
     method
         "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and
@@ -32,9 +32,10 @@ class GradientSearch(Search):
     """
 
     steps: int = 200
-    contest_steps: int = 25
+    contest_steps: int = 15
     last_steps: int = 30
     screened: int = 8
+    swept: int = 5
     learning_rate: float = 0.1
     method: Literal["adam", "lbfgs"] = "adam"
     ridge: Literal["searched", "profiled"] = "searched"
@@ -85,7 +86,7 @@ class GradientSearch(Search):
         if self.ridge == "profiled":
             space = Space({name: r for name, r in space.ranges.items() if name != "ridge"})
         u = (
-            space.line(defined_start(objective, self.screened) if start is None else start)
+            space.line(defined_start(objective, self.screened, self.swept) if start is None else start)
             .to(objective.a.device)
             .requires_grad_()
         )

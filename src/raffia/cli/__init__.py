@@ -1,0 +1,30 @@
+"""The command line: parses, calls, prints. Errors are one line and exit code 2."""
+
+import sys
+from typing import Annotated
+
+import typer
+from sklearn.exceptions import NotFittedError
+
+from raffia import __version__
+from raffia.cli import bench, demo, surrogate  # noqa: F401  (each adds its commands)
+from raffia.cli.common import app, console
+from raffia.errors import RaffiaError
+
+
+def main() -> None:
+    """Run a command; every expected failure is one line on stderr and exit code 2."""
+    try:
+        app()
+    except (RaffiaError, NotFittedError, OSError) as error:
+        message = " ".join(str(error).split())
+        sys.stderr.write(f"raffia: {message}\n")
+        raise SystemExit(2) from None
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    """Learn maps between function spaces with random features."""
+    if version:
+        console.print(f"raffia {__version__}")
+        raise typer.Exit

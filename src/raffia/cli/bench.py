@@ -1,0 +1,47 @@
+"""raffia bench: a table of times beside the limits of the machine."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from raffia.bench import Bench
+from raffia.checks import check_device
+from raffia.cli.common import app, check_output, console
+from raffia.files import atomic
+
+
+@app.command()
+def bench(
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, a few seconds.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json file to write.")] = None,
+) -> None:
+    """Measure assembly, solution, prediction and tuning against the limits of this machine.
+
+    Example: raffia bench --quick
+    """
+    check_device(device)
+    if output is not None:
+        check_output(output, ".json")
+    with console.status("measuring") if console.is_terminal else nullcontext():
+        report = Bench(device, quick).report()
+    rates = report["ceilings"]
+    console.print(
+        f"{report['device']}, {report['name']}, float64: matrix product {rates['gemm'] / 1e9:.0f} GFLOP/s, "
+        f"copy {rates['copy'] / 1e9:.0f} GB/s, inverse FFT {rates['fft'] / 1e9:.2f} G numbers/s"
+    )
+    table = Table("what", "sizes", "seconds", "rate", "ceiling", "of ceiling", "peak memory")
+    for row in report["rows"]:
+        memory = f"{row['peak_memory'] / 2**30:.2f} GiB"
+        table.add_row(
+            row["what"], row["sizes"], f"{row['seconds']:.4g}", row["rate"], row["ceiling"], f"{row['fraction']:.0%}", memory
+        )
+    console.print(table)
+    if output is not None:
+        with atomic(output) as temporary:
+            temporary.write_text(json.dumps(report, indent=1, allow_nan=False))
+        console.print(f"wrote {output}", soft_wrap=True)

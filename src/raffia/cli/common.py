@@ -1,0 +1,74 @@
+"""What the commands share: the console, bars, and checks of what was asked."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from raffia.dataset import Dataset
+from raffia.errors import RaffiaError
+from raffia.model import RandomFeatureModel
+from raffia.problems import Problem
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Learn maps between function spaces with random features.",
+)
+console = Console(highlight=False)
+
+
+class Example(StrEnum):
+    """The benchmark problems."""
+
+    burgers = "burgers"
+    darcy = "darcy"
+    bridge = "bridge"
+
+
+def generate_in_batches(problem: Problem, n: int, points: int | None, seed: int) -> Dataset:
+    """`problem.dataset`, with a bar."""
+    parts = [problem.dataset(rows, points, seed) for rows in batches("generating", n, 128)]
+    a, y = torch.cat([part.a for part in parts]), torch.cat([part.y for part in parts])
+    return Dataset(a, y, problem.domain, parts[0].settings | {"rows": [0, n]})
+
+
+def fit_in_batches(model: RandomFeatureModel, dataset: Dataset) -> RandomFeatureModel:
+    """Statistics add, so a fit in batches is the fit, and a bar can be shown; a ridge to be found needs all the data at once."""
+    if model.ridge == "auto":
+        with console.status("training") if console.is_terminal else nullcontext():
+            return model.fit(dataset.a, dataset.y)
+    for rows in batches("training", len(dataset), 64):
+        model.partial_fit(dataset.a[rows.start : rows.stop], dataset.y[rows.start : rows.stop])
+    _ = model.solution_
+    return model
+
+
+def predict_in_batches(model: RandomFeatureModel, a: torch.Tensor) -> torch.Tensor:
+    """`model.predict`, with a bar."""
+    return torch.cat([torch.as_tensor(model.predict(a[rows.start : rows.stop])) for rows in batches("predicting", len(a), 128)])
+
+
+def batches(label: str, total: int, size: int) -> Iterator[range]:
+    """Ranges of `size` that cover 0 … total, with a bar when somebody is looking."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        for start in range(0, total, size):
+            rows = range(start, min(start + size, total))
+            yield rows
+            bar.advance(task, len(rows))
+
+
+def check_output(output: Path, suffix: str) -> None:
+    """Before the work, not after it."""
+    if output.suffix != suffix:
+        raise RaffiaError(f"--output must end in {suffix}; got {output}.")
+    if not output.parent.is_dir():
+        raise RaffiaError(f"--output {output}: there is no folder {output.parent}. Make it first.")

@@ -1,0 +1,106 @@
+"""raffia demo: a benchmark problem from data to figure."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+import typer
+from rich.table import Table
+
+from raffia import metrics, papers, plotting
+from raffia.cli.common import Example, app, console, fit_in_batches, generate_in_batches, predict_in_batches
+from raffia.files import atomic
+from raffia.model import RandomFeatureModel
+from raffia.spaces import resample
+
+
+@app.command()
+def demo(
+    what: Annotated[Example, typer.Argument(help="Which problem.")] = Example.burgers,
+    output: Annotated[Path, typer.Option(help="Folder for the model and the figure.")] = Path("out"),
+    seed: Annotated[int, typer.Option(help="Seed of the data and of the features.")] = 0,
+) -> None:
+    """Train a surrogate on generated data, test it on grids it never saw.
+
+    Example: raffia demo burgers --output out
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    if what is Example.bridge:
+        _demo_bridge(output, seed)
+    elif what is Example.burgers:
+        _demo_operator(papers.BURGERS, "Burgers' equation, T = 1", 512, (64, 128, 256, 1024), 500, output / "burgers", seed)
+    else:
+        _demo_operator(papers.DARCY, "Darcy flow, a ∈ {3, 12}", 128, (17, 33, 65, 129), 100, output / "darcy", seed)
+
+
+def _demo_operator(
+    paper: papers.Experiment, title: str, n: int, grids: tuple[int, ...], n_test: int, stem: Path, seed: int
+) -> None:
+    """Train on one grid, test on several, of which the last is the finest."""
+    console.print(f"{title}: {n} training pairs on {paper.points} points along an axis, {paper.n_features} features.")
+    begun = time.perf_counter()
+    train = generate_in_batches(paper.problem, n, paper.points, seed)
+    test = generate_in_batches(paper.problem, n_test, grids[-1], seed + 1)
+    generated = time.perf_counter() - begun
+    begun = time.perf_counter()
+    model = fit_in_batches(paper.model(random_state=seed), train)
+    trained = time.perf_counter() - begun
+
+    table = Table("test grid", "seen in training", "mean relative L² error", f"prediction of {n_test} inputs")
+    errors = []
+    for points in grids:
+        target = test.domain.grid(points)
+        a, y = (resample(f, test.domain.grid_of(f), target) for f in test)
+        begun = time.perf_counter()
+        predicted = predict_in_batches(model, a)
+        spent = time.perf_counter() - begun
+        errors.append(metrics.relative_error(y, predicted, target))
+        table.add_row(str(points), "yes" if points == paper.points else "no", f"{errors[-1]:.4f}", f"{spent:.1f} s")
+    console.print(table)
+    console.print(
+        f"The paper reports {paper.reported['test error']:.4f} with {paper.n_samples} pairs. "
+        f"Data: {generated:.1f} s, training: {trained:.1f} s."
+    )
+    _save(
+        model,
+        stem.with_suffix(".safetensors"),
+        {
+            stem.with_suffix(".png"): plotting.prediction(test.a[0], test.y[0], model.predict(test.a[:1])[0], test.domain),
+            stem.with_name(f"{stem.name}-grids.png"): plotting.error_against_resolution(
+                grids, {f"trained on {paper.points}": errors}
+            ),
+        },
+    )
+
+
+def _demo_bridge(output: Path, seed: int) -> None:
+    paper = papers.BROWNIAN_BRIDGE
+    train, test = (paper.problem.dataset(n, seed=seed + i) for i, n in enumerate((paper.n_samples, paper.n_test)))
+    order = torch.argsort(test.a)
+    x, truth = test.a[order], test.y[order]
+    curves: dict[str, np.ndarray] = {}
+    table = Table("features", "Bochner error")
+    for m in (50, 500, 5000):
+        model = paper.model(random_state=seed, n_features=m).fit(train.a, train.y)
+        curves[f"m = {m}"] = np.asarray(model.predict(x))
+        table.add_row(str(m), f"{metrics.bochner_error(truth, curves[f'm = {m}']):.4f}")
+    nodes = torch.argsort(train.a)
+    ends = (np.array([0.0]), np.array([1.0]))
+    curves["m = ∞"] = np.interp(
+        x, np.concatenate([ends[0], train.a[nodes], ends[1]]), np.concatenate([[0], train.y[nodes], [0]])
+    )
+    table.add_row("∞ (piecewise linear)", f"{metrics.bochner_error(truth, curves['m = ∞']):.4f}")
+    console.print(table)
+    figure = plotting.brownian_bridge(x, truth, train.a, train.y, curves)
+    _save(model, output / "bridge.safetensors", {output / "bridge.png": figure})
+
+
+def _save(model: RandomFeatureModel, model_file: Path, figures: dict[Path, plotting.Figure]) -> None:
+    model.save(model_file)
+    console.print(f"Model: {model_file}", soft_wrap=True)
+    for picture, figure in figures.items():
+        with atomic(picture) as temporary:
+            figure.savefig(temporary, dpi=150)
+        console.print(f"Figure: {picture}", soft_wrap=True)

@@ -13,6 +13,7 @@ from raffia import Burgers, Dataset, FourierFeatures, RandomFeatureModel  # noqa
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)  # workers share the cores
+    os.environ["OMP_NUM_THREADS"] = "1"  # and so do the commands they run
 
 
 @pytest.fixture(scope="session")

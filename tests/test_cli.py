@@ -71,7 +71,7 @@ def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path
 
 def test_tuning_prints_what_it_found(train, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
-        "raffia.cli.surrogate.GradientSearch", lambda **settings: GradientSearch(steps=3, contest_steps=1, **settings)
+        "raffia.cli.surrogate.GradientSearch", lambda **settings: GradientSearch(steps=3, contest_steps=1, swept=1, **settings)
     )
     code, out, _ = run(capsys, "fit", train, "--features", 40, "--tune", "-o", tmp_path / "tuned.safetensors")
     assert code == 0

@@ -110,7 +110,10 @@ class Bench:
     def _tune(self) -> Row:
         n, m, points, steps = (32, 64, 64, 2) if self.quick else (512, 1024, 128, 20)
         a = GaussianField(n_modes=points - 2).sample(n, Domain(1).grid(points), seed=0).to(self.device)
-        model, search = RandomFeatureModel(FourierFeatures(), m), GradientSearch(steps=steps, contest_steps=1)
+        model, search = (
+            RandomFeatureModel(FourierFeatures(), m),
+            GradientSearch(steps=steps, contest_steps=1, screened=0, swept=0),
+        )
         least = 6 * steps * 256**2 * 256 * 64 / self.ceilings.gemm  # forward and backward products of the steps, and no more
         return self._row(
             f"tune, {steps} steps", f"n={n} m={m} grid={points}", lambda: model.tune(a, a, search), least, "GEMM", 0, "", 1

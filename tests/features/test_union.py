@@ -28,7 +28,7 @@ def test_parameters_of_the_maps_have_paths_and_can_be_searched(burgers, tmp_path
     model = RandomFeatureModel(clone(PAIR), n_features=40)
     model.set_params(feature_map__map1__tau=9.0)
     assert model.feature_map.maps[1].tau == 9.0
-    model.tune(burgers.a, burgers.y, GradientSearch(steps=8, contest_steps=1))
+    model.tune(burgers.a, burgers.y, GradientSearch(steps=8, contest_steps=1, screened=1, swept=1))
     found = model.history_.best.parameters
     assert model.feature_map.maps[0].tau == found["feature_map__map0__tau"]
     assert model.feature_map.scales.shape == (2,)
@@ -38,7 +38,9 @@ def test_parameters_of_the_maps_have_paths_and_can_be_searched(burgers, tmp_path
 
 def test_the_maps_given_are_not_changed_by_tuning(burgers):
     maps = (FourierFeatures(n_modes=8), FourierFeatures(n_modes=4))
-    RandomFeatureModel(Union(maps), n_features=20).tune(burgers.a, burgers.y, GradientSearch(steps=2, contest_steps=1))
+    RandomFeatureModel(Union(maps), n_features=20).tune(
+        burgers.a, burgers.y, GradientSearch(steps=2, contest_steps=1, screened=1, swept=1)
+    )
     assert maps[0].tau == FourierFeatures().tau
 
 

@@ -20,7 +20,7 @@ from raffia.tuning import (
 )
 from raffia.tuning.base import contestants, settle
 
-QUICK = GradientSearch(steps=25, contest_steps=4)
+QUICK = GradientSearch(steps=25, contest_steps=4, swept=3)
 
 
 def objective(burgers, features=None, **changes):
@@ -96,8 +96,8 @@ def test_fine_grids_are_searched_on_a_coarse_one(burgers):
 
 SEARCHES = {
     "gradient": QUICK,
-    "lbfgs": GradientSearch(steps=12, contest_steps=3, method="lbfgs"),
-    "profiled": GradientSearch(steps=12, contest_steps=2, ridge="profiled"),
+    "lbfgs": GradientSearch(steps=12, contest_steps=3, swept=2, method="lbfgs"),
+    "profiled": GradientSearch(steps=12, contest_steps=2, swept=2, ridge="profiled"),
     "kalman": EnsembleKalman(iterations=8, members=24, covariance_draws=8, contest_draws=3),
     "optuna": OptunaSearch(trials=40, contest_draws=3),
 }

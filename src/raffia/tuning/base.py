@@ -120,7 +120,7 @@ def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) ->
     choices = objective.choices
     if not choices:
         return {}
-    if math.prod(len(options) for options in choices.values()) <= MOST_COMBINATIONS:
+    if few(objective):
         rounds = [dict(zip(choices, options, strict=True)) for options in product(*choices.values())]
         return min(rounds, key=error_of)
     present = objective.feature_map.get_params(deep=True)
@@ -135,12 +135,17 @@ def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) ->
     return alone
 
 
+def few(objective: Objective) -> bool:
+    """Whether all combinations of categories can be tried."""
+    return math.prod(len(options) for options in objective.choices.values()) <= MOST_COMBINATIONS
+
+
 def contestants(objective: Objective) -> int:
     """How many combinations of categories a contest tries."""
     counts = [len(options) for options in objective.choices.values()]
     if not counts:
         return 0
-    return math.prod(counts) if math.prod(counts) <= MOST_COMBINATIONS else sum(counts)
+    return math.prod(counts) if few(objective) else sum(counts)
 
 
 def contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:

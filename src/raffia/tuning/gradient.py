@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.progress import Progress
-from raffia.tuning.base import History, Search, contestants, defined_start, score, settle
+from raffia.tuning.base import History, Search, contestants, defined_start, few, score, settle
 from raffia.tuning.objective import Objective
 from raffia.tuning.space import Space
 
@@ -57,13 +57,17 @@ class GradientSearch(Search):
         ends: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
         def descended(options: dict[str, Any]) -> float:
-            end = self._descend(objective.with_choices(options), self.contest_steps, history, progress, 0)
+            contestant = objective.with_choices(options)
+            begin = defined_start(contestant, self.screened, self.swept if few(objective) else 0)
+            end = self._descend(contestant, self.contest_steps, history, progress, 0, begin)
             ends.append((options, end))
             return score(objective, options | end, history).error
 
         chosen = settle(objective, descended)
-        found = next((end for options, end in ends if options == chosen), None)
         fixed = objective.with_choices(chosen)
+        found = next((end for options, end in ends if options == chosen), None) if few(objective) else None
+        if found is None:
+            found = defined_start(fixed, self.screened, self.swept)
         found = self._descend(fixed, self.steps, history, progress, self.contest_steps, found)
         score(objective, chosen | found, history)
         if objective.last is not None:
@@ -80,16 +84,12 @@ class GradientSearch(Search):
         history: History,
         progress: Progress,
         first_draw: int,
-        start: dict[str, Any] | None = None,
+        start: dict[str, Any],
     ) -> dict[str, Any]:
         space = objective.space
         if self.ridge == "profiled":
             space = Space({name: r for name, r in space.ranges.items() if name != "ridge"})
-        u = (
-            space.line(defined_start(objective, self.screened, self.swept) if start is None else start)
-            .to(objective.a.device)
-            .requires_grad_()
-        )
+        u = space.line(start).to(objective.a.device).requires_grad_()
         low, high = space.low.to(u), space.high.to(u)
         descend = self._adam if self.method == "adam" else self._lbfgs
         descend(u, _Bounded(objective, space, low, high), steps, history, progress, first_draw)

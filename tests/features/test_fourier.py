@@ -5,6 +5,7 @@ import torch
 
 from raffia import Domain, FourierFeatures, GaussianField, RaffiaError, resample
 from raffia.features import ACTIVATIONS, fourier, fused
+from raffia.features.activations import activate
 from raffia.features.fourier import wavenumber_filter
 
 PAPER = ("elu", "relu", "tanh", "sigmoid", "sin", "selu", "softplus")
@@ -45,6 +46,12 @@ def test_filter_is_the_papers():  # eqn:filter and its figure: peak near k = 32 
 def test_elu_is_the_papers():  # eqn:activation_elu
     r = torch.linspace(-3, 3, 13, dtype=torch.float64)
     torch.testing.assert_close(ACTIVATIONS["elu"](r), torch.where(r >= 0, r, r.exp() - 1))
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_in_place_are_the_plain_ones_to_rounding(name):
+    r = torch.cat([torch.linspace(-60, 60, 4801), torch.tensor([0.0, 1e-9, -1e-9, 1e4, -1e4])]).double()
+    torch.testing.assert_close(activate(name, r.clone()), ACTIVATIONS[name](r), rtol=4e-16, atol=4e-16)
 
 
 def test_amplitude_is_not_a_scale_of_the_output():

@@ -79,7 +79,7 @@ def tiles(prepared: Prepared, size: int) -> Iterator[tuple[Prepared, int]]:
 
 def tile_numbers(device: torch.device) -> int:
     """How many feature values to hold at once: what fits a CPU's cache, or fills a GPU."""
-    return 2**20 if device.type == "cpu" else 2**26
+    return 2**19 if device.type == "cpu" else 2**26
 
 
 def rows_of(phi: Float[Tensor, "n m *grid"]) -> Float[Tensor, "m n_times_points"]:

@@ -69,6 +69,18 @@ def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path
     assert f"{load(tmp_path / 'auto.safetensors').loo_error_:.4f}" in out
 
 
+def test_points_are_counted_or_found_and_too_few_bring_one_line_of_warning(train, tmp_path, capsys):
+    fitting = ("fit", train, "--features", 20, "--ridge", "1e-4", "-o", tmp_path / "m.safetensors", "--points")
+    assert run(capsys, *fitting, "auto")[0] == 0
+    code, _, err = run(capsys, *fitting, 4)
+    assert code == 0
+    assert err.startswith("raffia: points=4 changes inner products of features by ")
+    assert err.count("\n") == 1
+    assert load(tmp_path / "m.safetensors").input_grid_.shape == (4,)
+    code, _, err = run(capsys, *fitting, "few")
+    assert (code, err) == (2, "raffia: --points must be an integer >= 3, or auto; got 'few'.\n")
+
+
 def test_tuning_prints_what_it_found(train, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         "raffia.cli.surrogate.GradientSearch", lambda **settings: GradientSearch(steps=3, contest_steps=1, swept=1, **settings)

@@ -77,6 +77,16 @@ def check_pairs(a: Tensor, y: Tensor) -> None:
         raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
 
 
+def check_no_zero_function(y: Tensor) -> None:
+    """Functions that relative errors are defined for."""
+    silent = torch.nonzero(y.flatten(1).abs().amax(1) == 0)[:, 0].tolist() if y.ndim > 1 else []
+    if silent:
+        raise RaffiaError(
+            f"ridge='auto' compares relative errors, which are undefined for y[{silent[0]}], which is zero: "
+            "leave that sample out, or pass a number."
+        )
+
+
 def check_features(equations: Statistics) -> None:
     """Features that are finite and not all zero on the data."""
     if not isinstance(equations, NormalEquations):

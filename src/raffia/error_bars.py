@@ -63,8 +63,8 @@ class ErrorBars(ABC):
         posterior = self._posterior()
         theta, grid = self._theta(inputs.double()), self.feature_map.domain.grid_of(inputs)
         draws = [
-            self.feature_map.combination(theta, coef / self.n_features, grid)(inputs.double())
-            for coef in posterior.sample(count, seed).to(inputs.device)
+            self.feature_map.combination(theta, coef / self.n_features, grid)(inputs.to(theta))
+            for coef in posterior.sample(count, seed).to(theta)
         ]
         return like(a, torch.stack(draws).to(inputs.dtype))
 
@@ -144,7 +144,8 @@ class ErrorBars(ABC):
         grid = self.feature_map.domain.grid_of(inputs)
         stream = self._stream(self._theta(inputs.double()), grid)
         variance = [posterior.variance(rows) for rows, _ in stream.blocks(inputs.double(), inputs.double())]
-        pointwise = torch.cat(variance).reshape(len(inputs), grid.size) / grid.root_weights.to(inputs.device) ** 2
+        pointwise = torch.cat(variance).reshape(len(inputs), grid.size)
+        pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
         return (pointwise + noise.variance).sqrt().reshape(inputs.shape).to(inputs.dtype)
 
 

@@ -18,6 +18,7 @@ from raffia.checks import (
     check_features,
     check_function,
     check_instance,
+    check_no_zero_function,
     check_output,
     check_pairs,
     check_seed,
@@ -28,11 +29,9 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.metrics import relative_error
 from raffia.regression import (
-    Cholesky,
     Dual,
     FeatureStream,
     NormalEquations,
-    Pseudoinverse,
     RidgePath,
     Solution,
     Solver,
@@ -40,20 +39,23 @@ from raffia.regression import (
     Streamed,
     TriangularFactor,
     Workspace,
+    arriving,
     available_memory,
-    best_ridge,
     choose_solver,
-    leave_one_out,
-    leave_one_out_dual,
+    direct_solution,
+    dual_ridge_for,
+    fits,
+    left_out_ridge,
     ridge_for,
     statistics_of,
 )
+from raffia.resolution import check_points, coarsened
 from raffia.spaces import Grid, resample
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
 
 FOUND = ("ridge_", "loo_error_", "held_out_error_")  # numbers that go into the file of a model
-SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
+SEARCHED = 2**13  # pairs that a search looks at, at most
 
 
 class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
@@ -78,10 +80,13 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
     random_state
         The seed of θ. Feature j is a function of (random_state, j): models with more features extend those with fewer.
     device
-        Where to compute; None is where the data are.
+        Where to compute; None is where the data are. Data too large for it stay where they are and are sent in batches.
     memory_budget
         Bytes that features may take while fitting and predicting; None is 1 GiB on a CPU and 8 GiB on a GPU. The Gram
         matrix, 8 m² bytes and a few copies of it while solving, comes on top.
+    points
+        Train on so many points along an axis, if the data have more: coefficients do not depend on resolution, as long as inner
+        products have converged, which is checked, with a warning if they have not. "auto" takes the fewest that serve; None all.
     """
 
     equations_: Statistics
@@ -101,6 +106,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         random_state: int = 0,
         device: str | torch.device | None = None,
         memory_budget: int | None = None,
+        points: int | Literal["auto"] | None = None,
     ) -> None:
         self.feature_map = feature_map
         self.n_features = n_features
@@ -110,6 +116,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         self.random_state = random_state
         self.device = device
         self.memory_budget = memory_budget
+        self.points = points
 
     def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
@@ -155,16 +162,17 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         check_pairs(inputs, outputs)
         if len(inputs) < 8:
             raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {len(inputs)}.")
-        scalar = self.feature_map(inputs[:1], self._theta(inputs)[:1]).ndim == 2
-        grid = check_output(inputs, outputs, self.feature_map.domain, scalar)
-        objective = objective_for(self.feature_map, inputs, outputs, grid, seed=self.random_state, target=self.n_features)
+        theta = self._theta(inputs)
+        inputs, outputs, grid, scalar = self._prepared(inputs, outputs, theta, None)
+        some_a, some_y = (f[:SEARCHED].to(theta.device) for f in (inputs, outputs))
+        objective = objective_for(self.feature_map, some_a, some_y, grid, seed=self.random_state, target=self.n_features)
         self.history_ = (search or GradientSearch()).run(objective)
         found = {name: value for name, value in self.history_.best.parameters.items() if name != "ridge"}
         self.feature_map = clone(self.feature_map)
         self.set_params(**found)
         stream = self._stream(self._theta(inputs), grid, scalar)
         if scalar and 2 * len(inputs) <= self.n_features:
-            self.ridge, error = _dual_ridge(Streamed(stream, ((inputs, outputs),), self._workspace(inputs.device).budget))
+            self.ridge, error = dual_ridge_for(Streamed(stream, ((inputs, outputs),), self._workspace(theta.device).budget))
         else:
             self.ridge, error = ridge_for(stream, inputs, outputs, max(1, len(inputs) // 5))
         self.fit(a, y)
@@ -227,20 +235,18 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         self._check_settings()
         inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
         check_pairs(inputs, outputs)
-        theta = self._theta(inputs)
-        scalar = self.feature_map(inputs[:1], theta[:1]).ndim == 2
-        grid = check_output(inputs, outputs, self.feature_map.domain, scalar)
-        earlier = getattr(self, "equations_", None)
+        theta, earlier = self._theta(inputs), getattr(self, "equations_", None)
+        inputs, outputs, grid, scalar = self._prepared(inputs, outputs, theta, None if earlier is None else self.output_grid_)
         if earlier is not None:
             self._check_unchanged()
         if earlier is not None and (scalar or isinstance(earlier, Streamed)) and grid != self.output_grid_:
             raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
         stream = self._stream(theta, grid, scalar)
         rows = len(inputs) * (1 if scalar else grid.size)
-        kind = type(earlier) if earlier is not None else self._statistics(rows, inputs.device, whole, scalar)
+        kind = type(earlier) if earlier is not None else self._statistics(rows, theta.device, whole, scalar)
         if whole or kind is Streamed:
             inputs, outputs = inputs.clone(), outputs.clone()  # kept: what the caller does to its arrays must not matter
-        equations = statistics_of(kind, stream, inputs, outputs, self._workspace(inputs.device).budget)
+        equations = statistics_of(kind, stream, inputs, outputs, self._workspace(theta.device).budget)
         check_features(equations)
         for stale in ("_solution", "noise_", "_pairs"):
             self.__dict__.pop(stale, None)
@@ -249,6 +255,19 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         self._settings = self._fingerprint()
         if whole:
             self._pairs = (inputs, outputs)
+
+    def _prepared(self, a: Tensor, y: Tensor, theta: Tensor, first: Grid | None) -> tuple[Tensor, Tensor, Grid, bool]:
+        """Pairs on the grid to train on, that of the first batch if there was one; that grid; and whether features are numbers."""
+        scalar = self.feature_map(a[:1].to(theta.device), theta[:1]).ndim == 2
+        grid = check_output(a, y, self.feature_map.domain, scalar)
+        if self.points is None:
+            return a, y, grid, scalar
+        if scalar:
+            raise RaffiaError("points=… is for features whose values are functions: with scalar ones the grid costs nothing.")
+        if first is not None:
+            return resample(a, grid, first), resample(y, grid, first), first, scalar
+        a, y = coarsened(self.feature_map, theta, a, y, self.points)
+        return a, y, self.feature_map.domain.grid_of(y), scalar
 
     def _statistics(self, rows: int, device: torch.device, whole: bool, scalar: bool) -> type[Statistics]:
         if self.solver is not None:
@@ -270,38 +289,33 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
             solver = Dual() if self.ridge == "auto" else self._chosen
         if solver is None:
             assert isinstance(equations, NormalEquations)
-            self._solution = _direct(equations, ridge)
+            self._solution = direct_solution(equations, ridge)
         else:
             self._solution = solver.solve(equations, ridge)
         self.ridge_ = ridge
 
     def _automatic_ridge(self) -> float:
         """The ridge of the least leave-one-function-out error; keeps that error, and the noise level that comes with it."""
-        outputs = self._pairs[1]
-        silent = torch.nonzero(outputs.flatten(1).abs().amax(1) == 0)[:, 0].tolist() if outputs.ndim > 1 else []
-        if silent:
-            raise RaffiaError(
-                f"ridge='auto' compares relative errors, which are undefined for y[{silent[0]}], which is zero: "
-                "leave that sample out, or pass a number."
-            )
+        check_no_zero_function(self._pairs[1])
         if isinstance(self.equations_, Streamed) and len(self._pairs[0]) == self.equations_.n_rows:
-            ridge, self.loo_error_ = _dual_ridge(self.equations_)
+            ridge, self.loo_error_ = dual_ridge_for(self.equations_)
             return ridge
         path = RidgePath(self._normal_equations("ridge='auto'"))
         stream = self._stream(self._theta(self._pairs[0]), self.output_grid_, self.equations_.rhs.ndim == 2)
-        few = torch.linspace(0, len(self._pairs[0]) - 1, min(len(self._pairs[0]), SCANNED_SAMPLES)).long()
-        a, y = (f[few.to(f.device)] for f in self._pairs)
-        ridge, _ = best_ridge(lambda ridges: leave_one_out(path, stream, a, y, ridges).errors, float(path.s[-1]))
-        left_out = leave_one_out(path, stream, *self._pairs, [ridge])
+        ridge, left_out = left_out_ridge(path, stream, *self._pairs)
         self.loo_error_ = float(left_out.errors.mean())
         if self.equations_.rhs.ndim == 1:
             self.noise_ = noise_of(left_out, self.output_grid_)
         return ridge
 
     def _mean(self, inputs: Tensor) -> Tensor:
-        trained = self._combination(inputs)
-        size = self._workspace(inputs.device).predict_size(inputs[0].numel() if self.coef_.ndim == 1 else 16)
-        outputs = torch.cat([trained(part) for part in inputs.split(size)])
+        trained, device = self._combination(inputs), self._theta(inputs).device
+        size = self._workspace(device).predict_size(inputs[0].numel() if self.coef_.ndim == 1 else 16)
+        if inputs.device == device:
+            outputs = torch.cat([trained(part) for part in inputs.split(size)])
+        else:
+            parts = arriving(((part,) for part in inputs.split(size)), device)
+            outputs = torch.cat([trained(part).to(inputs.device) for (part,) in parts])
         if self.coef_.ndim == 1:
             return outputs
         values, grid = self.output_grid_.unembed(outputs), self.feature_map.domain.grid_of(inputs)
@@ -313,6 +327,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _check_settings(self) -> None:
         check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
+        check_points(self.points)
         check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
         if self.solver is not None:
             check_instance("solver", self.solver, Solver, "Cholesky()")
@@ -333,45 +348,29 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _moved(self, values: Tensor) -> Tensor:
         check_device(self.device)
-        return values if self.device is None else values.to(self.device)
+        whole = self.device is not None and fits(values, torch.device(self.device))
+        return values.to(self.device) if whole else values
 
     def _theta(self, like: Tensor) -> Tensor:
-        """θ in the precision and on the device of `like`; drawn once."""
-        key = (self.n_features, self.random_state, self.feature_map.theta_shape, like.dtype, like.device)
+        """θ in the precision of `like`, where the model computes; drawn once."""
+        device = like.device if self.device is None else self.device
+        key = (self.n_features, self.random_state, self.feature_map.theta_shape, like.dtype, device)
         if self.__dict__.get("_drawn", (None,))[0] != key:
-            self._drawn = (key, self.feature_map.draw(self.n_features, self.random_state).to(like))
+            self._drawn = (key, self.feature_map.draw(self.n_features, self.random_state).to(device, like.dtype))
         return self._drawn[1]
 
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid of the inputs; kept, so that predicting one input at a time is fast."""
-        grid = self.feature_map.domain.grid_of(inputs)
-        key = (grid, inputs.dtype, inputs.device, self.solution_)
+        grid, theta = self.feature_map.domain.grid_of(inputs), self._theta(inputs)
+        key = (grid, theta.dtype, theta.device, self.solution_)
         kept, trained = self.__dict__.get("_trained", (None, None))
         if kept is None or any(p is not q and p != q for p, q in zip(key[:3], kept[:3], strict=True)) or kept[3] is not key[3]:
-            coef = self.solution_.coef.to(inputs) / self.n_features
-            trained = self.feature_map.combination(self._theta(inputs), coef, grid)
+            trained = self.feature_map.combination(theta, self.solution_.coef.to(theta) / self.n_features, grid)
             self._trained = (key, trained)
         return trained
 
     def _workspace(self, device: torch.device) -> Workspace:
         return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
-
-
-def _dual_ridge(equations: Streamed) -> tuple[float, float]:
-    """The ridge of the least leave-one-out error, and that error, for scalar features that outnumber the samples."""
-    scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(equations.n_features, -1)[:, :1])).abs().max())
-    ridge, error = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
-    return max(ridge, 1e-13 * scale), error  # less would not keep the kernel matrix positive definite
-
-
-def _direct(equations: NormalEquations, ridge: float) -> Solution:
-    """Cholesky where G + λ is positive definite in floating point, the pseudoinverse where it is not."""
-    if ridge > 0:
-        try:
-            return Cholesky().solve(equations, ridge)
-        except RaffiaError:
-            pass
-    return Pseudoinverse().solve(equations, ridge)
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:

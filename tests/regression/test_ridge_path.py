@@ -14,8 +14,8 @@ from raffia import (
     SketchedLSQR,
     TriangularQR,
 )
-from raffia.regression import FeatureStream, RidgePath, Streamed, assemble, k_fold_errors, leave_one_out, leave_one_out_dual
-from raffia.regression.ridge_path import best_ridge
+from raffia.regression import FeatureStream, RidgePath, Streamed, assemble, k_fold_errors, leave_one_out
+from raffia.regression.ridge_path import best_ridge, leave_one_out_dual
 
 RIDGES = [1e-9, 1e-6, 1e-3]
 

@@ -1,6 +1,7 @@
 """The command line: parses, calls, prints. Errors are one line and exit code 2."""
 
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -14,6 +15,16 @@ from raffia.errors import RaffiaError
 
 def main() -> None:
     """Run a command; every expected failure is one line on stderr and exit code 2."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _one_line  # type: ignore[assignment]
+        _run()
+
+
+def _one_line(message: Warning | str, *_: object) -> None:
+    sys.stderr.write(f"raffia: {message}\n")
+
+
+def _run() -> None:
     try:
         app()
     except (RaffiaError, NotFittedError, OSError) as error:

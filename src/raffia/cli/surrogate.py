@@ -80,6 +80,9 @@ def fit(
     tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters of the features first.")] = False,
     device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
     memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
+    points: Annotated[
+        str | None, typer.Option(help="Train on so many points along an axis, or auto for the fewest that serve.")
+    ] = None,
 ) -> None:
     """Train a model on pairs in a file.
 
@@ -95,7 +98,9 @@ def fit(
         )
     chosen = _feature_map(feature_map, domain)
     penalty = _ridge(ridge)
-    model = RandomFeatureModel(chosen, features, penalty, random_state=seed, device=device, memory_budget=memory_budget)
+    model = RandomFeatureModel(
+        chosen, features, penalty, random_state=seed, device=device, memory_budget=memory_budget, points=_points(points)
+    )
     begun = time.perf_counter()
     if tune:
         model.tune(dataset.a, dataset.y, GradientSearch(verbose=console.is_terminal))
@@ -196,6 +201,14 @@ def _ridge(text: str) -> float | Literal["auto"]:
         return float(text)
     except ValueError:
         raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
+
+
+def _points(text: str | None) -> int | Literal["auto"] | None:
+    if text is None or text == "auto":
+        return text  # type: ignore[return-value]
+    if not text.isdecimal():
+        raise RaffiaError(f"--points must be an integer >= 3, or auto; got {text!r}.")
+    return int(text)
 
 
 def _check_domain(source: Path, domain: Domain | None, model: RandomFeatureModel) -> None:

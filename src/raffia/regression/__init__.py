@@ -1,9 +1,17 @@
 """Least squares for the coefficients."""
 
-from raffia.regression.automatic import available_memory, choose_solver, statistics_of
+from raffia.regression.automatic import choose_solver, direct_solution, statistics_of
 from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import NormalEquations, assemble
-from raffia.regression.ridge_path import RidgePath, best_ridge, k_fold_errors, leave_one_out, leave_one_out_dual, ridge_for
+from raffia.regression.ridge_path import (
+    RidgePath,
+    best_ridge,
+    dual_ridge_for,
+    k_fold_errors,
+    leave_one_out,
+    left_out_ridge,
+    ridge_for,
+)
 from raffia.regression.solvers import (
     Cholesky,
     Dual,
@@ -15,6 +23,7 @@ from raffia.regression.solvers import (
     TriangularQR,
 )
 from raffia.regression.statistics import FeatureStream, Statistics
+from raffia.regression.transfer import arriving, available_memory, fits
 from raffia.regression.triangular import TriangularFactor, assemble_triangular
 from raffia.regression.workspace import Workspace
 
@@ -34,14 +43,18 @@ __all__ = [
     "TriangularFactor",
     "TriangularQR",
     "Workspace",
+    "arriving",
     "assemble",
     "assemble_triangular",
     "available_memory",
     "best_ridge",
     "choose_solver",
+    "direct_solution",
+    "dual_ridge_for",
+    "fits",
     "k_fold_errors",
     "leave_one_out",
-    "leave_one_out_dual",
+    "left_out_ridge",
     "ridge_for",
     "statistics_of",
 ]

@@ -1,14 +1,11 @@
 """Which solver to use when the user names none: the table of `docs/solvers.md`, in order, first row that applies."""
 
-import os
-
-import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import NormalEquations, assemble
-from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solver
+from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solution, Solver
 from raffia.regression.statistics import FeatureStream, Statistics
 from raffia.regression.triangular import TriangularFactor, assemble_triangular
 
@@ -38,13 +35,11 @@ def statistics_of(kind: type[Statistics], stream: FeatureStream, a: Tensor, y: T
     return Streamed(stream, ((a, y),), kept_numbers)
 
 
-def available_memory(device: torch.device) -> int:
-    """Bytes that can be taken now without swapping."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    try:
-        with open("/proc/meminfo") as file:
-            facts = dict(line.split(":", 1) for line in file)
-        return int(facts["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+def direct_solution(equations: NormalEquations, ridge: float) -> Solution:
+    """Cholesky where G + λ is positive definite in floating point, the pseudoinverse where it is not."""
+    if ridge > 0:
+        try:
+            return Cholesky().solve(equations, ridge)
+        except RaffiaError:
+            pass
+    return Pseudoinverse().solve(equations, ridge)

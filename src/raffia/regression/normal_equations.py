@@ -49,8 +49,8 @@ class NormalEquations(Statistics):
 def assemble(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> NormalEquations:
     """Stream over the samples; only the lower triangle of G is computed, then mirrored."""
     m = len(stream.theta)
-    gram = torch.zeros(m, m, dtype=y.dtype, device=y.device)
-    rhs, energy, weight = None, torch.zeros((), dtype=y.dtype, device=y.device), stream.weight
+    gram = torch.zeros(m, m, dtype=y.dtype, device=stream.theta.device)
+    rhs, energy, weight = None, torch.zeros((), dtype=y.dtype, device=gram.device), stream.weight
     for rows, target in stream.blocks(a, y, weighted=False):
         part = rows @ target
         rhs = part if rhs is None else rhs.add_(part)

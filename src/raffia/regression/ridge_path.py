@@ -21,6 +21,8 @@ from raffia.regression.normal_equations import NormalEquations, assemble
 from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import FeatureStream
 
+SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
+
 
 class RidgePath:
     """G = V diag(s) Vᵀ, and what it gives for every ridge; for ridge 0, eigenvalues below m·ε·s_max count as zero."""
@@ -200,3 +202,18 @@ def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tenso
     """Orthonormal functions that span most of the features of a batch."""
     _, vectors = torch.linalg.eigh(torch.einsum("ipk,iqk->pq", B, B))
     return vectors[:, -count:]
+
+
+def dual_ridge_for(equations: Streamed) -> tuple[float, float]:
+    """The ridge of the least leave-one-out error, and that error, for scalar features that outnumber the samples."""
+    scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(equations.n_features, -1)[:, :1])).abs().max())
+    ridge, error = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
+    return max(ridge, 1e-13 * scale), error  # less would not keep the kernel matrix positive definite
+
+
+def left_out_ridge(path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor) -> tuple[float, LeftOut]:
+    """The ridge of the least leave-one-function-out error over some of the samples, and what it gives over all of them."""
+    few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
+    some_a, some_y = (f[few.to(f.device)] for f in (a, y))
+    ridge, _ = best_ridge(lambda ridges: leave_one_out(path, stream, some_a, some_y, ridges).errors, float(path.s[-1]))
+    return ridge, leave_one_out(path, stream, a, y, [ridge])

@@ -12,7 +12,7 @@ value of an output, and a sample is one row of A; otherwise a sample is as many 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
+from raffia.regression.transfer import arriving
 from raffia.spaces import Grid
 
 
@@ -85,8 +86,10 @@ class FeatureStream:
         m = len(self.theta)
         kept = m * _numbers(self.feature_map.prepare(self.theta[:1], input_grid)) <= self.prepared_numbers
         prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
-        root = self.grid.root_weights.to(y) if weighted or self.weight == 1.0 else None
-        for a_batch, y_batch in zip(a.split(self.batch_size), self.grid.embed(y).split(self.batch_size), strict=True):
+        root = self.grid.root_weights.to(self.theta) if weighted or self.weight == 1.0 else None
+        batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
+        for a_batch, values in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
+            y_batch = self.grid.embed(values)
             rows: Tensor | None = None
             size = max(1, self.tile // (len(a_batch) * (1 if self.scalar else self.grid.size)))
             for part, start in tiles((self.theta,) if prepared is None else prepared, size):

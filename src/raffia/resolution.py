@@ -1,0 +1,79 @@
+"""Training on a coarser grid than the data's: coefficients do not depend on resolution, so long as inner products do not.
+
+The check evaluates a few features at a few samples on both grids, and compares their inner products with one another and with the
+outputs.
+"""
+
+import warnings
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, rows_of
+from raffia.spaces import Grid, resample
+
+CHECKED_FEATURES, CHECKED_SAMPLES = 64, 8
+CONVERGED, DOUBTFUL = 1e-3, 1e-2  # relative change of inner products that "auto" allows, and that a warning is for
+
+
+def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int) -> float:
+    """Relative change of ⟨φ_j, φ_k⟩ and of ⟨φ_j, y⟩, the larger, from the grid of the data to one of `points` along an axis."""
+    fine = feature_map.domain.grid_of(a)
+    theta = _spread(theta, CHECKED_FEATURES)
+    a, y = (_spread(f, CHECKED_SAMPLES).to(theta) for f in (a, y))
+    products = []
+    for grid in (fine, _coarse(fine, points)):
+        rows = rows_of(grid.embed(feature_map(resample(a, fine, grid), theta)))
+        target = grid.embed(resample(y, fine, grid)).flatten()
+        products.append((rows @ rows.mT, rows @ target))
+    return max(float((coarse - exact).norm() / exact.norm()) for exact, coarse in zip(*products, strict=True))
+
+
+def coarsened(
+    feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int | Literal["auto"]
+) -> tuple[Tensor, Tensor]:
+    """Inputs and outputs on `points` points along every axis that has more.
+
+    "auto" halves their number while inner products change by 1e-3 at most.
+    """
+    fine = feature_map.domain.grid_of(a)
+    if points == "auto":
+        wanted = max(fine.shape)
+        while wanted >= 16 and inner_product_change(feature_map, theta, a, y, _half(fine, wanted)) <= CONVERGED:
+            wanted = _half(fine, wanted)
+        return _moved(a, y, fine, wanted)
+    if max(fine.shape) > points:
+        change = inner_product_change(feature_map, theta, a, y, points)
+        if not change <= DOUBTFUL:
+            warnings.warn(
+                f"points={points} changes inner products of features by {change:.1%} against the {max(fine.shape)} points of "
+                "the data, and the coefficients with them: pass more points, or points='auto'.",
+                stacklevel=4,
+            )
+    return _moved(a, y, fine, points)
+
+
+def check_points(points: object) -> None:
+    """A number of points, "auto" or None."""
+    if points is not None and points != "auto" and (isinstance(points, bool) or not isinstance(points, int) or points < 3):
+        raise RaffiaError(f"points must be an integer >= 3, 'auto', or None for the grid of the data; got {points!r}.")
+
+
+def _coarse(fine: Grid, points: int) -> Grid:
+    return fine.domain.grid(*(min(points, there) for there in fine.shape))
+
+
+def _moved(a: Tensor, y: Tensor, fine: Grid, points: int) -> tuple[Tensor, Tensor]:
+    grid = _coarse(fine, points)
+    return resample(a, fine, grid), resample(y, fine, grid)
+
+
+def _half(fine: Grid, points: int) -> int:
+    return points // 2 if fine.domain.periodic else (points - 1) // 2 + 1
+
+
+def _spread(values: Tensor, count: int) -> Tensor:
+    """A few rows, evenly spread."""
+    return values[torch.linspace(0, len(values) - 1, min(count, len(values))).long().to(values.device)]

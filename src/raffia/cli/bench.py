@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from raffia.bench import Bench
@@ -40,7 +41,7 @@ def bench(
         table.add_row(
             row["what"], row["sizes"], f"{row['seconds']:.4g}", row["rate"], row["ceiling"], f"{row['fraction']:.0%}", memory
         )
-    console.print(table)
+    Console(highlight=False, width=max(console.width, 120)).print(table)
     if output is not None:
         with atomic(output) as temporary:
             temporary.write_text(json.dumps(report, indent=1, allow_nan=False))

@@ -66,12 +66,9 @@ def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
 def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
     """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 on the boundary: the exact flow of the five-point stencil."""
     _check(f, grid, least=3)
-    time = torch.as_tensor(time, dtype=f.dtype, device=f.device)
-    flows = []
-    for points, h in zip(grid.shape, grid.spacings, strict=True):
-        basis, inverse, eigenvalues = (part.to(f) for part in _cosine_pairs(points, h))
-        flows.append((basis * torch.exp(-time * eigenvalues)) @ inverse)
-    return _along_axes(f, flows)
+    flow = _heat_flow if isinstance(time, Tensor) and time.requires_grad else _kept_heat_flow
+    when = time if flow is _heat_flow else float(time)
+    return _along_axes(f, [flow(points, h, when).to(f) for points, h in zip(grid.shape, grid.spacings, strict=True)])
 
 
 def _sine_transform(f: Tensor, grid: Grid) -> Tensor:
@@ -117,6 +114,16 @@ def _cosine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor, Tensor]:
     ends[0] = ends[-1] = 0.5
     inverse = 2 / n * ends[:, None] * basis * ends
     return basis, inverse, (2 - 2 * (math.pi * k.double() / n).cos()) / spacing**2
+
+
+def _heat_flow(points: int, spacing: float, time: float | Tensor) -> Tensor:
+    """exp(time · Δ_h) along one axis with reflecting ends."""
+    basis, inverse, eigenvalues = _cosine_pairs(points, spacing)
+    time = torch.as_tensor(time, dtype=torch.float64)
+    return (basis.to(time) * torch.exp(-time * eigenvalues.to(time))) @ inverse.to(time)
+
+
+_kept_heat_flow = lru_cache(maxsize=32)(_heat_flow)
 
 
 def _check(f: Tensor, grid: Grid, least: int) -> None:

@@ -66,3 +66,27 @@ BROWNIAN_BRIDGE = Experiment(  # ex:bb and fig:bb_compare, with m = 50, 500, 500
     points=None,
     n_test=1000,
 )
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The sizes along which a figure of the paper varies: samples, features, and grids of training and of testing."""
+
+    n: tuple[int, ...]
+    m: tuple[int, ...]
+    train_points: tuple[int, ...]
+    test_points: tuple[int, ...] = ()
+    """Empty: tested on the grid of the training."""
+
+
+# Burgers' equation: fig:gridtranfser_burg, both panels, and fig:gridsweep_burg. A power of two for the paper's K, less the repeated end.
+BURGERS_TRANSFER = Sweep(n=(512,), m=(1024,), train_points=(64, 256, 1024), test_points=(16, 32, 64, 128, 256, 512, 1024))
+BURGERS_M_AND_N = Sweep(n=(10, 20, 30, 50, 100, 300, 500, 1000), m=(16, 32, 64, 128, 256, 512, 1024), train_points=(128,))
+BURGERS_GRIDS = Sweep(n=(512,), m=(256, 512, 1024), train_points=(16, 32, 64, 128, 256, 512, 1024))
+
+# Darcy flow: fig:gridtranfser_darcy (m and n of the stored run; its caption says 512 and 256), and fig:gridsweep_darcy.
+DARCY_TRANSFER = Sweep(n=(128,), m=(256,), train_points=(17, 129), test_points=(9, 17, 33, 65, 129, 257))
+DARCY_M_AND_N = Sweep(n=(5, 10, 20, 30, 50, 100, 300, 500), m=(8, 16, 32, 64, 128, 256, 512), train_points=(33,))
+DARCY_GRIDS = Sweep(n=(128,), m=(64, 128, 256), train_points=(9, 17, 33, 65, 129))
+
+AUTHORS_SEED = 1234321 + 4  # of the data set behind the figures for Burgers' equation

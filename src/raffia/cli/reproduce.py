@@ -1,0 +1,38 @@
+"""raffia reproduce: the paper's tables and figures beside ours, as a page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from raffia.checks import check_device
+from raffia.cli.common import app, console
+from raffia.errors import RaffiaError
+from raffia.reproduce import Lab, chosen, run
+
+
+@app.command()
+def reproduce(
+    item: Annotated[
+        str, typer.Argument(metavar="ITEM", help="A label of the paper such as tab:time_upscale, or beyond, or all.")
+    ] = "all",
+    scale: Annotated[str, typer.Option(help="quick: fewer tests, minutes on two cores; paper: all of them.")] = "quick",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pages and the results.")] = Path("report"),
+) -> None:
+    """Compute the results of Nelsen and Stuart (2024) and write pages that show theirs and ours; finished ones are kept.
+
+    Example: raffia reproduce tab:time_upscale --scale quick
+    """
+    if scale not in ("quick", "paper"):
+        raise RaffiaError(f"--scale must be quick or paper; got {scale!r}.")
+    check_device(device)
+    items, lab = chosen(item), Lab(scale, device)  # type: ignore[arg-type]
+    for result, kept in run(items, lab, output):
+        console.print(f"{result.item}: {'kept' if kept else f'{result.seconds:.1f} s'}", soft_wrap=True)
+        table = Table(show_header=False)
+        for name, value in result.numbers.items():
+            table.add_row(name, f"{value:.4g}")
+        console.print(table)
+    console.print(f"Pages: {output / 'index.html'} and {output / 'beyond.html'}", soft_wrap=True)

@@ -1,0 +1,83 @@
+"""The paper's tables and figures beside ours, and beyond them: experiments, their results as files, and pages made of these."""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from raffia.errors import RaffiaError
+from raffia.reproduce import beyond, bridge, burgers, darcy, page
+from raffia.reproduce.lab import Lab, Scale, reported
+from raffia.reproduce.result import Result, read
+
+ITEMS: dict[str, Callable[[Lab], Result]] = {
+    "fig:bb_compare": bridge.bb_compare,
+    "fig:rf_and_filter": burgers.rf_and_filter,
+    "fig:sample_burg": burgers.sample_burg,
+    "tab:time_upscale": burgers.time_upscale,
+    "fig:gridtranfser_burg": burgers.gridtransfer_burg,
+    "fig:gridsweep_burg": burgers.gridsweep_burg,
+    "fig:rf_and_coef_darcy": darcy.rf_and_coef_darcy,
+    "fig:darcy_inputoutput": darcy.darcy_inputoutput,
+    "fig:gridtranfser_darcy": darcy.gridtransfer_darcy,
+    "fig:gridsweep_darcy": darcy.gridsweep_darcy,
+}
+"""By the paper's own labels."""
+
+BEYOND: dict[str, Callable[[Lab], Result]] = {
+    "beyond:burgers": beyond.burgers,
+    "beyond:time_upscale": beyond.time_upscale,
+    "beyond:darcy": beyond.darcy,
+}
+
+
+def chosen(item: str) -> list[str]:
+    """The items that a word stands for: one of them, `beyond`, or `all`."""
+    everything = [*ITEMS, *BEYOND]
+    found = {"all": everything, "beyond": list(BEYOND)}.get(
+        item, [name for name in everything if item in (name, name.split(":")[1])]
+    )
+    if not found:
+        raise RaffiaError(f"ITEM must be all, beyond, or one of {', '.join(everything)}; got {item!r}.")
+    return found
+
+
+def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool]]:
+    """Each result, and whether it was there already; the pages are written anew after each."""
+    store = folder / "results"
+    store.mkdir(parents=True, exist_ok=True)
+    made = {"scale": lab.scale, "device": lab.device, "version": version("raffia")}
+    for name in items:
+        path = store / f"{page.anchor(name)}-{lab.scale}.json"
+        result = read(path) if path.exists() else None
+        kept = result is not None and result.made == made
+        if result is None or not kept:
+            begun = time.perf_counter()
+            result = (ITEMS | BEYOND)[name](lab)
+            result.seconds, result.made = time.perf_counter() - begun, made
+            result.write(path)
+        pages(folder, lab.scale)
+        yield result, kept
+
+
+def pages(folder: Path, scale: Scale) -> None:
+    """index.html and beyond.html, of whatever results there are at this scale."""
+    for file, names, title, introduction in (
+        (
+            "index.html",
+            ITEMS,
+            "The paper, reproduced",
+            'Nelsen and Stuart, SIAM Review (2024), beside raffia. <a href="beyond.html">Beyond the paper</a>.',
+        ),
+        (
+            "beyond.html",
+            BEYOND,
+            "Beyond the paper",
+            'The same experiments with features tuned on the same data. <a href="index.html">The paper, reproduced</a>.',
+        ),
+    ):
+        paths = [folder / "results" / f"{page.anchor(name)}-{scale}.json" for name in names]
+        page.write(folder / file, title, introduction, [read(path) for path in paths if path.exists()])
+
+
+__all__ = ["BEYOND", "ITEMS", "Lab", "Result", "Scale", "chosen", "pages", "reported", "run"]

@@ -1,0 +1,120 @@
+"""Inputs, outputs and features of the experiments: the authors' own draws where a seed gives them, and fresh ones."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia import papers
+from raffia.features import FourierFeatures
+from raffia.features.fourier import wavenumber_filter
+from raffia.measures import GaussianField
+from raffia.measures.gaussian import matern
+from raffia.problems import Burgers
+from raffia.spaces import Grid
+
+POOL, TEST_POOL, FINE = 1024, 5000, 1024
+TIMES = (0.5, 1.0, 1.5, 2.0)
+
+
+class AliasedFeatures(FourierFeatures):
+    """Features as the authors evaluate them on a coarse grid: θ is subsampled, so modes that the grid cannot hold alias."""
+
+    def _line(self, xi: Tensor, torus: Grid) -> Tensor:
+        points = torus.shape[0]
+        k = torch.arange(1, self.n_modes // 2 + 1, device=xi.device)
+        spread = (matern((2 * math.pi * k.to(xi)) ** 2, self.tau, self.regularity, 1) / 2).sqrt()
+        coef = spread * torch.complex(xi[:, 1::2], -xi[:, 0::2])
+        place, half = k % points, points // 2
+        low = place <= half
+        folded = torch.zeros(len(xi), half + 1, dtype=coef.dtype, device=xi.device)
+        folded.index_add_(1, place[low], coef[:, low])
+        folded.index_add_(1, points - place[~low], coef[:, ~low].conj())
+        folded[:, half] = 2 * folded[:, half].real  # k and −k meet in the Nyquist mode
+        chi = wavenumber_filter(2 * math.pi * self.delta * torch.arange(half + 1, device=xi.device).to(xi), self.beta)
+        return (self.amplitude * chi * folded)[:, 1:]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Pairs for training and for testing on the finest grid, and the θ of the features."""
+
+    a: Tensor
+    y: Tensor
+    test_a: Tensor
+    test_y: Tensor
+    theta: Tensor
+
+    def to(self, device: str) -> "Draw":
+        """The same on a device."""
+        return Draw(*(part.to(device) for part in vars(self).values()))
+
+    def on(self, points: int, time: int | None = None) -> "Draw":
+        """On a coarser grid, whose nodes all grids share; of outputs at several times, those of one."""
+        dim = self.a.ndim - 1
+        stride = self.a.shape[-1] // points if dim == 1 else (self.a.shape[-1] - 1) // (points - 1)
+        thin = (..., *[slice(None, None, stride)] * dim)
+        y, test_y = (f if time is None else f[:, time] for f in (self.y, self.test_y))
+        a, y, test_a, test_y = (f[thin].contiguous() for f in (self.a, y, self.test_a, test_y))
+        return Draw(a, y, test_a, test_y, self.theta)
+
+
+def authors_burgers(n: int, n_test: int, device: str) -> tuple[FourierFeatures, Draw]:
+    """The authors' inputs, features and splits, from their legacy seed; outputs at T = 0.5, 1, 1.5, 2, by our solver."""
+    legacy = np.random.RandomState(papers.AUTHORS_SEED)
+    theta, train, test = (
+        _white(legacy.standard_normal(shape)) for shape in ((FINE + 1, POOL, 2), (FINE + 1, POOL), (FINE + 1, TEST_POOL))
+    )
+    legacy = np.random.RandomState(papers.AUTHORS_SEED)
+    features, rows, tests = (legacy.choice(pool, pool, replace=False) for pool in (POOL, POOL, TEST_POOL))
+    features_map = papers.BURGERS.feature_map
+    assert isinstance(features_map, FourierFeatures)
+    whole = AliasedFeatures(**features_map.get_params(deep=False) | {"n_modes": theta.shape[1]})
+    no_shift = torch.zeros(POOL, 1, dtype=torch.float64)
+    xi = torch.cat([no_shift, theta[features]], dim=1)
+    return whole, _burgers(train[rows[:n]], test[tests[:n_test]], xi, device)
+
+
+def fresh_burgers(n: int, n_test: int, seed: int, device: str) -> tuple[FourierFeatures, Draw]:
+    """Draws of our own."""
+    features = papers.BURGERS.feature_map
+    assert isinstance(features, FourierFeatures)
+    measure = Burgers().input_measure
+    grid = measure.domain.grid(FINE)
+    a, test = (measure.sample(rows, grid, seed) for rows in (range(n), range(POOL, POOL + n_test)))
+    return features, _solved(a, test, features.draw(POOL, seed), device)
+
+
+def darcy(n: int, n_test: int, seed: int, device: str) -> Draw:
+    """Draws of our own, on 257² points; the authors' came from MATLAB."""
+    problem, m = papers.DARCY.problem, papers.DARCY.n_features
+    grid = problem.domain.grid(257)
+    parts = []
+    for rows in (range(n), range(10_000, 10_000 + n_test)):
+        starts = range(rows.start, rows.stop, 64)
+        fields = [problem.input_measure.sample(range(i, min(i + 64, rows.stop)), grid, seed).to(device) for i in starts]
+        parts += [torch.cat(fields), torch.cat([problem.solve(field) for field in fields])]
+    return Draw(*parts, papers.DARCY.feature_map.draw(m, seed).to(device))
+
+
+def _white(z: np.ndarray) -> Tensor:
+    """Rows of sine and cosine coefficients in our order, from the authors' columns of real and imaginary parts."""
+    z = z[..., 0] if z.ndim == 3 else z
+    real, imaginary = z[1 : FINE // 2].T, z[FINE // 2 + 1 : FINE].T
+    return torch.from_numpy(np.stack([imaginary, real], axis=-1).reshape(len(real), -1))
+
+
+def _burgers(xi: Tensor, test_xi: Tensor, theta: Tensor, device: str) -> Draw:
+    problem = papers.BURGERS.problem
+    assert isinstance(problem, Burgers)
+    field = GaussianField(tau=problem.tau, regularity=problem.regularity, n_modes=xi.shape[1])
+    grid = field.domain.grid(FINE)
+    return _solved(field(xi, grid), field(test_xi, grid), theta, device)
+
+
+def _solved(a: Tensor, test_a: Tensor, theta: Tensor, device: str) -> Draw:
+    problem = papers.TIME_UPSCALE.problem
+    a, test_a = a.to(device), test_a.to(device)
+    return Draw(a, problem.solve(a), test_a, problem.solve(test_a), theta.to(device))

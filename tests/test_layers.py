@@ -73,7 +73,7 @@ def test_heavy_packages_are_imported_in_one_place_only():
     assert users == {
         "typer": {"cli"},
         "rich": {"cli", "progress"},
-        "matplotlib": {"plotting"},
+        "matplotlib": {"plotting", "reproduce"},
         "optuna": {"tuning"},
         "triton": {"features"},
     }

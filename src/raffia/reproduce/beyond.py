@@ -18,7 +18,10 @@ from raffia.reproduce.study import Study
 from raffia.tuning import GradientSearch
 
 TUNED, PAPER = "ours, tuned", "ours, the paper's features"
-HOW = "Hyperparameters and ridge were found by model.tune on the training data alone, from the paper's values; the features are no others than the paper's family."
+HOW = (
+    "Hyperparameters and ridge were found by model.tune on the training data alone, from the paper's values; the features are of the "
+    "paper's family."
+)
 
 
 def burgers(lab: Lab) -> Result:

@@ -27,8 +27,8 @@ def bb_compare(lab: Lab) -> Result:
         "fig:bb_compare",
         "The Brownian bridge: the model and its limit m = ∞",
         f"n = {paper.n_samples}, λ = 0, {len(lab.seeds)} seeds",
-        "The authors store no numbers; their column is from their script and seed, for one path. The error depends on the path and on where "
-        "its 32 points fall, so only the approach to the interpolant can be compared.",
+        "The authors store no numbers; their column is from their script and seed, for one path. The error depends on the path and on "
+        "where its 32 points fall, so only the approach to the interpolant can be compared.",
         tables=[Table("Relative L² error.", ["m", "authors' path", "ours", "range"], rows)],
         pictures=[Picture.of(figure, "Red: truth. Blue: model. Circles: training points.")],
         numbers={name: float(found[:, j].mean()) for j, name in enumerate(curves)},

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,8 +13,9 @@ from raffia.features import FourierFeatures
 from raffia.features.fourier import wavenumber_filter
 from raffia.measures import GaussianField
 from raffia.measures.gaussian import matern
-from raffia.problems import Burgers
-from raffia.spaces import Grid
+from raffia.measures.noise import white_noise
+from raffia.problems import Burgers, Darcy
+from raffia.spaces import Grid, LaplacianBasis
 
 POOL, TEST_POOL, FINE = 1024, 5000, 1024
 TIMES = (0.5, 1.0, 1.5, 2.0)
@@ -55,7 +57,7 @@ class Draw:
         """On a coarser grid, whose nodes all grids share; of outputs at several times, those of one."""
         dim = self.a.ndim - 1
         stride = self.a.shape[-1] // points if dim == 1 else (self.a.shape[-1] - 1) // (points - 1)
-        thin = (..., *[slice(None, None, stride)] * dim)
+        thin: Any = (..., *[slice(None, None, stride)] * dim)
         y, test_y = (f if time is None else f[:, time] for f in (self.y, self.test_y))
         a, y, test_a, test_y = (f[thin].contiguous() for f in (self.a, y, self.test_a, test_y))
         return Draw(a, y, test_a, test_y, self.theta)
@@ -88,15 +90,26 @@ def fresh_burgers(n: int, n_test: int, seed: int, device: str) -> tuple[FourierF
 
 
 def darcy(n: int, n_test: int, seed: int, device: str) -> Draw:
-    """Draws of our own, on 257² points; the authors' came from MATLAB."""
-    problem, m = papers.DARCY.problem, papers.DARCY.n_features
-    grid = problem.domain.grid(257)
-    parts = []
+    """Draws of our own on 257² points, by the law of the authors' code: modes that are constant along an axis have twice the variance."""
+    problem, features = papers.DARCY.problem, papers.DARCY.feature_map
+    assert isinstance(problem, Darcy)
+    grid, law = problem.domain.grid(257), problem.input_measure
+    field = GaussianField(problem.domain, "neumann", law.tau, law.regularity, law.n_modes)
+    parts: list[Tensor] = []
     for rows in (range(n), range(10_000, 10_000 + n_test)):
-        starts = range(rows.start, rows.stop, 64)
-        fields = [problem.input_measure.sample(range(i, min(i + 64, rows.stop)), grid, seed).to(device) for i in starts]
-        parts += [torch.cat(fields), torch.cat([problem.solve(field) for field in fields])]
-    return Draw(*parts, papers.DARCY.feature_map.draw(m, seed).to(device))
+        inputs = []
+        for i in range(rows.start, rows.stop, 64):
+            xi = white_noise(range(i, min(i + 64, rows.stop)), (law.n_modes,), seed, stream="input") * _axis_factor(law.n_modes)
+            inputs.append(torch.where(field(xi.to(device), grid) > 0, law.high, law.low).double())
+        parts += [torch.cat(inputs), torch.cat([problem.solve(a) for a in inputs])]
+    theta = features.draw(papers.DARCY.n_features, seed)
+    a, y, test_a, test_y = parts
+    return Draw(a, y, test_a, test_y, (theta * _axis_factor(theta.shape[-1])).to(device))
+
+
+def _axis_factor(n_modes: int) -> Tensor:
+    modes = LaplacianBasis(papers.DARCY.problem.domain, "neumann", n_modes, constant=False).modes
+    return torch.where((modes == 0).any(-1), math.sqrt(2), 1.0).double()
 
 
 def _white(z: np.ndarray) -> Tensor:

@@ -89,6 +89,7 @@ def swept_result(
 
 
 def swept_errors(lab: Lab, problem: str, source: int, sweep: papers.Sweep, time: int | None) -> dict[int, list[float]]:
+    """Mean relative errors of models trained and tested on the same grid, by m."""
     study, draw = getattr(lab, problem)(source)
     columns = []
     for points in sweep.train_points:

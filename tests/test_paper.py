@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from raffia import PredictorCorrectorFeatures, RandomFeatureModel, metrics, papers, resample
+from raffia.reproduce import ITEMS, Lab, reported
 
 SEEDS = (0, 1, 2)
 pytestmark = pytest.mark.slow
@@ -91,3 +92,27 @@ def test_three_multiplicative_corrections_are_far_more_accurate(darcy):
     error = relative_error(model, test, 65)
     print(f"steps=3: {error:.4f}")
     assert error <= 0.012
+
+
+@pytest.fixture(scope="module")
+def lab():
+    return Lab("quick")
+
+
+def test_with_the_authors_draws_the_headline_numbers_are_theirs(lab):  # 500 of their 4,000 tests: within 3 %; all of them: 1e-4
+    numbers = ITEMS["tab:time_upscale"](lab).numbers
+    for T, value in zip((0.5, 1.0, 1.5, 2.0), reported()["time_upscale"]["test"], strict=True):
+        assert numbers[f"T={T}"] == pytest.approx(value, rel=0.04)
+        assert numbers[f"fresh T={T}"] == pytest.approx(value, rel=0.15)
+    numbers = ITEMS["fig:gridtranfser_burg"](lab).numbers
+    assert numbers["largest difference of the cells"] < 0.03
+    assert numbers["largest difference of the grids"] < 0.03
+    assert numbers["slope"] == pytest.approx(-0.5, abs=0.1)
+
+
+def test_coefficients_converge_as_the_grid_is_refined(lab):  # fig:gridsweep_burg and fig:gridsweep_darcy, panels b
+    numbers = ITEMS["fig:gridsweep_burg"](lab).numbers
+    assert numbers["coefficients converge"] == 1
+    assert numbers["largest difference, coefficients"] < 0.01  # coefficients do not depend on the tests
+    assert numbers["largest difference, test"] < 0.03
+    assert ITEMS["fig:gridsweep_darcy"](lab).numbers["coefficients converge"] == 1

@@ -54,6 +54,14 @@ def test_activations_in_place_are_the_plain_ones_to_rounding(name):
     torch.testing.assert_close(activate(name, r.clone()), ACTIVATIONS[name](r), rtol=4e-16, atol=4e-16)
 
 
+@pytest.mark.parametrize(("waves", "points"), [(9, 16), (8, 16), (8, 15), (3, 16)])
+def test_waves_summed_by_a_matrix_are_the_inverse_transform(waves, points):
+    spectrum = torch.view_as_complex(torch.linspace(-1, 1, 4 * waves, dtype=torch.float64).reshape(2, waves, 2).contiguous())
+    spectrum[:, 0] = spectrum[:, 0].real.to(spectrum)
+    product = torch.view_as_real(spectrum).flatten(-2) @ fourier._waves(waves, points, torch.device("cpu"))
+    torch.testing.assert_close(product, torch.fft.irfft(spectrum, n=points, norm="forward"))
+
+
 def test_amplitude_is_not_a_scale_of_the_output():
     a = GaussianField().sample(2, Domain(1).grid(64), seed=0)
     one, two = (FourierFeatures(amplitude=s)(a, FourierFeatures().draw(3, seed=0)) for s in (500.0, 1000.0))

@@ -38,6 +38,8 @@ def _waves(count: int, points: int, device: torch.device) -> Float[Tensor, "twic
     phase = 2 * math.pi / points * (k[:, None] * torch.arange(points) % points).double()
     waves = torch.stack([2 * phase.cos(), -2 * phase.sin()], dim=1)
     waves[0] /= 2
+    if 2 * (count - 1) == points:
+        waves[-1] /= 2  # the Nyquist mode is its own mirror image
     return waves.flatten(0, 1).to(device)
 
 

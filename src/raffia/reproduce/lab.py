@@ -1,6 +1,7 @@
 """Draws, statistics and coefficients that several experiments share, made once."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
@@ -55,20 +56,21 @@ class Lab:
         """Draws of a seed."""
         return self._once(("darcy", seed), lambda: self._darcy(seed))
 
-    def trained(self, problem: str, source: int, points: int, n: int, time: int | None = None) -> NormalEquations:
-        """Normal equations of n pairs on so many points."""
+    def trained(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> NormalEquations:
+        """Normal equations of n pairs on so many points, and of m features or more."""
+        study, draw = getattr(self, problem)(source)
+        enough = len(study.theta) if problem == "burgers" else min(len(study.theta), 256 * math.ceil(m / 256))
 
         def made() -> NormalEquations:
-            study, draw = getattr(self, problem)(source)
-            here = draw.on(points, time)
-            return study.equations(here.a[:n], here.y[:n], (n,))[n]
+            here, some = draw.on(points, time), Study(study.feature_map, study.theta[:enough], study.ridge)
+            return some.equations(here.a[:n], here.y[:n], (n,))[n]
 
-        return self._once((problem, source, points, n, time), made)
+        return self._once((problem, source, points, n, time, "equations", enough), made)
 
     def coef(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> Tensor:
         """α of one model."""
         study, _ = getattr(self, problem)(source)
-        equations = self.trained(problem, source, points, n, time)
+        equations = self.trained(problem, source, points, n, m, time)
         return self._once((problem, source, points, n, time, m), lambda: study.coef(equations, m))
 
     def _burgers(self, source: int) -> tuple[Study, Draw]:

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 COLOURS = ("#1f6fb2", "#d1495b", "#3a7d44", "#7a5195", "#e08e0b", "#00798c", "#8d6a4f", "#4c4c4c")
 
 
 def panels(count: int) -> tuple[Figure, list[Axes]]:
     """Side by side."""
-    figure = Figure(figsize=(5.2 * count, 4.0), layout="constrained")
+    figure = Figure(figsize=(5.2 * count, 4.4), layout="constrained")
     return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
 
@@ -40,4 +41,7 @@ def compare(
     axes.set_xticks(x, [str(int(value)) for value in x])
     axes.minorticks_off()
     axes.set(xlabel=labels[0], ylabel=labels[1])
-    axes.legend(frameon=False, fontsize=8, ncols=2)
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if high < 30 * low else (1,)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -110,6 +111,14 @@ def test_bench_prints_a_table_and_writes_what_it_measured(tmp_path, capsys):
     assert run(capsys, "bench", "--quick", "--device", "abacus")[0] == 2
 
 
+def test_reproduce_prints_numbers_writes_pages_and_keeps_what_is_done(tmp_path, capsys):
+    code, out, _ = run(capsys, "reproduce", "fig:bb_compare", "-o", tmp_path / "report")
+    assert code == 0
+    assert re.search(r"fig:bb_compare: \d+\.\d s", out)
+    assert (tmp_path / "report" / "index.html").stat().st_size > 50_000
+    assert "fig:bb_compare: kept" in run(capsys, "reproduce", "bb_compare", "-o", tmp_path / "report")[1]
+
+
 def test_bridge_data_and_demo(tmp_path, capsys):
     code, out, _ = run(capsys, "demo", "bridge", "--output", tmp_path / "out")
     assert code == 0
@@ -128,7 +137,7 @@ def test_darcy_data_are_fitted_with_predictor_corrector_features(tmp_path, capsy
     assert json.loads(out)["mean relative L2 error"] < 0.3
 
 
-@pytest.mark.parametrize("command", ["demo", "generate", "fit", "predict", "evaluate", "bench"])
+@pytest.mark.parametrize("command", ["reproduce", "demo", "generate", "fit", "predict", "evaluate", "bench"])
 def test_every_help_shows_an_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
     assert code == 0
@@ -138,6 +147,8 @@ def test_every_help_shows_an_example(capsys, command):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["reproduce", "fig:none"], "ITEM must be all, beyond, or one of fig:bb_compare"),
+        (["reproduce", "--scale", "huge"], "--scale must be quick or paper; got 'huge'"),
         (["fit", "nowhere.npz", "-o", "m.safetensors"], "there is no file nowhere.npz"),
         (["evaluate", "nowhere.safetensors", "nowhere.npz"], "there is no file nowhere.safetensors"),
         (["fit", "TRAIN", "--ridge", "some", "-o", "m.safetensors"], "--ridge must be a number >= 0, or auto"),

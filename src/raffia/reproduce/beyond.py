@@ -17,6 +17,7 @@ from raffia.reproduce.result import Picture, Result, Table
 from raffia.reproduce.study import Study
 from raffia.tuning import GradientSearch
 
+QUICK_SEARCH = GradientSearch(steps=60, contest_steps=6, screened=4, swept=3)
 TUNED, PAPER = "ours, tuned", "ours, the paper's features"
 HOW = (
     "Hyperparameters and ridge were found by model.tune on the training data alone, from the paper's values; the features are of the "
@@ -109,7 +110,8 @@ def darcy(lab: Lab) -> Result:
     for seed in _seeds(lab):
         study, draw = lab.darcy(seed)
         here = draw.on(points)
-        model = _tuned(lab, papers.DARCY.feature_map, 256, here.a[:n], here.y[:n], seed)
+        quick = GradientSearch(steps=20, contest_steps=2, screened=2, swept=2)
+        model = _tuned(lab, papers.DARCY.feature_map, 256, here.a[:n], here.y[:n], seed, quick)
         words.append(_found(model))
         theta = model.feature_map.draw(max(cells.m), seed).to(draw.a)
         for label, one in ((TUNED, Study(model.feature_map, theta, float(model.ridge), collapses=True)), (PAPER, study)):
@@ -146,10 +148,11 @@ def _seeds(lab: Lab) -> tuple[int, ...]:
     return lab.seeds[:1] if lab.quick else lab.seeds
 
 
-def _tuned(lab: Lab, features: Any, m: int, a: Tensor, y: Tensor, seed: int) -> RandomFeatureModel:
-    search = GradientSearch(steps=60, contest_steps=6, screened=4, swept=3) if lab.quick else GradientSearch()
+def _tuned(
+    lab: Lab, features: Any, m: int, a: Tensor, y: Tensor, seed: int, quick: GradientSearch = QUICK_SEARCH
+) -> RandomFeatureModel:
     with torch.enable_grad():
-        return RandomFeatureModel(features, m, random_state=seed).tune(a, y, search)
+        return RandomFeatureModel(features, m, random_state=seed).tune(a, y, quick if lab.quick else GradientSearch())
 
 
 def _found(model: RandomFeatureModel) -> str:

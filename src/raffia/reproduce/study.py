@@ -7,7 +7,7 @@ from torch import Tensor
 
 from raffia.features.base import FeatureMap
 from raffia.metrics import relative_errors
-from raffia.regression import NormalEquations, Workspace, assemble, direct_solution
+from raffia.regression import FeatureStream, NormalEquations, Workspace, assemble, direct_solution
 
 
 class Study:
@@ -49,12 +49,21 @@ class Study:
             total += (wrong.norm(dim=1) / truth.norm(dim=1)).sum(0)
         return (total / len(a)).tolist()
 
+    def block_errors(self, size: int, a: Tensor, y: Tensor, test_a: Tensor, test_y: Tensor) -> list[float]:
+        """Errors of models with each block of `size` features alone: how much one realisation says."""
+        found = []
+        for theta in self.theta.split(size):
+            one = Study(self.feature_map, theta, self.ridge, self.collapses)
+            coef = one.coef(one.equations(a, y, (len(a),))[len(a)], size)
+            found.append(one.errors([coef], test_a, test_y)[0])
+        return found
+
     def predict(self, coef: Tensor, a: Tensor) -> Tensor:
         """The model's values, on the grid of a."""
         trained = self.feature_map.combination(self.theta[: len(coef)], coef / len(coef), self.feature_map.domain.grid_of(a))
         size = Workspace(len(coef), a.device).predict_size(a[0].numel())
         return torch.cat([trained(part) for part in a.split(size)])
 
-    def _stream(self, a: Tensor):  # type: ignore[no-untyped-def]
+    def _stream(self, a: Tensor) -> FeatureStream:
         grid = self.feature_map.domain.grid_of(a)
         return Workspace(len(self.theta), a.device).stream(self.feature_map, self.theta, grid)

@@ -27,6 +27,7 @@ ITEMS: dict[str, Callable[[Lab], Result]] = {
 
 BEYOND: dict[str, Callable[[Lab], Result]] = {
     "beyond:burgers": beyond.burgers,
+    "beyond:ridge": beyond.ridge,
     "beyond:time_upscale": beyond.time_upscale,
     "beyond:darcy": beyond.darcy,
 }

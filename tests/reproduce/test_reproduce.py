@@ -10,6 +10,7 @@ import torch
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
 from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, page, reported, run
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
+from raffia.reproduce.pictures import compare, panels
 from raffia.reproduce.result import Picture, Result, Table, percent, read
 from raffia.reproduce.study import Study
 
@@ -125,6 +126,19 @@ def test_results_survive_their_file_and_pages_escape_what_they_show(tmp_path):
     assert "a &lt; b" in text
     assert "r &amp; r" in text
     assert "<details>" in text  # long tables are folded
+
+
+def test_a_panel_has_rings_for_the_authors_a_line_for_their_draws_and_a_band_for_fresh_ones():
+    _, (axes,) = panels(1)
+    authors, same, fresh = np.array([0.3, 0.2]), [0.31, 0.21], np.array([[0.3, 0.2], [0.4, 0.3]])
+    compare(axes, (16, 32), {"m = 1": authors}, {"m = 1": same}, {"m = 1": fresh}, ("m", "error"))
+    rings, line, mean = axes.lines[:3]
+    assert rings.get_marker() == "o"
+    assert rings.get_ydata().tolist() == [0.3, 0.2]
+    assert list(line.get_ydata()) == same
+    assert mean.get_ydata().tolist() == pytest.approx([0.35, 0.25])
+    assert len(axes.collections) == 1
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["16", "32"]
 
 
 def test_differences_are_told_in_per_cent():

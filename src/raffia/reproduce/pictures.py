@@ -9,6 +9,8 @@ from matplotlib.ticker import LogLocator
 
 COLOURS = ("#1f6fb2", "#d1495b", "#3a7d44", "#7a5195", "#e08e0b", "#00798c", "#8d6a4f", "#4c4c4c")
 
+Curve = Sequence[float] | np.ndarray
+
 
 def panels(count: int) -> tuple[Figure, list[Axes]]:
     """Side by side."""
@@ -18,9 +20,9 @@ def panels(count: int) -> tuple[Figure, list[Axes]]:
 
 def compare(
     axes: Axes,
-    x: Sequence[float],
-    authors: Mapping[str, Sequence[float]],
-    same: Mapping[str, Sequence[float]],
+    x: Sequence[int],
+    authors: Mapping[str, Curve],
+    same: Mapping[str, Curve],
     fresh: Mapping[str, np.ndarray],
     labels: tuple[str, str],
 ) -> None:
@@ -38,7 +40,7 @@ def compare(
     axes.plot([], [], "o", mfc="none", color="black", label="authors")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xticks(x, [str(int(value)) for value in x])
+    axes.set_xticks(x, [str(value) for value in x])
     axes.minorticks_off()
     axes.set(xlabel=labels[0], ylabel=labels[1])
     low, high = axes.get_ylim()

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 
+from assembly import clock
 from raffia import (
     Burgers,
     Darcy,
@@ -35,17 +35,6 @@ RANGES = {
     "cuda": {"n": (512, 1024, 2048, 4096), "m": (2048, 4096, 8192, 16384), "K": (256, 512, 1024, 2048)},
 }
 AUTHORS_FIT, AUTHORS_DARCY = 957.0, 6.7  # seconds: training with n=512, m=1024, K=129; one prediction at r=257, m=256
-
-
-def clock(work, device, repeats=3):
-    times = []
-    for _ in range(repeats + 1):
-        begun = time.perf_counter()
-        work()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - begun)
-    return min(times[1:])
 
 
 def measure(n, m, K, device):

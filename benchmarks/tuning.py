@@ -55,11 +55,6 @@ def report(label, errors, searched, trained):
     )
 
 
-def found(model):
-    shown = {name.removeprefix("feature_map__"): value for name, value in model.history_.best.parameters.items()}
-    return ", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in shown.items())
-
-
 def burgers(options):
     """T = 1, K = 128."""
     test = data(Burgers(), N_TEST, 128, TEST_SEED, options.device)
@@ -69,7 +64,7 @@ def burgers(options):
             a, y = data(Burgers(), options.samples, 128, seed, options.device)
             model, searched, trained = tuned(FourierFeatures(), m, a, y, seed)
             results.append((-model.score(*test), searched, trained))
-        print(f"  last: {found(model)}")
+        print(f"  last: {model.history_.found}")
         report(f"Burgers n={options.samples} m={m}", *zip(*results, strict=True))
 
 
@@ -115,7 +110,7 @@ def darcy(options):
             a, y = data(Darcy(), 500, 65, seed, options.device)
             model, searched, trained = tuned(features, m, a, y, seed)
             results.append((-model.score(*test), searched, trained))
-        print(f"  last: {found(model)}")
+        print(f"  last: {model.history_.found}")
         report(f"Darcy r=65 n=500 {label} m={m}", *zip(*results, strict=True))
 
 

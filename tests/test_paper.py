@@ -1,4 +1,4 @@
-"""The paper's headline numbers, with fresh draws; minutes on two cores, so marked slow."""
+"""The paper's headline numbers, with fresh draws and with the authors'; minutes on two cores, so marked slow."""
 
 import numpy as np
 import pytest

@@ -131,13 +131,17 @@ def check_device(device: str | torch.device | None) -> None:
         raise RaffiaError(f"device={str(device)!r} needs a GPU that torch can use, and there is none. Pass device='cpu'.")
 
 
-def check_settings(n_features: int, ridge: float | str, batch_size: int | None, memory_budget: int | None) -> None:
+def check_settings(
+    n_features: int, ridge: float | str, batch_size: int | None, memory_budget: int | None, points: object
+) -> None:
     """The numbers a model is made with."""
     for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):
         if value is not None:
             check_count(name, value)
     if ridge != "auto" and (isinstance(ridge, (bool, str)) or not isinstance(ridge, Real) or not 0 <= ridge < float("inf")):
         raise RaffiaError(f"ridge must be a finite number >= 0, or 'auto'; got {ridge!r}.")
+    if points is not None and points != "auto" and (isinstance(points, bool) or not isinstance(points, int) or points < 3):
+        raise RaffiaError(f"points must be an integer >= 3, 'auto', or None for the grid of the data; got {points!r}.")
 
 
 def _check_no_repeated_end(name: str, f: Tensor, axis: int) -> None:

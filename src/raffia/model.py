@@ -49,7 +49,7 @@ from raffia.regression import (
     ridge_for,
     statistics_of,
 )
-from raffia.resolution import check_points, coarsened
+from raffia.resolution import coarsened
 from raffia.spaces import Grid, resample
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
@@ -326,8 +326,7 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         return self._workspace(theta.device).stream(self.feature_map, theta, grid, scalar)
 
     def _check_settings(self) -> None:
-        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget)
-        check_points(self.points)
+        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget, self.points)
         check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
         if self.solver is not None:
             check_instance("solver", self.solver, Solver, "Cholesky()")

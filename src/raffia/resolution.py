@@ -10,7 +10,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
 from raffia.spaces import Grid, resample
 
@@ -53,12 +52,6 @@ def coarsened(
                 stacklevel=4,
             )
     return _moved(a, y, fine, points)
-
-
-def check_points(points: object) -> None:
-    """A number of points, "auto" or None."""
-    if points is not None and points != "auto" and (isinstance(points, bool) or not isinstance(points, int) or points < 3):
-        raise RaffiaError(f"points must be an integer >= 3, 'auto', or None for the grid of the data; got {points!r}.")
 
 
 def _coarse(fine: Grid, points: int) -> Grid:

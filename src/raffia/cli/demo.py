@@ -4,8 +4,6 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-import torch
 import typer
 from rich.table import Table
 
@@ -13,6 +11,7 @@ from raffia import metrics, papers, plotting
 from raffia.cli.common import Example, app, console, fit_in_batches, generate_in_batches, predict_in_batches
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel
+from raffia.reproduce.bridge import Bridge
 from raffia.spaces import resample
 
 
@@ -76,25 +75,12 @@ def _demo_operator(
 
 
 def _demo_bridge(output: Path, seed: int) -> None:
-    paper = papers.BROWNIAN_BRIDGE
-    train, test = (paper.problem.dataset(n, seed=seed + i) for i, n in enumerate((paper.n_samples, paper.n_test)))
-    order = torch.argsort(test.a)
-    x, truth = test.a[order], test.y[order]
-    curves: dict[str, np.ndarray] = {}
+    bridge = Bridge.drawn(seed)
     table = Table("features", "Bochner error")
-    for m in (50, 500, 5000):
-        model = paper.model(random_state=seed, n_features=m).fit(train.a, train.y)
-        curves[f"m = {m}"] = np.asarray(model.predict(x))
-        table.add_row(str(m), f"{metrics.bochner_error(truth, curves[f'm = {m}']):.4f}")
-    nodes = torch.argsort(train.a)
-    ends = (np.array([0.0]), np.array([1.0]))
-    curves["m = ∞"] = np.interp(
-        x, np.concatenate([ends[0], train.a[nodes], ends[1]]), np.concatenate([[0], train.y[nodes], [0]])
-    )
-    table.add_row("∞ (piecewise linear)", f"{metrics.bochner_error(truth, curves['m = ∞']):.4f}")
+    for name, error in bridge.errors.items():
+        table.add_row(name.removeprefix("m = ").replace("∞", "∞ (piecewise linear)"), f"{error:.4f}")
     console.print(table)
-    figure = plotting.brownian_bridge(x, truth, train.a, train.y, curves)
-    _save(model, output / "bridge.safetensors", {output / "bridge.png": figure})
+    _save(bridge.models[5000], output / "bridge.safetensors", {output / "bridge.png": bridge.figure()})
 
 
 def _save(model: RandomFeatureModel, model_file: Path, figures: dict[Path, plotting.Figure]) -> None:

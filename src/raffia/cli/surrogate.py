@@ -109,14 +109,8 @@ def fit(
     spent = time.perf_counter() - begun
     model.save(output)
     if tune:
-        found = {
-            name.removeprefix("feature_map__"): f"{value:.3g}" if isinstance(value, float) else value
-            for name, value in model.history_.best.parameters.items()
-        }
         console.print(model.history_.summary, soft_wrap=True)
-        console.print(
-            "found " + ", ".join(f"{name} {value}" for name, value in found.items() if name != "ridge"), soft_wrap=True
-        )
+        console.print(f"found {model.history_.found}", soft_wrap=True)
         expected = f"error {model.held_out_error_:.4f} on a part held out"
     elif penalty == "auto":
         expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
@@ -204,8 +198,10 @@ def _ridge(text: str) -> float | Literal["auto"]:
 
 
 def _points(text: str | None) -> int | Literal["auto"] | None:
-    if text is None or text == "auto":
-        return text  # type: ignore[return-value]
+    if text is None:
+        return None
+    if text == "auto":
+        return "auto"
     if not text.isdecimal():
         raise RaffiaError(f"--points must be an integer >= 3, or auto; got {text!r}.")
     return int(text)

@@ -98,10 +98,9 @@ class FourierFeatures(FeatureMap):
         if torus.domain.dim == 1:
             multiplier = torch.cat([shift, self._line(theta[:, 1:], torus)], dim=-1)
             missing = torus.shape[0] // 2 + 1 - multiplier.shape[-1]
-            nearly_full = missing <= 0.05 * multiplier.shape[-1] and not theta.is_cuda
-            return (
-                torch.nn.functional.pad(multiplier, (0, missing)) if nearly_full else multiplier,
-            )  # lest every wave be padded
+            if missing <= 0.05 * multiplier.shape[-1] and not theta.is_cuda:
+                multiplier = torch.nn.functional.pad(multiplier, (0, missing))  # once here, lest every wave be padded
+            return (multiplier,)
         basis = LaplacianBasis(torus.domain, "periodic", self.n_modes, constant=False)
         weights = self.amplitude * self._profile(basis.eigenvalues.sqrt().to(theta))
         scale = math.sqrt(2 * math.prod(torus.domain.extents))

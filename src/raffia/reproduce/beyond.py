@@ -35,7 +35,7 @@ def burgers(lab: Lab) -> Result:
         study, draw = lab.burgers(seed)
         here = draw.on(128, ONE)
         model = _tuned(lab, papers.BURGERS.feature_map, 1024, here.a[:512], here.y[:512], seed)
-        words.append(_found(model))
+        words.append(model.history_.found)
         for label, one in ((TUNED, Study(model.feature_map, draw.theta, float(model.ridge))), (PAPER, study)):
             equations = one.equations(here.a[:512], here.y[:512], (512,))[512]
             coefs = [one.coef(equations, m) for m in cells.m]
@@ -55,16 +55,7 @@ def burgers(lab: Lab) -> Result:
         f"n = 512 (the authors' nearest: 500), trained on 128 points, {lab.n_test['burgers']} tests, {len(words)} seeds",
         f"{HOW} Found: {words[0]}. With m = 1024 the error falls from {authors['burgers_m_and_n']['test'][6][-1]:.4f} (authors) to "
         f"{mean[TUNED][-1]:.4f}.",
-        tables=[
-            Table(
-                "Mean relative error against m.",
-                ["m", "authors", PAPER, TUNED],
-                [
-                    [str(m), f"{stored[PAPER][j]:.4f}", f"{mean[PAPER][j]:.4f}", f"{mean[TUNED][j]:.4f}"]
-                    for j, m in enumerate(cells.m)
-                ],
-            )
-        ],
+        tables=[_against_m(cells.m, stored[PAPER], mean)],
         pictures=[
             Picture.of(
                 figure,
@@ -72,7 +63,6 @@ def burgers(lab: Lab) -> Result:
             )
         ],
         numbers={"tuned, m=1024": float(mean[TUNED][-1])},
-        authors_seconds=None,
     )
 
 
@@ -108,10 +98,8 @@ def ridge(lab: Lab) -> Result:
         "The paper takes λ = 0, the least-squares solution of minimum norm. With few samples that overfits; the choice by leaving out uses "
         "the training data alone.",
         tables=[
-            Table(
-                "Mean relative error against n.",
-                ["n", "authors", *names],
-                [[str(n), f"{stored[j]:.4f}", f"{mean[0][j]:.4f}", f"{mean[1][j]:.4f}"] for j, n in enumerate(sizes)],
+            Table.of_curves(
+                "Mean relative error against n.", "n", sizes, {"authors": stored} | dict(zip(names, mean, strict=True))
             )
         ],
         pictures=[Picture.of(figure, "Error against n.")],
@@ -134,13 +122,7 @@ def time_upscale(lab: Lab) -> Result:
         "Time upscaling with tuned features",
         f"n = 512, m = {m} (authors: 1024), 128 points, {lab.n_test['burgers']} tests, {len(table)} seeds",
         HOW,
-        tables=[
-            Table(
-                "Mean relative error at time T.",
-                ["T", "authors", TUNED],
-                [[f"{T}", f"{theirs[j]:.4f}", f"{mean[j]:.4f}"] for j, T in enumerate(TIMES)],
-            )
-        ],
+        tables=[Table.of_curves("Mean relative error at time T.", "T", TIMES, {"authors": theirs, TUNED: mean})],
         numbers={f"tuned T={T}": float(mean[j]) for j, T in enumerate(TIMES)},
     )
 
@@ -155,7 +137,7 @@ def darcy(lab: Lab) -> Result:
         here = draw.on(points)
         quick = GradientSearch(steps=20, contest_steps=2, screened=2, swept=2)
         model = _tuned(lab, papers.DARCY.feature_map, 256, here.a[:n], here.y[:n], seed, quick)
-        words.append(_found(model))
+        words.append(model.history_.found)
         theta = model.feature_map.draw(max(cells.m), seed).to(draw.a)
         for label, one in ((TUNED, Study(model.feature_map, theta, float(model.ridge), collapses=True)), (PAPER, study)):
             equations = one.equations(here.a[:n], here.y[:n], (n,))[n]
@@ -172,16 +154,7 @@ def darcy(lab: Lab) -> Result:
         f"n = {n} (the authors' nearest: {cells.n[nearest]}), {points}² points, {lab.n_test['darcy']} tests, {len(words)} seeds",
         f"{HOW} Found: {words[0]}. The paper's features saturate: they are affine in their random fields, so more of them cannot "
         "help; what was found has more corrections of the predictor, or random factors in its sources.",
-        tables=[
-            Table(
-                "Mean relative error against m.",
-                ["m", "authors", PAPER, TUNED],
-                [
-                    [str(m), f"{stored[PAPER][j]:.4f}", f"{mean[PAPER][j]:.4f}", f"{mean[TUNED][j]:.4f}"]
-                    for j, m in enumerate(cells.m)
-                ],
-            )
-        ],
+        tables=[_against_m(cells.m, stored[PAPER], mean)],
         pictures=[Picture.of(figure, "Error against m.")],
         numbers={"tuned, m=512": float(mean[TUNED][-1])},
     )
@@ -198,12 +171,10 @@ def _tuned(
         return RandomFeatureModel(features, m, random_state=seed).tune(a, y, quick if lab.quick else GradientSearch())
 
 
-def _found(model: RandomFeatureModel) -> str:
-    shown = {
-        name.removeprefix("feature_map__"): value for name, value in model.history_.best.parameters.items() if name != "ridge"
-    }
-    return ", ".join(f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in shown.items())
-
-
 def _arrays(curves: dict[str, list[list[float]]]) -> dict[str, np.ndarray]:
     return {label: np.array(values) for label, values in curves.items()}
+
+
+def _against_m(m: tuple[int, ...], authors: list[float], mean: dict[str, np.ndarray]) -> Table:
+    columns: dict[str, Any] = {"authors": authors, PAPER: mean[PAPER], TUNED: mean[TUNED]}
+    return Table.of_curves("Mean relative error against m.", "m", m, columns)

@@ -1,27 +1,60 @@
 """fig:bb_compare: the Brownian bridge (ex:bb)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
+from torch import Tensor
 
 from raffia import papers, plotting
+from raffia.dataset import Dataset
 from raffia.metrics import bochner_error
+from raffia.model import RandomFeatureModel
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.result import Picture, Result, Table
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """One path, the points it was seen at, and models of it: m = 50, 500, 5000 and, piecewise linear, ∞."""
+
+    train: Dataset
+    x: Tensor
+    truth: Tensor
+    models: dict[int, RandomFeatureModel]
+    curves: dict[str, np.ndarray]
+
+    @classmethod
+    def drawn(cls, seed: int) -> "Bridge":
+        """The path and the features of a seed."""
+        paper = papers.BROWNIAN_BRIDGE
+        train, test = (paper.problem.dataset(n, seed=seed + i) for i, n in enumerate((paper.n_samples, paper.n_test)))
+        order, nodes = torch.argsort(test.a), torch.argsort(train.a)
+        x, truth = test.a[order], test.y[order]
+        models = {m: paper.model(random_state=seed, n_features=m).fit(train.a, train.y) for m in (50, 500, 5000)}
+        curves = {f"m = {m}": np.asarray(model.predict(x)) for m, model in models.items()}
+        knots, heights = np.concatenate([[0.0], train.a[nodes], [1.0]]), np.concatenate([[0.0], train.y[nodes], [0.0]])
+        return cls(train, x, truth, models, curves | {"m = ∞": np.interp(x, knots, heights)})
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The relative L² error of every curve."""
+        return {name: bochner_error(self.truth, curve) for name, curve in self.curves.items()}
+
+    def figure(self) -> plotting.Figure:
+        """The path and the curves."""
+        return plotting.brownian_bridge(self.x, self.truth, self.train.a, self.train.y, self.curves)
 
 
 def bb_compare(lab: Lab) -> Result:
     """The model approaches the piecewise linear interpolant as m grows."""
     paper, theirs = papers.BROWNIAN_BRIDGE, reported()["bridge"]
-    found = np.array([[error for error, _ in _curves(seed).values()] for seed in lab.seeds])
-    curves = _curves(lab.seeds[0])
-    train, test = (paper.problem.dataset(n, seed=lab.seeds[0] + i) for i, n in enumerate((paper.n_samples, paper.n_test)))
-    order = torch.argsort(test.a)
-    figure = plotting.brownian_bridge(
-        test.a[order], test.y[order], train.a, train.y, {name: values for name, (_, values) in curves.items()}
-    )
+    bridges = [Bridge.drawn(seed) for seed in lab.seeds]
+    names = list(bridges[0].curves)
+    found = np.array([list(bridge.errors.values()) for bridge in bridges])
     rows = [
         [name, f"{theirs['test'][j]:.4f}", f"{found[:, j].mean():.4f}", f"{found[:, j].min():.4f} … {found[:, j].max():.4f}"]
-        for j, name in enumerate(curves)
+        for j, name in enumerate(names)
     ]
     return Result(
         "fig:bb_compare",
@@ -30,22 +63,6 @@ def bb_compare(lab: Lab) -> Result:
         "The authors store no numbers; their column is from their script and seed, for one path. The error depends on the path and on "
         "where its 32 points fall, so only the approach to the interpolant can be compared.",
         tables=[Table("Relative L² error.", ["m", "authors' path", "ours", "range"], rows)],
-        pictures=[Picture.of(figure, "Red: truth. Blue: model. Circles: training points.")],
-        numbers={name: float(found[:, j].mean()) for j, name in enumerate(curves)},
+        pictures=[Picture.of(bridges[0].figure(), "Red: truth. Blue: model. Circles: training points.")],
+        numbers={name: float(found[:, j].mean()) for j, name in enumerate(names)},
     )
-
-
-def _curves(seed: int) -> dict[str, tuple[float, np.ndarray]]:
-    paper = papers.BROWNIAN_BRIDGE
-    train, test = (paper.problem.dataset(n, seed=seed + i) for i, n in enumerate((paper.n_samples, paper.n_test)))
-    order = torch.argsort(test.a)
-    x, truth = test.a[order], test.y[order]
-    found = {}
-    for m in (50, 500, 5000):
-        values = np.asarray(paper.model(random_state=seed, n_features=m).fit(train.a, train.y).predict(x))
-        found[f"m = {m}"] = (bochner_error(truth, values), values)
-    nodes = torch.argsort(train.a)
-    knots, heights = np.concatenate([[0.0], train.a[nodes], [1.0]]), np.concatenate([[0.0], train.y[nodes], [0.0]])
-    values = np.interp(x, knots, heights)
-    found["m = ∞"] = (bochner_error(truth, values), values)
-    return found

@@ -10,9 +10,9 @@ from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error
 from raffia.reproduce.draws import TIMES
 from raffia.reproduce.lab import AUTHORS, Lab, reported
-from raffia.reproduce.pictures import compare, panels
+from raffia.reproduce.pictures import panels
 from raffia.reproduce.result import Picture, Result, Table, percent
-from raffia.reproduce.sweeps import converged, swept_errors, swept_result
+from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
 
 ONE = TIMES.index(1.0)
 EXACT = (
@@ -111,45 +111,16 @@ def time_upscale(lab: Lab) -> Result:
 def gridtransfer_burg(lab: Lab) -> Result:
     """fig:gridtranfser_burg: trained on one grid and tested on another; error against m and n."""
     authors, sweep, cells = reported(), papers.BURGERS_TRANSFER, papers.BURGERS_M_AND_N
-    transfer = {source: {K: _transferred(lab, source, K) for K in sweep.train_points} for source in (AUTHORS, *lab.seeds)}
-    table = {source: _m_and_n(lab, source) for source in (AUTHORS, *lab.seeds)}
-    theirs = np.array(authors["burgers_transfer"]["test"])
-    stored = np.array(authors["burgers_m_and_n"]["test"])
-    figure, (left, right) = panels(2)
-    names = {K: f"trained on {K}" for K in sweep.train_points}
-    compare(
-        left,
-        sweep.test_points,
-        {names[K]: theirs[:, i].tolist() for i, K in enumerate(sweep.train_points)},
-        {names[K]: transfer[AUTHORS][K] for K in sweep.train_points},
-        {names[K]: np.array([transfer[seed][K] for seed in lab.seeds]) for K in sweep.train_points},
-        ("points of the test grid", "mean relative error"),
-    )
-    left.set_ylim(0.02, 0.1)
-    labels = {n: f"n = {n}" for n in cells.n}
-    compare(
-        right,
-        cells.m,
-        {labels[n]: stored[i] for i, n in enumerate(cells.n)},
-        {labels[n]: table[AUTHORS][i] for i, n in enumerate(cells.n)},
-        {labels[n]: np.array([table[seed][i] for seed in lab.seeds]) for i, n in enumerate(cells.n)},
-        ("features m", "mean relative error"),
-    )
-    same, fresh = np.array(table[AUTHORS]), np.array([table[seed] for seed in lab.seeds])
+    theirs, stored = np.array(authors["burgers_transfer"]["test"]).T, np.array(authors["burgers_m_and_n"]["test"])
+    moved, same = transferred(lab, "burgers", AUTHORS, sweep, ONE), m_and_n(lab, "burgers", AUTHORS, cells, cells.n, ONE)
+    fresh_moved = np.array([transferred(lab, "burgers", seed, sweep, ONE) for seed in lab.seeds])
+    fresh = np.array([m_and_n(lab, "burgers", seed, cells, cells.n, ONE) for seed in lab.seeds])
+    figure = transfer_figure(sweep, cells, cells.n, (theirs, stored), (moved, same), (fresh_moved, fresh))
+    figure.axes[0].set_ylim(0.02, 0.1)
     study, draw = lab.burgers(AUTHORS)
     here = draw.on(128, ONE)
     quarters = study.block_errors(256, here.a[:500], here.y[:500], here.test_a, here.test_y)
     slope = float(np.polyfit(np.log(cells.m), np.log(fresh.mean(0)[-1]), 1)[0])
-    moved = np.array([transfer[AUTHORS][K] for K in sweep.train_points]).T
-    fresh_moved = np.array([[transfer[seed][K] for K in sweep.train_points] for seed in lab.seeds]).mean(0).T
-    rows = [
-        [str(n), *(f"{stored[i, j]:.4f} | {same[i, j]:.4f} | {fresh[:, i, j].mean():.4f}" for j in range(len(cells.m)))]
-        for i, n in enumerate(cells.n)
-    ]
-    moved_rows = [
-        [str(K), *(f"{theirs[i, j]:.4f} | {moved[i, j]:.4f} | {fresh_moved[i, j]:.4f}" for j in range(len(sweep.train_points)))]
-        for i, K in enumerate(sweep.test_points)
-    ]
     return Result(
         "fig:gridtranfser_burg",
         "Burgers' equation: training and testing on different grids; error against m and n",
@@ -159,12 +130,24 @@ def gridtransfer_burg(lab: Lab) -> Result:
         f"with each quarter of their own pool of 1,024 features have errors {', '.join(f'{value:.4f}' for value in quarters)} for n = 500, "
         f"m = 256, and the published one is the first. The slope in m at n = 1000 is {slope:.2f}.",
         tables=[
-            Table(
-                "Grids (rows: test, columns: training): authors | ours, their draws | ours, fresh.",
-                ["test", *map(str, sweep.train_points)],
-                moved_rows,
+            Table.of_cells(
+                "Grids (rows: training, columns: test): authors | ours, their draws | ours, fresh.",
+                "trained on",
+                sweep.train_points,
+                sweep.test_points,
+                theirs,
+                moved,
+                fresh_moved.mean(0),
             ),
-            Table("n (rows) and m (columns): authors | ours, their draws | ours, fresh.", ["n", *map(str, cells.m)], rows),
+            Table.of_cells(
+                "n (rows) and m (columns): authors | ours, their draws | ours, fresh.",
+                "n",
+                cells.n,
+                cells.m,
+                stored,
+                same,
+                fresh.mean(0),
+            ),
         ],
         pictures=[
             Picture.of(
@@ -173,7 +156,7 @@ def gridtransfer_burg(lab: Lab) -> Result:
         ],
         numbers={
             "largest difference of the cells": float(np.abs(same / stored - 1).max()),
-            "largest difference of the grids": float(np.abs(moved[2:] / theirs[2:] - 1).max()),
+            "largest difference of the grids": float(np.abs(moved[:, 2:] / theirs[:, 2:] - 1).max()),
             "fresh, largest difference of the cells": float(np.abs(fresh.mean(0) / stored - 1).max()),
             "slope": slope,
             "largest quarter over the published one": max(quarters) / quarters[0],
@@ -199,19 +182,3 @@ def gridsweep_burg(lab: Lab) -> Result:
         errors,
         coefs,
     )
-
-
-def _transferred(lab: Lab, source: int, points: int) -> list[float]:
-    study, draw = lab.burgers(source)
-    coef = lab.coef("burgers", source, points, 512, 1024, ONE)
-    tests = (draw.on(K, ONE) for K in papers.BURGERS_TRANSFER.test_points)
-    return [study.errors([coef], test.test_a, test.test_y)[0] for test in tests]
-
-
-def _m_and_n(lab: Lab, source: int) -> list[list[float]]:
-    study, draw = lab.burgers(source)
-    here, cells = draw.on(128, ONE), papers.BURGERS_M_AND_N
-    equations = study.equations(here.a, here.y, cells.n)
-    coefs = [study.coef(equations[n], m) for n in cells.n for m in cells.m]
-    found = study.errors(coefs, here.test_a, here.test_y)
-    return np.array(found).reshape(len(cells.n), len(cells.m)).tolist()

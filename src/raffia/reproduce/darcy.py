@@ -5,9 +5,9 @@ import numpy as np
 from raffia import papers, plotting
 from raffia.metrics import relative_error
 from raffia.reproduce.lab import Lab, reported
-from raffia.reproduce.pictures import compare, panels
+from raffia.reproduce.pictures import panels
 from raffia.reproduce.result import Picture, Result, Table
-from raffia.reproduce.sweeps import converged, swept_errors, swept_result
+from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
 
 FRESH = (
     "The authors' data came from a MATLAB program that is not published, so all draws are ours. Modes of the random fields that are "
@@ -63,33 +63,14 @@ def darcy_inputoutput(lab: Lab) -> Result:
 
 def gridtransfer_darcy(lab: Lab) -> Result:
     """fig:gridtranfser_darcy: trained on one grid and tested on another; error against m and n."""
-    authors, sweep = reported(), papers.DARCY_TRANSFER
-    cells = papers.DARCY_M_AND_N
+    authors, sweep, cells = reported(), papers.DARCY_TRANSFER, papers.DARCY_M_AND_N
     counts = tuple(n for n in cells.n if n <= lab.darcy_samples)
-    transfer = {seed: {r: _transferred(lab, seed, r) for r in sweep.train_points} for seed in lab.seeds}
-    table = np.array([_m_and_n(lab, seed, counts) for seed in lab.seeds])
-    theirs, stored = np.array(authors["darcy_transfer"]["test"]), np.array(authors["darcy_m_and_n"]["test"])[: len(counts)]
-    figure, (left, right) = panels(2)
-    names = {r: f"trained on {r}²" for r in sweep.train_points}
-    compare(
-        left,
-        sweep.test_points,
-        {names[r]: theirs[:, i].tolist() for i, r in enumerate(sweep.train_points)},
-        {},
-        {names[r]: np.array([transfer[seed][r] for seed in lab.seeds]) for r in sweep.train_points},
-        ("points along an axis of the test grid", "mean relative error"),
-    )
-    labels = {n: f"n = {n}" for n in counts}
-    compare(
-        right,
-        cells.m,
-        {labels[n]: stored[i] for i, n in enumerate(counts)},
-        {},
-        {labels[n]: table[:, i] for i, n in enumerate(counts)},
-        ("features m", "mean relative error"),
-    )
-    moved = np.array([[transfer[seed][r] for r in sweep.train_points] for seed in lab.seeds]).mean(0).T
-    far, far_cells = moved / theirs - 1, table.mean(0) / stored - 1
+    theirs, stored = np.array(authors["darcy_transfer"]["test"]).T, np.array(authors["darcy_m_and_n"]["test"])[: len(counts)]
+    moved_by_seed = np.array([transferred(lab, "darcy", seed, sweep) for seed in lab.seeds])
+    table_by_seed = np.array([m_and_n(lab, "darcy", seed, cells, counts) for seed in lab.seeds])
+    figure = transfer_figure(sweep, cells, counts, (theirs, stored), None, (moved_by_seed, table_by_seed))
+    moved, table = moved_by_seed.mean(0), table_by_seed.mean(0)
+    far, far_cells = moved / theirs - 1, table / stored - 1
     near = int((np.abs(far_cells) <= 0.15).sum())
     study, draw = lab.darcy(lab.seeds[0])
     here = draw.on(cells.train_points[0])
@@ -104,22 +85,15 @@ def gridtransfer_darcy(lab: Lab) -> Result:
         f"one realisation says little: models with each 64 of our 512 features have errors from {min(eighths):.4f} to {max(eighths):.4f} "
         f"(n = {len(here.a)}; authors: {stored[-1, 3]:.4f}).",
         tables=[
-            Table(
-                "Grids (rows: test, columns: training): authors | ours.",
-                ["test", *map(str, sweep.train_points)],
-                [
-                    [str(r), *(f"{theirs[i, j]:.4f} | {moved[i, j]:.4f}" for j in range(len(sweep.train_points)))]
-                    for i, r in enumerate(sweep.test_points)
-                ],
+            Table.of_cells(
+                "Grids (rows: training, columns: test): authors | ours.",
+                "trained on",
+                sweep.train_points,
+                sweep.test_points,
+                theirs,
+                moved,
             ),
-            Table(
-                "n (rows) and m (columns): authors | ours.",
-                ["n", *map(str, cells.m)],
-                [
-                    [str(n), *(f"{stored[i, j]:.4f} | {table.mean(0)[i, j]:.4f}" for j in range(len(cells.m)))]
-                    for i, n in enumerate(counts)
-                ],
-            ),
+            Table.of_cells("n (rows) and m (columns): authors | ours.", "n", counts, cells.m, stored, table),
         ],
         pictures=[Picture.of(figure, "Rings: authors. Bands and dots: range and mean of ours.")],
         numbers={
@@ -148,19 +122,3 @@ def gridsweep_darcy(lab: Lab) -> Result:
         errors,
         coefs,
     )
-
-
-def _transferred(lab: Lab, seed: int, points: int) -> list[float]:
-    study, draw = lab.darcy(seed)
-    sweep = papers.DARCY_TRANSFER
-    coef = lab.coef("darcy", seed, points, sweep.n[0], sweep.m[0])
-    tests = (draw.on(r) for r in sweep.test_points)
-    return [study.errors([coef], test.test_a, test.test_y)[0] for test in tests]
-
-
-def _m_and_n(lab: Lab, seed: int, counts: tuple[int, ...]) -> list[list[float]]:
-    study, draw = lab.darcy(seed)
-    cells = papers.DARCY_M_AND_N
-    here = draw.on(cells.train_points[0])
-    equations = study.equations(here.a, here.y, counts)
-    return [study.errors([study.coef(equations[n], m) for m in cells.m], here.test_a, here.test_y) for n in counts]

@@ -49,10 +49,6 @@ class Draw:
     test_y: Tensor
     theta: Tensor
 
-    def to(self, device: str) -> "Draw":
-        """The same on a device."""
-        return Draw(*(part.to(device) for part in vars(self).values()))
-
     def on(self, points: int, time: int | None = None) -> "Draw":
         """On a coarser grid, whose nodes all grids share; of outputs at several times, those of one."""
         dim = self.a.ndim - 1

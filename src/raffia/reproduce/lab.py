@@ -35,7 +35,7 @@ class Lab:
 
     @property
     def quick(self) -> bool:
-        """Fewer tests, and for Darcy fewer samples and a coarser finest grid."""
+        """Fewer tests, and fewer samples of Darcy flow."""
         return self.scale == "quick"
 
     @property

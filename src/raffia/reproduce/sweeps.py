@@ -1,16 +1,55 @@
-"""Error and coefficients against the grid (fig:gridsweep_burg, fig:gridsweep_darcy)."""
+"""Errors along grids, samples and features, for either problem (fig:gridtranfser_burg, fig:gridsweep_burg and those for Darcy flow)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from raffia import papers
 from raffia.reproduce.lab import AUTHORS, Lab
 from raffia.reproduce.pictures import compare, panels
 from raffia.reproduce.result import Picture, Result, Table, percent
 
+Arrays = tuple[np.ndarray, np.ndarray]
 Curves = dict[int, dict[int, list[float]]]
 """By source of the draws, then by m: one value a grid."""
+
+
+def transferred(lab: Lab, problem: str, source: int, sweep: papers.Sweep, time: int | None = None) -> np.ndarray:
+    """Mean relative errors of a model trained on each grid (rows) and tested on each (columns)."""
+    study, draw = getattr(lab, problem)(source)
+    tests = [draw.on(points, time) for points in sweep.test_points]
+    coefs = [lab.coef(problem, source, points, sweep.n[0], sweep.m[0], time) for points in sweep.train_points]
+    return np.array([study.errors(coefs, test.test_a, test.test_y) for test in tests]).T
+
+
+def m_and_n(
+    lab: Lab, problem: str, source: int, cells: papers.Sweep, counts: Sequence[int], time: int | None = None
+) -> np.ndarray:
+    """Mean relative errors for each n of `counts` (rows) and each m (columns)."""
+    study, draw = getattr(lab, problem)(source)
+    here = draw.on(cells.train_points[0], time)
+    equations = study.equations(here.a, here.y, counts)
+    found = study.errors([study.coef(equations[n], m) for n in counts for m in cells.m], here.test_a, here.test_y)
+    return np.array(found).reshape(len(counts), len(cells.m))
+
+
+def transfer_figure(
+    sweep: papers.Sweep, cells: papers.Sweep, counts: Sequence[int], authors: Arrays, same: Arrays | None, fresh: Arrays
+) -> Figure:
+    """Two panels: error against the test grid, one curve a training grid; and error against m, one curve a number of samples.
+
+    Each of the three has the curves of both panels as rows, `fresh` those of each seed.
+    """
+    figure, axes = panels(2)
+    labels = [f"trained on {points}" for points in sweep.train_points], [f"n = {n}" for n in counts]
+    along = (sweep.test_points, "points along an axis of the test grid"), (cells.m, "features m")
+    for i, (x, name) in enumerate(along):
+        ours = {} if same is None else dict(zip(labels[i], same[i], strict=True))
+        seeds = dict(zip(labels[i], fresh[i].swapaxes(0, 1), strict=True))
+        compare(axes[i], x, dict(zip(labels[i], authors[i], strict=True)), ours, seeds, (name, "mean relative error"))
+    return figure
 
 
 def swept_result(
@@ -60,18 +99,15 @@ def swept_result(
             )
         )
         middle = slice(2, None) if key == "test" else slice(None)
-        ratio = np.array(
-            [np.array(fresh[name].mean(0)[middle]) / np.array(stored[name][middle]) - 1 for name in names.values()]
-        )
-        numbers[f"fresh, largest difference, {key}"] = float(np.abs(ratio).max())
+
+        def largest(ours: dict[str, Any], stored: dict[str, Any] = stored, middle: slice = middle) -> float:
+            return max(float(np.abs(np.array(ours[name])[middle] / np.array(stored[name])[middle] - 1).max()) for name in ours)
+
+        numbers[f"fresh, largest difference, {key}"] = largest({name: curves.mean(0) for name, curves in fresh.items()})
         if same:
-            exact_ratio = np.array(
-                [np.array(same[name][middle]) / np.array(stored[name][middle]) - 1 for name in names.values()]
-            )
-            numbers[f"largest difference, {key}"] = float(np.abs(exact_ratio).max())
-        falls = [np.diff(np.log(fresh[name].mean(0))) for name in names.values()]
+            numbers[f"largest difference, {key}"] = largest(same)
         if key == "coefficients":
-            numbers["coefficients converge"] = float(all((fall < 0).all() for fall in falls))
+            numbers["coefficients converge"] = float(all((np.diff(curves.mean(0)) < 0).all() for curves in fresh.values()))
     return Result(
         item,
         title,

@@ -66,9 +66,10 @@ def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
 def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
     """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 on the boundary: the exact flow of the five-point stencil."""
     _check(f, grid, least=3)
-    flow = _heat_flow if isinstance(time, Tensor) and time.requires_grad else _kept_heat_flow
-    when = time if flow is _heat_flow else float(time)
-    return _along_axes(f, [flow(points, h, when).to(f) for points, h in zip(grid.shape, grid.spacings, strict=True)])
+    learnt = isinstance(time, Tensor) and time.requires_grad
+    axes = zip(grid.shape, grid.spacings, strict=True)
+    flows = [_heat_flow(points, h, time) if learnt else _kept_heat_flow(points, h, float(time)) for points, h in axes]
+    return _along_axes(f, [flow.to(f) for flow in flows])
 
 
 def _sine_transform(f: Tensor, grid: Grid) -> Tensor:

@@ -55,6 +55,14 @@ class History:
         return min((trial for trial in valid if trial.n_features == most), key=lambda trial: trial.error)
 
     @property
+    def found(self) -> str:
+        """The best hyperparameters of the feature map, in words."""
+        named = {name.removeprefix(PREFIX): value for name, value in self.best.parameters.items() if name != "ridge"}
+        return ", ".join(
+            f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in named.items()
+        )
+
+    @property
     def summary(self) -> str:
         """One sentence: what came of it, and what to make of it if little did."""
         best = self.best
@@ -128,11 +136,10 @@ def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) ->
     for name, options in choices.items():
         value = present[name.removeprefix(PREFIX)]
         chosen[name] = value if any(value is option or value == option for option in options) else options[0]
-    alone = {
+    return {
         name: min(options, key=lambda option, name=name: error_of(chosen | {name: option}))  # type: ignore[misc]
         for name, options in choices.items()
     }
-    return alone
 
 
 def few(objective: Objective) -> bool:

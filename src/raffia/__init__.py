@@ -28,7 +28,7 @@ from raffia.regression import (
     Solver,
     TriangularQR,
 )
-from raffia.spaces import Domain, Grid, resample
+from raffia.spaces import Channels, Domain, Grid, Mesh, Vectors, resample
 
 __version__ = "0.1.0"
 
@@ -36,6 +36,7 @@ __all__ = [
     "BridgeRegression",
     "BrownianBridge",
     "Burgers",
+    "Channels",
     "Cholesky",
     "Darcy",
     "Dataset",
@@ -46,6 +47,7 @@ __all__ = [
     "GaussianField",
     "Grid",
     "LevelSet",
+    "Mesh",
     "NeuralFeatures",
     "NormalEquations",
     "NystromPCG",
@@ -60,6 +62,7 @@ __all__ = [
     "Solver",
     "TriangularQR",
     "Union",
+    "Vectors",
     "empirical_kernel",
     "load",
     "metrics",

@@ -1,7 +1,22 @@
-"""Function spaces: domains, grids, Laplacian eigenfunctions, resampling."""
+"""Function spaces: domains, grids, meshes, channels, vectors, Laplacian eigenfunctions, resampling."""
 
+from raffia.spaces.base import Nodes, Space
 from raffia.spaces.grid import Domain, Grid
 from raffia.spaces.laplacian import Boundary, LaplacianBasis
+from raffia.spaces.mesh import Mesh
 from raffia.spaces.resample import resample
+from raffia.spaces.vectors import ChannelGrid, Channels, Vectors
 
-__all__ = ["Boundary", "Domain", "Grid", "LaplacianBasis", "resample"]
+__all__ = [
+    "Boundary",
+    "ChannelGrid",
+    "Channels",
+    "Domain",
+    "Grid",
+    "LaplacianBasis",
+    "Mesh",
+    "Nodes",
+    "Space",
+    "Vectors",
+    "resample",
+]

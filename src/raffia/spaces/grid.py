@@ -11,10 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.base import Nodes, Space
 
 
 @dataclass(frozen=True)
-class Domain:
+class Domain(Space):
     """The torus or the box [0, extent]^dim; dim 0 is a single point, the domain of real numbers.
 
     `extent` is one length for all axes, or one per axis.
@@ -31,6 +32,11 @@ class Domain:
             raise RaffiaError(f"Domain(extent=…) needs one length, or {self.dim}; got {self.extent}.")
         if not all(length > 0 for length in self.extents):
             raise RaffiaError(f"Domain(extent=…) needs positive lengths; got {self.extent}.")
+
+    @property
+    def ndim(self) -> int:
+        """One axis for each dimension."""
+        return self.dim
 
     @property
     def extents(self) -> tuple[float, ...]:
@@ -51,7 +57,7 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Nodes):
     """Equispaced nodes. Periodic: the right end is excluded. Box: both ends are included.
 
     The quadrature is the composite trapezoid rule, which on a torus is the mean over the nodes.
@@ -68,11 +74,6 @@ class Grid:
                 f"a grid on a {kind} of dimension {self.domain.dim} needs {self.domain.dim} axes "
                 f"of {least} point(s) or more; got shape {self.shape}."
             )
-
-    @property
-    def size(self) -> int:
-        """How many nodes there are."""
-        return math.prod(self.shape)
 
     @property
     def spacings(self) -> tuple[float, ...]:
@@ -100,26 +101,9 @@ class Grid:
             weights = weights[..., None] * axis
         return weights
 
-    def embed(self, f: Float[Tensor, "*batch_and_shape"]) -> Float[Tensor, "*batch points"]:
-        """√w·f with the grid axes flattened, so that ⟨f, g⟩ = embed(f)·embed(g)."""
-        flat = f.reshape(*f.shape[: f.ndim - len(self.shape)], self.size)
-        return flat * self.root_weights.to(flat)
-
-    def unembed(self, v: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch_and_shape"]:
-        """The function whose embedding is v."""
-        return (v / self.root_weights.to(v)).reshape(*v.shape[:-1], *self.shape)
-
     @property
     def root_weights(self) -> Float[Tensor, "_"]:
         """√w, flattened; a single number where all weights are equal."""
         if self.domain.periodic:
             return torch.tensor([math.sqrt(math.prod(self.spacings))], dtype=torch.float64)
         return self.weights().flatten().sqrt()
-
-    def inner(self, f: Tensor, g: Tensor) -> Tensor:
-        """⟨f, g⟩ in L²."""
-        return (self.embed(f) * self.embed(g)).sum(-1)
-
-    def norm(self, f: Tensor) -> Tensor:
-        """‖f‖ in L²."""
-        return torch.linalg.vector_norm(self.embed(f), dim=-1)

@@ -1,0 +1,54 @@
+"""What every space can do: read its discretisation off an array, and turn inner products into dot products."""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class Space(ABC):
+    """A space of functions (or vectors), whatever their discretisation; the last `ndim` axes of an array hold one of them."""
+
+    @property
+    @abstractmethod
+    def ndim(self) -> int:
+        """How many axes a sample has."""
+
+    @abstractmethod
+    def grid_of(self, f: Tensor) -> "Nodes":
+        """The discretisation on which `f` is given, read off its trailing axes."""
+
+
+class Nodes(ABC):
+    """A discretisation with a quadrature. `embed` makes every inner product a dot product."""
+
+    shape: tuple[int, ...]
+
+    @property
+    @abstractmethod
+    def root_weights(self) -> Float[Tensor, "_"]:
+        """√w, flattened; a single number where all weights are equal."""
+
+    @property
+    def size(self) -> int:
+        """How many values a function has."""
+        return math.prod(self.shape)
+
+    def embed(self, f: Float[Tensor, "*batch_and_shape"]) -> Float[Tensor, "*batch points"]:
+        """√w·f with the grid axes flattened, so that ⟨f, g⟩ = embed(f)·embed(g)."""
+        flat = f.reshape(*f.shape[: f.ndim - len(self.shape)], self.size)
+        return flat * self.root_weights.to(flat)
+
+    def unembed(self, v: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch_and_shape"]:
+        """The function whose embedding is v."""
+        return (v / self.root_weights.to(v)).reshape(*v.shape[:-1], *self.shape)
+
+    def inner(self, f: Tensor, g: Tensor) -> Tensor:
+        """⟨f, g⟩ in L²."""
+        return (self.embed(f) * self.embed(g)).sum(-1)
+
+    def norm(self, f: Tensor) -> Tensor:
+        """‖f‖ in L²."""
+        return torch.linalg.vector_norm(self.embed(f), dim=-1)

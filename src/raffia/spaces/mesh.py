@@ -1,0 +1,156 @@
+"""Scattered nodes with quadrature weights, given or estimated from the points, inside a box or a torus."""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy.spatial import Delaunay, QhullError
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces.base import Nodes, Space
+from raffia.spaces.grid import Domain
+
+Points = Float[Tensor, "points dim"]
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh(Space, Nodes):
+    """Functions by their values at `nodes`, (points, dim): arrays (n, points).
+
+    `weights` are those of a quadrature, ∫ f ≈ Σ_p w_p f(x_p). None estimates them: each simplex of a Delaunay triangulation of the
+    points, or of `Mesh.of_cells`, gives equal parts of its volume to its corners. `domain` is the box or torus in which the nodes lie,
+    with its lower corner at `origin`; None is the box around them. Models see functions on a mesh as they see functions on a grid of
+    that domain.
+    """
+
+    nodes: Points
+    weights: Float[Tensor, "points"] | None = None
+    domain: Domain | None = None
+    origin: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        nodes = torch.as_tensor(self.nodes).detach().double().cpu()
+        if nodes.ndim != 2 or not len(nodes) or nodes.shape[1] not in (1, 2, 3) or not torch.isfinite(nodes).all():
+            raise RaffiaError(
+                f"Mesh(nodes=…) must be finite coordinates (points, dim), dim 1 to 3; got shape {tuple(nodes.shape)}."
+            )
+        low, high = nodes.amin(0), nodes.amax(0)
+        if self.domain is None and not (high > low).all():
+            raise RaffiaError("Mesh(nodes=…) must not lie in a plane or on a line: drop the coordinate that does not vary.")
+        domain = self.domain or Domain(nodes.shape[1], periodic=False, extent=tuple((high - low).tolist()))
+        origin = (
+            tuple(low.tolist()) if self.domain is None and self.origin is None else tuple(self.origin or [0.0] * domain.dim)
+        )
+        if domain.dim != nodes.shape[1] or len(origin) != domain.dim:
+            raise RaffiaError(
+                f"Mesh(domain=…, origin=…) need {nodes.shape[1]} dimensions, as the nodes have; got {domain}, {origin}."
+            )
+        outside = (nodes < torch.tensor(origin) - 1e-9 * max(domain.extents)).any(1)
+        outside |= (nodes > torch.tensor(origin) + torch.tensor(domain.extents) * (1 + 1e-9)).any(1)
+        if outside.any():
+            index = int(outside.nonzero()[0])
+            raise RaffiaError(
+                f"Mesh(nodes=…) must lie in {domain} from {origin}; nodes[{index}] = {nodes[index].tolist()} does not."
+            )
+        weights = _weights_of(nodes, domain) if self.weights is None else torch.as_tensor(self.weights).detach().double().cpu()
+        if weights.shape != (len(nodes),) or not (torch.isfinite(weights) & (weights > 0)).all():
+            raise RaffiaError(
+                f"Mesh(weights=…) must be {len(nodes)} positive numbers, one a node; got shape {tuple(weights.shape)}."
+            )
+        for name, value in (("nodes", nodes), ("weights", weights), ("domain", domain), ("origin", origin)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_cells(cls, nodes: Points, cells: Int[Tensor, "cells corners"]) -> "Mesh":
+        """Weights from given intervals, triangles or tetrahedra, so that holes are no part of the domain."""
+        points, corners = torch.as_tensor(nodes).double(), torch.as_tensor(cells).long()
+        if corners.ndim != 2 or corners.shape[1] != points.shape[1] + 1 or corners.min() < 0 or corners.max() >= len(points):
+            raise RaffiaError(
+                f"cells must be numbers of nodes, (cells, {points.shape[1] + 1}) from 0 to {len(points) - 1}; got {tuple(corners.shape)}."
+            )
+        return cls(points, _spread(points, corners))
+
+    @property
+    def ndim(self) -> int:
+        """One axis, of the nodes."""
+        return 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """One axis, of the nodes."""
+        return (len(self.nodes),)
+
+    @property
+    def root_weights(self) -> Float[Tensor, "_"]:
+        """√w."""
+        return cast(Tensor, self.weights).sqrt()
+
+    @property
+    def positions(self) -> Points:
+        """The nodes, from the lower corner of the domain."""
+        return self.nodes - torch.tensor(self.origin, dtype=torch.float64)
+
+    def grid_of(self, f: Tensor) -> "Mesh":
+        """The mesh itself, if `f` has as many values."""
+        if f.ndim < 1 or f.shape[-1] != len(self.nodes):
+            raise RaffiaError(f"functions on this mesh have {len(self.nodes)} values; got shape {tuple(f.shape)}.")
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh) or (self.domain, self.origin, self.shape) != (other.domain, other.origin, other.shape):
+            return False
+        return torch.equal(self.nodes, other.nodes) and torch.equal(self.root_weights, other.root_weights)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.domain, float(self.nodes.sum())))
+
+    def __repr__(self) -> str:
+        return f"Mesh of {len(self.nodes)} nodes in {self.domain}"
+
+
+def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
+    """Equal parts of the volume of each simplex to its corners; points that coincide share what one of them gets."""
+    distinct, place, count = np.unique(nodes.numpy(), axis=0, return_inverse=True, return_counts=True)
+    points = torch.from_numpy(distinct)
+    if domain.dim == 1:
+        weights = _line_weights(points[:, 0], domain)
+    else:
+        try:
+            triangulation = Delaunay(distinct)
+        except QhullError:
+            raise RaffiaError(
+                f"weights cannot be estimated from {len(points)} distinct points in {domain.dim} dimensions: pass Mesh(weights=…)."
+            ) from None
+        weights = _spread(points, torch.from_numpy(triangulation.simplices).long())
+        near = (
+            torch.from_numpy(triangulation.coplanar).long()
+            if len(triangulation.coplanar)
+            else torch.zeros(0, 3, dtype=torch.long)
+        )
+        for point, _, neighbour in near.tolist():  # too close to another point to be in the triangulation
+            weights[point] = weights[neighbour] = weights[neighbour] / 2
+    weights = weights.clamp(min=1e-12 * float(weights.sum()) / len(weights))
+    return (weights / torch.from_numpy(count))[torch.from_numpy(place.reshape(-1)).long()]
+
+
+def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "points"]:
+    """Half of the distance between the neighbours of each point, around the circle if it is one."""
+    if domain.periodic:
+        gaps = torch.diff(x, append=x[:1] + domain.extents[0])
+        return (gaps + gaps.roll(1)) / 2
+    if len(x) < 2:
+        raise RaffiaError("weights cannot be estimated from a single point: pass Mesh(weights=…).")
+    gaps = torch.diff(x)
+    return torch.nn.functional.pad(gaps, (0, 1)) / 2 + torch.nn.functional.pad(gaps, (1, 0)) / 2
+
+
+def _spread(nodes: Points, cells: Int[Tensor, "cells corners"]) -> Float[Tensor, "points"]:
+    """The volume of each cell, in equal parts to its corners."""
+    edges = nodes[cells[:, 1:]] - nodes[cells[:, :1]]
+    dim = nodes.shape[1]
+    volume = torch.linalg.det(edges).abs() / {1: 1, 2: 2, 3: 6}[dim]
+    weights = torch.zeros(len(nodes), dtype=torch.float64)
+    return weights.index_add_(0, cells.flatten(), (volume / (dim + 1)).repeat_interleave(dim + 1))

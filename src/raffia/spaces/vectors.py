@@ -1,0 +1,87 @@
+"""Vectors, and functions with several channels: what is not one function on one domain."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces.base import Nodes, Space
+
+
+@dataclass(frozen=True)
+class Vectors(Space, Nodes):
+    """Vectors of numbers, parameters or quantities of interest: arrays (n, size). `Vectors()` takes any size."""
+
+    length: int | None = None
+
+    @property
+    def ndim(self) -> int:
+        """One axis, of the components."""
+        return 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """As many values as components."""
+        if self.length is None:
+            raise RaffiaError("Vectors() has no size of its own: take Vectors().grid_of(array).")
+        return (self.length,)
+
+    @property
+    def root_weights(self) -> Float[Tensor, "_"]:
+        """The dot product."""
+        return torch.ones(1, dtype=torch.float64)
+
+    def grid_of(self, f: Tensor) -> "Vectors":
+        """Vectors of the size that `f` has."""
+        if f.ndim < 1 or f.shape[-1] == 0 or self.length not in (None, f.shape[-1]):
+            raise RaffiaError(
+                f"vectors need {'at least one' if self.length is None else self.length} components; got {tuple(f.shape)}."
+            )
+        return Vectors(f.shape[-1])
+
+
+@dataclass(frozen=True)
+class Channels(Space):
+    """Functions with several channels on one domain: arrays (n, count, *grid)."""
+
+    of: Space
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or isinstance(self.of, (Channels, Vectors)):
+            raise RaffiaError(f"Channels(of=…, count=…) needs a Domain or a Mesh and count >= 1; got {self.of}, {self.count}.")
+
+    @property
+    def ndim(self) -> int:
+        """The channels, then the axes of the domain."""
+        return 1 + self.of.ndim
+
+    def grid_of(self, f: Tensor) -> "ChannelGrid":
+        """The grid of one channel, with as many of them."""
+        if f.ndim < self.ndim or f.shape[-self.ndim] != self.count:
+            raise RaffiaError(
+                f"functions with {self.count} channels have shape (n, {self.count}, *grid), the channels before the grid; "
+                f"got {tuple(f.shape)}."
+            )
+        return ChannelGrid(self.of.grid_of(f), self.count)
+
+
+@dataclass(frozen=True)
+class ChannelGrid(Nodes):
+    """The same nodes for every channel."""
+
+    of: Nodes
+    count: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The channels, then the grid."""
+        return (self.count, *self.of.shape)
+
+    @property
+    def root_weights(self) -> Float[Tensor, "_"]:
+        """Those of the grid, for every channel."""
+        root = self.of.root_weights
+        return root if root.numel() == 1 else root.repeat(self.count)

@@ -21,7 +21,7 @@ from raffia.checks import (
 from raffia.error_bars import ErrorBars, like
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.metrics import relative_error
+from raffia.metrics import relative_error, relative_errors
 from raffia.preparation import Preparation
 from raffia.regression import (
     Dual,
@@ -190,14 +190,22 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         return a
 
     def score(self, a: Array, y: Array) -> float:
-        """Minus the mean relative L² error of the predictions, so that higher is better.
+        """Minus the mean relative L² error of the predictions, so that higher is better."""
+        errors = self.errors(a, y)
+        return -float(errors.mean()) if self.output_grid_.size > 1 else -relative_error(y, torch.as_tensor(self.predict(a)))
+
+    def errors(self, a: Array, y: Array) -> Tensor:
+        """The relative L² error of the prediction for each pair; of numbers, relative to their root mean square.
 
         Where a model normalises, channels count in units of their standard deviations.
         """
         outputs = as_tensor("y", y)
         check_pairs(as_tensor("a", a), outputs)
         inputs, scale = self._inputs(a), self._output_scaling.scale
-        return -relative_error(outputs / scale.to(outputs), self._mean(inputs) / scale.to(inputs), self._nodes_of(inputs))
+        truth, guess, grid = outputs / scale.to(outputs), self._mean(inputs) / scale.to(inputs), self._nodes_of(inputs)
+        if grid.size > 1:
+            return relative_errors(truth, guess, grid)
+        return (guess - truth).abs().flatten().double().cpu() / truth.double().cpu().square().mean().sqrt()
 
     def save(self, path: io.Path, statistics: bool = False) -> None:
         """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading.

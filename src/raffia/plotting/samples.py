@@ -7,15 +7,16 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
-from raffia.plotting.views import Curve, Field, Line, View, views
+from raffia.plotting.views import Bars, Curve, Field, Line, View, views
 from raffia.spaces import Channels, Domain, Space
 
 MOST_CHANNELS = 4
-WIDTH, HEIGHT = 3.1, 2.9  # of a panel, in inches
+WIDTH, AROUND = 3.1, 0.9  # of a panel, and of its labels, in inches
 
 Row = tuple[str, np.ndarray, View]
 """Which channel, its values, and how to look at them."""
@@ -63,7 +64,8 @@ def fields(
     inputs, outputs = _rows(a, input_space), _rows(y, output_space)
     guesses = [guess for _, guess, _ in _rows(predicted, output_space)]
     columns = 2 if isinstance(outputs[0][2], Line) else 3
-    figure, input_panels, output_panels = _layout(len(inputs), len(outputs), columns)
+    height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - AROUND) + AROUND for _, _, view in (*inputs, *outputs))
+    figure, input_panels, output_panels = _layout(len(inputs), len(outputs), columns, float(height))
     for axes, (name, values, view) in zip(input_panels, inputs, strict=True):
         _input_panel(axes, name, values, view)
     for panels, (name, truth, view), guess in zip(output_panels, outputs, guesses, strict=True):
@@ -97,22 +99,21 @@ def _of_channel(number: int, count: int, where: str) -> str:
     return f"{channel}, {where}" if where else channel
 
 
-def _layout(inputs: int, outputs: int, columns: int) -> tuple[Figure, list[Axes], list[list[Axes]]]:
+def _layout(inputs: int, outputs: int, columns: int, height: float) -> tuple[Figure, list[Axes], list[list[Axes]]]:
     """Inputs to the left of the outputs; above them, if there are more of them."""
     above = inputs > outputs
     across = max(inputs, columns) if above else 1 + columns
-    figure = Figure(figsize=(WIDTH * across, HEIGHT * (outputs + above) + 0.3), layout="constrained")
-    if not above:
-        cells = figure.add_gridspec(outputs, across)
-        left = [figure.add_subplot(cells[i, 0]) for i in range(inputs)]
-        return figure, left, [[figure.add_subplot(cells[i, 1 + j]) for j in range(columns)] for i in range(outputs)]
-    cells = figure.add_gridspec(1 + outputs, inputs * columns)  # so that few panels are as wide as many
-    top = [figure.add_subplot(cells[0, i * columns : (i + 1) * columns]) for i in range(inputs)]
-    return (
-        figure,
-        top,
-        [[figure.add_subplot(cells[1 + i, j * inputs : (j + 1) * inputs]) for j in range(columns)] for i in range(outputs)],
-    )
+    figure = Figure(figsize=(WIDTH * across, height * (outputs + above) + 0.3), layout=ConstrainedLayoutEngine(wspace=0.05))
+    if above:
+        first, second = figure.subfigures(2, 1, height_ratios=(1, outputs), squeeze=False)[:, 0]
+        return (
+            figure,
+            list(first.subplots(1, inputs, squeeze=False)[0]),
+            second.subplots(outputs, columns, squeeze=False).tolist(),
+        )
+    cells = figure.add_gridspec(outputs, across)
+    left = [figure.add_subplot(cells[i, 0]) for i in range(inputs)]
+    return figure, left, [[figure.add_subplot(cells[i, 1 + j]) for j in range(columns)] for i in range(outputs)]
 
 
 def _titled(axes: Axes, what: str, name: str) -> None:
@@ -133,7 +134,12 @@ def _line_panels(panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, v
     view.draw(both, truth, (0, 2), color=TRUTH, lw=2.2, label="truth y")
     view.draw(both, guess, (1, 2), color=PREDICTION, lw=1.4, ls="--", label="prediction F(a)")
     view.frame(both)
-    both.legend(frameon=False, fontsize=8)
+    if isinstance(view, Bars):
+        low, high = both.get_ylim()
+        both.set_ylim(low, high + 0.25 * (high - low))  # bars leave no room for a legend
+        both.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
+    else:
+        both.legend(frameon=False, fontsize=8)
     _titled(both, "truth and prediction", name)
     view.draw(error, np.abs(guess - truth), (0, 1), color=ERROR, lw=1.4)
     view.frame(error)
@@ -157,7 +163,7 @@ def _field_panels(panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, 
 def _coloured(axes: Axes, view: Field, values: np.ndarray, limits: tuple[float, float], colours: str) -> None:
     shown = view.draw(axes, values, limits, colours)
     view.frame(axes)
-    axes.figure.colorbar(shown, ax=axes, shrink=0.85)
+    axes.figure.colorbar(shown, cax=axes.inset_axes((1.04, 0, 0.05, 1)))  # inset: as high as the panel
 
 
 def _limits(*arrays: np.ndarray) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from scipy.spatial import Delaunay, QhullError, cKDTree
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Mesh, Space, Vectors
 
-SLICES, MOST_BARS, LONGEST_SIDE = 3, 40, 4.0
+SLICES, MOST_BARS, LONGEST_SIDE = 3, 40, 4
 NAMES = ("x₁", "x₂", "x₃", "x₄", "x₅", "x₆", "x₇", "x₈", "x₉")
 
 
@@ -24,6 +24,11 @@ class View(ABC):
 
     where: str = ""
     """Which part of the function is seen, where it is not the whole."""
+
+    @property
+    def ratio(self) -> float:
+        """How high the panel is, for its width."""
+        return 0.8
 
     @abstractmethod
     def pick(self, values: np.ndarray) -> np.ndarray:
@@ -86,10 +91,10 @@ class Bars(Line):
         width = 0.8 / count
         x = np.arange(self.size) + (number - (count - 1) / 2) * width
         bars = axes.bar(x, self.pick(values), width, color=style.get("color"), label=style.get("label"))
-        if self.size * count <= 6:
-            axes.bar_label(bars, fmt="%.3g", fontsize=8, padding=2)
-            axes.margins(x=0.15, y=0.15)
         axes.axhline(0, color="black", lw=0.6)
+        if self.size * count <= 4:
+            axes.bar_label(bars, fmt="%.3g", fontsize=8, padding=2)
+            axes.margins(y=0.15)
 
     def frame(self, axes: Axes) -> None:
         """Number the components."""
@@ -107,11 +112,19 @@ class Plane(Field):
     names: tuple[str, str]
     box: tuple[float, float, float, float]
 
+    @property
+    def ratio(self) -> float:
+        """That of the lengths, unless one is many times the other."""
+        left, right, bottom, top = self.box
+        ratio = (top - bottom) / (right - left)
+        return ratio if 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.8
+
     def frame(self, axes: Axes) -> None:
-        """Lengths as they are, unless one is many times the other."""
+        """Label the axes, with lengths as they are."""
         left, right, bottom, top = self.box
         axes.set(xlabel=self.names[0], ylabel=self.names[1], xlim=(left, right), ylim=(bottom, top))
-        axes.set_aspect("equal" if LONGEST_SIDE**-1 < (right - left) / (top - bottom) < LONGEST_SIDE else "auto")
+        axes.locator_params(nbins=5)
+        axes.set_box_aspect(self.ratio)
 
 
 @dataclass(frozen=True)

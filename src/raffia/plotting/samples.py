@@ -73,7 +73,9 @@ def fields(
             _line_panels(panels, truth, guess, view, name)
         elif isinstance(view, Field):
             _field_panels(panels, truth, guess, view, name)
-    figure.suptitle(_relative_error(y, predicted, output_space) if title is None else title, fontsize=11)
+    said = _relative_error(y, predicted, output_space) if title is None else title
+    if said:
+        figure.suptitle(said, fontsize=11)
     return figure
 
 

@@ -143,7 +143,7 @@ def _line_panels(panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, v
     else:
         both.legend(frameon=False, fontsize=8)
     _titled(both, "truth and prediction", name)
-    view.draw(error, np.abs(guess - truth), (0, 1), color=ERROR, lw=1.4)
+    view.draw(error, np.asarray(np.abs(guess - truth)), (0, 1), color=ERROR, lw=1.4)
     view.frame(error)
     error.set_ylim(bottom=0)
     _titled(error, "pointwise error |F(a) − y|", name)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from raffia.errors import RaffiaError
 from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
@@ -35,6 +35,9 @@ def errors(errors: Array) -> Figure:
     axes.axvline(median, color=TRUTH, lw=1.6, label=f"median {median:.3g}")
     axes.axvline(float(shown[-1]), color=PREDICTION, lw=1.6, ls="--", label=f"worst {shown[-1]:.3g}")
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 30 * low else (1,)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     left_out = len(values) - len(finite)
     axes.set(xlabel="relative error", ylabel="samples", title=f"{left_out} errors are not finite" if left_out else "")

@@ -32,6 +32,7 @@ def test_prediction_draws_input_truth_prediction_and_error():
     left, right = plotting.prediction(a, y, p).axes
     assert [line.get_label() for line in left.lines] == ["input a", "truth y", "prediction F(a)"]
     assert np.allclose(right.lines[0].get_ydata(), 0.1)
+    assert right.get_ylim() == pytest.approx((0, 0.115))
     assert "0.14" in left.get_title()
 
 

@@ -16,7 +16,7 @@ from raffia.plotting.views import Bars, Curve, Field, Line, View, views
 from raffia.spaces import Channels, Domain, Space
 
 MOST_CHANNELS = 4
-WIDTH, AROUND = 3.1, 0.9  # of a panel, and of its labels, in inches
+WIDTH, BESIDE, BELOW = 3.1, 1.2, 0.9  # of a panel, and of its labels, in inches
 
 Row = tuple[str, np.ndarray, View]
 """Which channel, its values, and how to look at them."""
@@ -64,7 +64,7 @@ def fields(
     inputs, outputs = _rows(a, input_space), _rows(y, output_space)
     guesses = [guess for _, guess, _ in _rows(predicted, output_space)]
     columns = 2 if isinstance(outputs[0][2], Line) else 3
-    height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - AROUND) + AROUND for _, _, view in (*inputs, *outputs))
+    height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - BESIDE) + BELOW for _, _, view in (*inputs, *outputs))
     figure, input_panels, output_panels = _layout(len(inputs), len(outputs), columns, float(height))
     for axes, (name, values, view) in zip(input_panels, inputs, strict=True):
         _input_panel(axes, name, values, view)
@@ -143,9 +143,10 @@ def _line_panels(panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, v
     else:
         both.legend(frameon=False, fontsize=8)
     _titled(both, "truth and prediction", name)
-    view.draw(error, np.asarray(np.abs(guess - truth)), (0, 1), color=ERROR, lw=1.4)
+    off = np.asarray(np.abs(guess - truth))
+    view.draw(error, off, (0, 1), color=ERROR, lw=1.4)
     view.frame(error)
-    error.set_ylim(bottom=0)
+    error.set_ylim(0, 1.15 * _limits(off)[1] or 1.0)  # a constant stays off the frame
     _titled(error, "pointwise error |F(a) − y|", name)
 
 

@@ -28,7 +28,7 @@ class View(ABC):
     @property
     def ratio(self) -> float:
         """How high the panel is, for its width."""
-        return 0.8
+        return 0.9
 
     @abstractmethod
     def pick(self, values: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ class Plane(Field):
         """That of the lengths, unless one is many times the other."""
         left, right, bottom, top = self.box
         ratio = (top - bottom) / (right - left)
-        return ratio if 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.8
+        return ratio if 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.9
 
     def frame(self, axes: Axes) -> None:
         """Label the axes, with lengths as they are."""

@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
-from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, page, reported, run
+from raffia.page import Picture, Table, write
+from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, reported, run
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
+from raffia.reproduce.page import section
 from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Picture, Result, Table, percent, read
+from raffia.reproduce.result import Result, percent, read
 from raffia.reproduce.study import Study
 
 
@@ -121,7 +123,7 @@ def test_results_survive_their_file_and_pages_escape_what_they_show(tmp_path):
     result = Result("x:y", "a < b", "s", "r & r", [Table("c", ["h"], [["<td>"]] * 9)], [Picture("p", "AAAA")], {"e": 0.5})
     result.write(tmp_path / "r.json")
     assert read(tmp_path / "r.json") == result
-    page.write(tmp_path / "p.html", "t", "", [result])
+    write(tmp_path / "p.html", "t", "", [section(result)])
     text = (tmp_path / "p.html").read_text()
     assert "a &lt; b" in text
     assert "r &amp; r" in text

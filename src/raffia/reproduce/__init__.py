@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from raffia.errors import RaffiaError
-from raffia.reproduce import beyond, bridge, burgers, darcy, page
+from raffia.page import write
+from raffia.reproduce import beyond, bridge, burgers, darcy
 from raffia.reproduce.lab import Lab, Scale, reported
+from raffia.reproduce.page import anchor, section
 from raffia.reproduce.result import Result, read
 
 VERSION = 1  # of the experiments: results made by another one are made again
@@ -50,7 +52,7 @@ def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool
     store.mkdir(parents=True, exist_ok=True)
     made = {"scale": lab.scale, "device": lab.device, "version": VERSION}
     for name in items:
-        path = store / f"{page.anchor(name)}-{lab.scale}.json"
+        path = store / f"{anchor(name)}-{lab.scale}.json"
         result = read(path) if path.exists() else None
         kept = result is not None and result.made == made
         if result is None or not kept:
@@ -64,22 +66,24 @@ def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool
 
 def pages(folder: Path, scale: Scale) -> None:
     """index.html and beyond.html, of whatever results there are at this scale."""
-    for file, names, title, introduction in (
+    for file, names, title, introduction, links in (
         (
             "index.html",
             ITEMS,
             "The paper, reproduced",
-            'Nelsen and Stuart, SIAM Review (2024), beside raffia. <a href="beyond.html">Beyond the paper</a>.',
+            "Nelsen and Stuart, SIAM Review (2024), beside raffia.",
+            {"Beyond the paper": "beyond.html"},
         ),
         (
             "beyond.html",
             BEYOND,
             "Beyond the paper",
-            'The same experiments with features tuned on the same data. <a href="index.html">The paper, reproduced</a>.',
+            "The same experiments with features tuned on the same data.",
+            {"The paper, reproduced": "index.html"},
         ),
     ):
-        paths = [folder / "results" / f"{page.anchor(name)}-{scale}.json" for name in names]
-        page.write(folder / file, title, introduction, [read(path) for path in paths if path.exists()])
+        paths = [folder / "results" / f"{anchor(name)}-{scale}.json" for name in names]
+        write(folder / file, title, introduction, [section(read(path)) for path in paths if path.exists()], links)
 
 
 __all__ = ["BEYOND", "ITEMS", "Lab", "Result", "Scale", "chosen", "pages", "reported", "run"]

@@ -9,11 +9,12 @@ from torch import Tensor
 from raffia import papers
 from raffia.metrics import relative_error
 from raffia.model import RandomFeatureModel
+from raffia.page import Picture, Table
 from raffia.reproduce.burgers import ONE
 from raffia.reproduce.draws import TIMES
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Picture, Result, Table
+from raffia.reproduce.result import Result
 from raffia.reproduce.study import Study
 from raffia.tuning import GradientSearch
 

@@ -8,10 +8,11 @@ import torch
 from raffia import papers, plotting
 from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error
+from raffia.page import Picture, Table
 from raffia.reproduce.draws import TIMES
 from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.pictures import panels
-from raffia.reproduce.result import Picture, Result, Table, percent
+from raffia.reproduce.result import Result, percent
 from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
 
 ONE = TIMES.index(1.0)

@@ -4,9 +4,10 @@ import numpy as np
 
 from raffia import papers, plotting
 from raffia.metrics import relative_error
+from raffia.page import Picture, Table
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.pictures import panels
-from raffia.reproduce.result import Picture, Result, Table
+from raffia.reproduce.result import Result
 from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
 
 FRESH = (

@@ -1,54 +1,13 @@
 """What an experiment leaves behind: tables, pictures and remarks, in one JSON file a page is made from."""
 
-import base64
-import io
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from matplotlib.figure import Figure
-
 from raffia.errors import RaffiaError
 from raffia.files import atomic
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of texts under a header."""
-
-    caption: str
-    header: list[str]
-    rows: list[list[str]]
-
-    @classmethod
-    def of_curves(cls, caption: str, head: str, x: Sequence[object], curves: Mapping[str, Sequence[float]]) -> "Table":
-        """A row for each x, a column for each curve."""
-        rows = [[str(value), *(f"{curve[i]:.4f}" for curve in curves.values())] for i, value in enumerate(x)]
-        return cls(caption, [head, *curves], rows)
-
-    @classmethod
-    def of_cells(cls, caption: str, head: str, rows: Sequence[int], columns: Sequence[int], *arrays: np.ndarray) -> "Table":
-        """The entries of several arrays of one shape, side by side in each cell."""
-        cells = [[" | ".join(f"{array[i, j]:.4f}" for array in arrays) for j in range(len(columns))] for i in range(len(rows))]
-        return cls(caption, [head, *map(str, columns)], [[str(name), *row] for name, row in zip(rows, cells, strict=True)])
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A PNG in base64, so that a page needs no other file."""
-
-    caption: str
-    png: str
-
-    @classmethod
-    def of(cls, figure: Figure, caption: str) -> "Picture":
-        """From a matplotlib figure."""
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=110)
-        return cls(caption, base64.b64encode(buffer.getvalue()).decode())
+from raffia.page import Picture, Table
 
 
 @dataclass

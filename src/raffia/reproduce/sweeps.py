@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from raffia import papers
+from raffia.page import Picture, Table
 from raffia.reproduce.lab import AUTHORS, Lab
 from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Picture, Result, Table, percent
+from raffia.reproduce.result import Result, percent
 
 Arrays = tuple[np.ndarray, np.ndarray]
 Curves = dict[int, dict[int, list[float]]]

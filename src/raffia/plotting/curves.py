@@ -1,68 +1,13 @@
-"""One function per picture. Each returns a matplotlib Figure and touches no global state; save it with `figure.savefig`."""
+"""Errors against sizes, searches, and the Brownian bridge of the paper."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 
-from raffia.errors import RaffiaError
-from raffia.metrics import relative_error
-from raffia.spaces import Domain
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
 from raffia.tuning import History
-
-Array = np.ndarray | Tensor
-
-INK, TRUTH, PREDICTION, ERROR = "#4c4c4c", "#1f6fb2", "#d1495b", "#7a5195"
-
-
-def prediction(a: Array, y: Array, predicted: Array, domain: Domain | None = None) -> Figure:
-    """Input, truth, prediction and pointwise error of one sample, in 1-D (fig:sample_burg) or 2-D (fig:darcy_inputoutput).
-
-    `domain=None` means the circle in 1-D and the unit square in 2-D.
-    """
-    a, y, predicted = (np.asarray(values) for values in (a, y, predicted))
-    if not (a.ndim == y.ndim == predicted.ndim and a.ndim in (1, 2)):
-        raise RaffiaError(
-            f"prediction draws one sample, arrays (points,) or (r, r); got {a.shape}, {y.shape}, {predicted.shape}. Pass a[0]."
-        )
-    domain = domain or Domain(a.ndim, periodic=a.ndim == 1)
-    title = f"relative L² error {relative_error(y[None], predicted[None], domain.grid(*y.shape)):.4f}"
-    return (_curves if a.ndim == 1 else _images)(a, y, predicted, domain, title)
-
-
-def _curves(a: np.ndarray, y: np.ndarray, predicted: np.ndarray, domain: Domain, title: str) -> Figure:
-    x_in, x = (domain.grid(len(values)).axes()[0].numpy() for values in (a, y))
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    left.plot(x_in, a, color=INK, lw=1.2, ls=":", label="input a")
-    left.plot(x, y, color=TRUTH, lw=2.2, label="truth y")
-    left.plot(x, predicted, color=PREDICTION, lw=1.4, ls="--", label="prediction F(a)")
-    left.legend(frameon=False)
-    left.set(xlabel="x", title=title)
-    right.plot(x, np.abs(predicted - y), color=ERROR, lw=1.4)
-    right.set(xlabel="x", title="pointwise error |F(a) − y|")
-    right.set_ylim(bottom=0)
-    return figure
-
-
-def _images(a: np.ndarray, y: np.ndarray, predicted: np.ndarray, domain: Domain, title: str) -> Figure:
-    figure = Figure(figsize=(15, 3.6), layout="constrained")
-    low, high = min(y.min(), predicted.min()), max(y.max(), predicted.max())
-    extent = (0, domain.extents[0], 0, domain.extents[1])
-    panels = (
-        ("input a", a, "Greys", (None, None)),
-        ("truth y", y, "viridis", (low, high)),
-        (f"prediction F(a)\n{title}", predicted, "viridis", (low, high)),
-        ("pointwise error |F(a) − y|", np.abs(predicted - y), "magma", (0, None)),
-    )
-    for axes, (name, values, colours, (bottom, top)) in zip(figure.subplots(1, 4), panels, strict=True):
-        image = axes.imshow(values.T, origin="lower", extent=extent, cmap=colours, vmin=bottom, vmax=top)
-        axes.set_title(name, fontsize=10)
-        axes.set(xlabel="x₁", ylabel="x₂")
-        figure.colorbar(image, ax=axes, shrink=0.85)
-    return figure
 
 
 def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequence[float]]) -> Figure:

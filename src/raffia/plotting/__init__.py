@@ -1,0 +1,25 @@
+"""One function per picture. Each returns a matplotlib Figure and touches no global state; save it with `figure.savefig`."""
+
+from matplotlib.figure import Figure
+
+from raffia.plotting.curves import brownian_bridge, error_against_features, error_against_resolution, search
+from raffia.plotting.samples import fields, prediction
+from raffia.plotting.spread import errors, parity
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
+
+__all__ = [
+    "ERROR",
+    "INK",
+    "PREDICTION",
+    "TRUTH",
+    "Array",
+    "Figure",
+    "brownian_bridge",
+    "error_against_features",
+    "error_against_resolution",
+    "errors",
+    "fields",
+    "parity",
+    "prediction",
+    "search",
+]

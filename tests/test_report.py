@@ -1,0 +1,231 @@
+"""Pages are whole, safe and about the samples they say; the report of a fit picks and words them right."""
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+
+from raffia import Dataset, Domain, RaffiaError
+from raffia.page import Picture, Section, Table, write
+from raffia.plotting import Figure
+from raffia.report import cases, in_words, write_report
+from raffia.spaces import Mesh, Vectors
+from raffia.tuning import History, Trial
+
+HOSTILE = """<script>alert("x")</script>'&</title>"""
+LINE = Domain(1)
+
+
+class Reader(HTMLParser):
+    """The tags that are open at the end, those closed out of order, what would be fetched, ids, links and the text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.wrong, self.tags, self.attributes, self.words = [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.words)
+
+    def values(self, *names):
+        return [value for name, value in self.attributes if name in names]
+
+
+def whole(path):
+    """Read a page, and see that it is one."""
+    text = path.read_text(encoding="utf-8")
+    reader = Reader(text)
+    assert (reader.open, reader.wrong) == ([], [])
+    assert not {"script", "link", "iframe", "object", "embed"} & set(reader.tags)
+    assert all(value.startswith("data:image/png;base64,") for value in reader.values("src"))
+    assert not re.search(r"https?://|url\(|@import", text)
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    ids = reader.values("id")
+    assert len(ids) == len(set(ids))
+    assert {value for value in reader.values("href") if value.startswith("#")} == {f"#{name}" for name in ids}
+    return reader
+
+
+def report(path, dataset, predicted, errors, **changed):
+    settings = {
+        "title": "raffia fit data.npz",
+        "facts": {"model file": "model.safetensors", "ridge": "1e-6"},
+        "notes": [],
+        "split": "a fifth",
+    }
+    write_report(
+        path, dataset=dataset, predicted=predicted, errors=errors, **settings | {"contest": None, "history": None} | changed
+    )
+    return whole(path)
+
+
+def held_out(n, shape=(16,), domain=LINE, output=None, out_shape=None):
+    generator = torch.Generator().manual_seed(0)
+    a, y = (torch.randn(n, *s, generator=generator, dtype=torch.float64) for s in (shape, out_shape or shape))
+    return Dataset(a, y, domain, {}, output)
+
+
+def test_every_text_of_a_page_is_escaped(tmp_path):
+    table = Table(HOSTILE, [HOSTILE], [[HOSTILE]])
+    picture = Picture.of(Figure(figsize=(1, 1)), HOSTILE)
+    section = Section(
+        HOSTILE, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, [picture], [HOSTILE, HOSTILE], [HOSTILE], HOSTILE,
+        [table, Table(HOSTILE, [HOSTILE], [[HOSTILE]] * 9)],
+    )  # fmt: skip
+    write(tmp_path / "p.html", HOSTILE, HOSTILE, [section], {HOSTILE: HOSTILE})
+    reader = whole(tmp_path / "p.html")
+    assert "script" not in reader.tags
+    assert reader.values("alt") == [HOSTILE]
+    assert HOSTILE in reader.values("href")
+    page, heading, rest, short, long = 2 + 1 + 1 + 1, 2 + 1, 2 + 1 + 2 + 1 + 1, 3, 1 + 1 + 1 + 9
+    assert reader.text.count(HOSTILE) == page + heading + rest + short + long
+
+
+def test_a_wide_picture_asks_for_room_in_its_own_figure_and_no_more_than_the_page_has(tmp_path):
+    pictures = [Picture.of(Figure(figsize=(width, 1)), "c") for width in (4, 10, 30)]
+    assert [picture.least_width for picture in pictures] == pytest.approx([13.6, 34, 54])
+    write(tmp_path / "p.html", "t", "", [Section("s", "s", pictures=pictures)])
+    text = (tmp_path / "p.html").read_text()
+    assert text.count('<div class="scroll" tabindex="0"><img') == 2
+    assert text.count('<div class="scroll"><img') == 1
+
+
+def test_a_picture_is_the_figure():
+    figure = Figure(figsize=(2, 1))
+    png = base64.b64decode(Picture.of(figure, "c").png)
+    assert png.startswith(b"\x89PNG")
+    assert (int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) == (220, 110)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 11])
+def test_best_median_and_worst_are_named_by_their_row_in_the_file(tmp_path, n):
+    rng = np.random.default_rng(n)
+    data = held_out(n)
+    errors, rows = rng.permutation(np.arange(1, n + 1)) / 100, (1000 + rng.permutation(5 * n)[:n]).tolist()
+    captions = report(tmp_path / "r.html", data, 1.1 * data.y, errors, rows=rows, n_train=77).values("alt")[1:]
+    ranked = sorted(zip(errors.tolist(), rows, strict=True))
+    wanted = {"Best": ranked[0], "Median": ranked[(n - 1) // 2], "Worst": ranked[-1]}
+    wanted = {"Only": ranked[0]} if n == 1 else {k: v for k, v in wanted.items() if n > 2 or k != "Median"}
+    assert captions == [
+        f"{name}: sample {row} of the file, relative error {error:.3g} ({100 * error:.2g} %)."
+        for name, (error, row) in wanted.items()
+    ]
+
+
+def test_the_headline_says_how_many_how_good_and_how_bad(tmp_path):
+    data = held_out(5)
+    errors = np.array([0.01, 0.02, 0.03, 0.04, 0.4])
+    text = report(tmp_path / "r.html", data, data.y, torch.from_numpy(errors), n_train=20).text
+    assert "Trained on 20 samples. On 5 samples held out" in text
+    assert "off by 10 % of the size of the truth on average, for half of them by 3 % or less, at worst by 40 %." in text
+    assert "13 times the median" in text
+    assert "Only 5 samples were held out" in text
+    assert f"± {100 * errors.std(ddof=1) / 5**0.5:.2g} %" in text
+    assert "sample 4 of those held out" in text
+
+
+def test_failures_are_the_worst_and_are_told(tmp_path):
+    data = held_out(3)
+    predicted = data.y.clone()
+    predicted[1] = torch.nan
+    text = report(tmp_path / "r.html", data, predicted, np.array([0.1, np.nan, 0.2])).text
+    assert "1 of them had no finite error" in text
+    assert "Worst: sample 1 of those held out, relative error nan (not finite)." in text
+    text = report(tmp_path / "r.html", data, data.y * np.nan, np.full(3, np.nan)).text
+    assert "no prediction was finite: do not use this model" in text
+    assert "learned little" in report(tmp_path / "r.html", data, data.y * 0, np.ones(3)).text
+
+
+@pytest.mark.parametrize(
+    ("domain", "shape", "output", "out_shape", "pictures"),
+    [
+        (Domain(2, periodic=False), (6, 5), None, None, 4),
+        (
+            Vectors(),
+            (3,),
+            Mesh(torch.rand(30, 2, generator=torch.Generator().manual_seed(0)), domain=Domain(2, periodic=False)),
+            (30,),
+            4,
+        ),
+        (LINE, (16,), Vectors(2), (2,), 5),
+        (LINE, (16,), Domain(0), (), 5),
+    ],
+)
+def test_vectors_and_numbers_also_have_a_picture_against_the_truth(tmp_path, domain, shape, output, out_shape, pictures):
+    data = held_out(4, shape, domain, output, shape if out_shape is None else out_shape)
+    if out_shape == ():
+        data = Dataset(data.a, torch.arange(4.0).double(), domain, {}, output)
+    reader = report(tmp_path / "r.html", data, data.y + 0.1, np.full(4, 0.1))
+    assert reader.tags.count("img") == pictures
+    assert any("against truth" in caption for caption in reader.values("alt")) == (pictures == 5)
+
+
+def test_a_report_shows_what_it_was_given_and_only_that(tmp_path):
+    data, errors = held_out(3), np.array([0.1, 0.2, 0.3])
+    plain = report(tmp_path / "r.html", data, data.y, errors)
+    assert not {"contest", "search", "guesses"} & set(plain.values("id"))
+    assert {"errors", "samples", "use", "caveats", "facts"} <= set(plain.values("id"))
+    history = History([Trial({"feature_map__decay": 2.0}, 0.5, 8), Trial({"feature_map__decay": 3.0}, 0.25, 8)], seconds=1.0)
+    contest = Table("candidates", ["map", "error"], [["fourier", "0.125"]])
+    full = report(
+        tmp_path / "r.html", data, data.y, errors, history=history, contest=contest, notes=["periodic, since it wraps"]
+    )
+    assert "periodic, since it wraps" in full.text
+    assert "0.125" in full.text
+    assert "Validation error 0.5 → 0.25 with 8 features" in full.text
+    assert "Found decay 3." in full.text
+    assert full.tags.count("img") == plain.tags.count("img") + 1
+    for words in ("1e-6", "a fifth", "An input is 16, an output 16"):
+        assert words in full.text
+
+
+def test_hostile_names_do_no_harm_and_instructions_quote_them(tmp_path):
+    data = held_out(2)
+    name = "it's <b> $(rm).safetensors"
+    reader = report(tmp_path / "r.html", data, data.y, np.ones(2), title=HOSTILE, facts={"model file": name, HOSTILE: HOSTILE},
+                    notes=[HOSTILE], split=HOSTILE, contest=Table(HOSTILE, [HOSTILE], [[HOSTILE]]))  # fmt: skip
+    assert "b" not in reader.tags
+    code = reader.text[reader.text.index("import numpy") :]
+    line = next(line for line in code.splitlines() if line.startswith("model = "))
+    assert eval(line.removeprefix("model = raffia.load")) == name
+    assert """raffia predict 'it'"'"'s <b> $(rm).safetensors' inputs.npy""" in code
+
+
+def test_a_report_wants_an_error_and_a_prediction_for_each_sample(tmp_path):
+    data = held_out(3)
+    for predicted, errors, rows in ((data.y, np.ones(2), None), (data.y[:2], np.ones(3), None), (data.y, np.ones(3), [1])):
+        with pytest.raises(RaffiaError, match="each of the 3 samples held out"):
+            report(tmp_path / "r.html", data, predicted, errors, rows=rows)
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors_are_worded_in_per_cent():
+    assert [in_words(e) for e in (12.5, 0.034567, 2e-5, 3e-9, float("inf"))] == [
+        "1,250 %",
+        "3.5 %",
+        "0.002 %",
+        "3e-07 %",
+        "not finite",
+    ]
+
+
+def test_the_median_case_is_the_lower_of_two():
+    assert cases(np.array([0.4, 0.1, 0.3, 0.2])) == {"best": 1, "median": 3, "worst": 0}

@@ -25,7 +25,7 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
                 shape, dims = tuple(int(axis) for axis in item.shape), _dims(item)
                 if reverse:
                     shape, dims = shape[::-1], dims and dims[::-1]
-                found[name] = Variable(name, shape, item.dtype.str, dims, _plain(attributes), path, _Array(path, name, reverse))
+                found[name] = Variable(name, shape, item.dtype.str, dims, plain(attributes), path, _Array(path, name, reverse))
 
     with guarded(path), h5py.File(path, "r") as file:
         file.visititems(visit)
@@ -46,32 +46,27 @@ class _Array:
 
 def _dims(item: Any) -> tuple[str, ...] | None:
     """The names of the axes, by label or by the scale attached to them."""
-    names = []
-    for axis in item.dims:
-        scales = axis.keys() if len(axis) else []
-        names.append(axis.label or (axis[0].name.rpartition("/")[2] if len(scales) or len(axis) else ""))
-    if not names and "CLASS" in item.attrs:
-        return None
-    if len(names) == 1 and not names[0] and _text(item.attrs.get("CLASS", "")) == "DIMENSION_SCALE":
+    names = [axis.label or (axis[0].name.rpartition("/")[2] if len(axis) else "") for axis in item.dims]
+    if len(names) == 1 and _text(item.attrs.get("CLASS")) == "DIMENSION_SCALE":
         names = [item.name.rpartition("/")[2]]
-    return tuple(names) if all(names) and names else None
+    return tuple(names) if names and all(names) else None
 
 
 def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _plain(attributes: dict[str, Any]) -> dict[str, Any]:
+def plain(attributes: dict[str, Any]) -> dict[str, Any]:
     """Numbers and text; one-element arrays are their element."""
-    plain = {}
+    kept = {}
     for key, value in attributes.items():
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if isinstance(value, (bytes, str)):
-            plain[key] = _text(value)
+            kept[key] = _text(value)
         elif isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "fiub":
-            plain[key] = value.tolist()
-    return plain
+            kept[key] = value.tolist()
+    return kept
 
 
 def _h5py() -> Any:

@@ -22,7 +22,7 @@ def classic(path: Path) -> dict[str, Variable]:
             shape, dtype = tuple(int(axis) for axis in array.shape), np.dtype(array.data.dtype)
             if dtype.kind in "fiubS":
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
-                attributes = hdf5._plain({key: value for key, value in array._attributes.items()})
+                attributes = hdf5.plain(array._attributes)
                 found[name] = Variable(name, shape, dtype.str, tuple(array.dimensions), attributes, path, _Array(path, name))
             del array
     return found

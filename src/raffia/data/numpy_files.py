@@ -32,7 +32,7 @@ def npz(path: Path) -> dict[str, Variable]:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as file:
-                shape, dtype = _header(file)  # type: ignore[arg-type]
+                shape, dtype = _header(file)
                 offset = file.tell()
             _check_plain(path, name, dtype)
             check_stored(path, name, shape, dtype.itemsize, member.file_size - offset)
@@ -54,7 +54,7 @@ class _Member:
         return array if rows is None else array[rows]
 
 
-def _header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
+def _header(file: BinaryIO | zipfile.ZipExtFile) -> tuple[tuple[int, ...], np.dtype]:
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)

@@ -44,7 +44,9 @@ class Variable:
         with guarded(self.path, self.name):
             values = np.asarray(self.load(rows if self.shape else None))
         if values.shape != wanted:
-            raise RaffiaError(f"{self.path} is damaged: {self.name} has shape {wanted} in its header and {values.shape} in its body.")
+            raise RaffiaError(
+                f"{self.path} is damaged: {self.name} has shape {wanted} in its header and {values.shape} in its body."
+            )
         return values
 
 

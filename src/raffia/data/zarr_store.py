@@ -16,9 +16,7 @@ def variables(path: Path) -> dict[str, Variable]:
     zarr = _zarr()
     found = {}
     with guarded(path):
-        root = zarr.open(path, mode="r", **({} if _is_array(path) else {"use_consolidated": False}))
-        arrays = [(path.stem, "", root)] if isinstance(root, zarr.Array) else list(_walk(zarr, root, ""))
-        for name, place, array in arrays:
+        for name, place, array in _arrays(zarr, path):
             attributes = {key: value for key, value in array.attrs.asdict().items() if not key.startswith("_ARRAY")}
             dims = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
             known = tuple(str(axis) for axis in dims) if dims and all(dims) else None
@@ -28,6 +26,17 @@ def variables(path: Path) -> dict[str, Variable]:
     return found
 
 
+def _arrays(zarr: Any, path: Path) -> Iterator[tuple[str, str, Any]]:
+    try:
+        group = zarr.open_group(path, mode="r", use_consolidated=False)
+    except (zarr.errors.ContainsArrayError, zarr.errors.NodeTypeValidationError, FileNotFoundError):
+        yield path.stem, "", zarr.open_array(path, mode="r")
+        return
+    for name, item in group.members(max_depth=None, use_consolidated_for_children=False):
+        if isinstance(item, zarr.Array):
+            yield name, name, item
+
+
 class _Array:
     def __init__(self, path: Path, place: str) -> None:
         self.path, self.place = path, place
@@ -35,16 +44,6 @@ class _Array:
     def __call__(self, rows: Rows) -> np.ndarray:
         array = _zarr().open_array(self.path, path=self.place, mode="r")
         return np.asarray(array[...] if rows is None else array[rows])
-
-
-def _walk(zarr: Any, group: Any, above: str) -> Iterator[tuple[str, str, Any]]:
-    for key, item in group.members(max_depth=None, use_consolidated_for_children=False):
-        if isinstance(item, zarr.Array):
-            yield key, key, item
-
-
-def _is_array(path: Path) -> bool:
-    return (path / ".zarray").exists()
 
 
 def is_store(path: Path) -> bool:

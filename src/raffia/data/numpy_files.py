@@ -3,7 +3,7 @@
 import struct
 import zipfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class _Member:
         return array if rows is None else array[rows]
 
 
-def _header(file: BinaryIO | zipfile.ZipExtFile) -> tuple[tuple[int, ...], np.dtype]:
+def _header(file: IO[bytes] | zipfile.ZipExtFile) -> tuple[tuple[int, ...], np.dtype]:
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)

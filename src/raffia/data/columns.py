@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raffia.data.missing import check_whole, meant
-from raffia.data.variable import Variable
+from raffia.data.variable import Variable, guarded
 
 FEW = 16  # so many numbers a sample are a vector, or channels, unless coordinates say that they are a grid
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
@@ -13,10 +13,11 @@ CHANNEL = ("channel", "channels", "component", "components", "variable", "featur
 
 @dataclass
 class Column:
-    """Samples (n, *shape) of one variable; with channels, `channel` is their axis in the file, and they come first in `shape`."""
+    """Samples of one variable. Axes of one entry are left out, unless it is `plain`; `channel` is the axis of channels, if any."""
 
     variable: Variable
     samples_last: bool = False
+    plain: bool = False
     channel: int | None = None
     notes: list[str] = field(default_factory=list)
     _all: np.ndarray | None = None
@@ -28,7 +29,7 @@ class Column:
     def axes(self) -> tuple[int, ...]:
         """The axes of a sample that count, as they are in the file: those of more than one value."""
         kept = self.variable.shape[:-1] if self.samples_last else self.variable.shape[1:]
-        return tuple(size for size in kept if size != 1)
+        return tuple(size for size in kept if size != 1 or self.plain)
 
     @property
     def dims(self) -> tuple[str, ...] | None:
@@ -37,7 +38,7 @@ class Column:
             return None
         shape, dims = self.variable.shape, self.variable.dims
         pairs = list(zip(shape, dims, strict=True))
-        return tuple(dim for size, dim in (pairs[:-1] if self.samples_last else pairs[1:]) if size != 1)
+        return tuple(dim for size, dim in (pairs[:-1] if self.samples_last else pairs[1:]) if size != 1 or self.plain)
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -56,15 +57,17 @@ class Column:
 
     def read(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), none of them missing."""
+        with guarded(self.variable.path, self.variable.name):
+            values = meant(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
+        check_whole(self.variable.path, self.variable.name, values, rows.start)
+        return values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
+
+    def _raw(self, rows: range) -> np.ndarray:
         if self.samples_last:
             if self._all is None:
                 self._all = self.variable.read()
-            raw = np.moveaxis(self._all[..., rows.start : rows.stop], -1, 0)
-        else:
-            raw = self.variable.read(slice(rows.start, rows.stop))
-        values = meant(self.variable, raw).reshape(len(raw), *self.axes)
-        check_whole(self.variable.path, self.variable.name, values, rows.start)
-        return values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
+            return np.moveaxis(self._all[..., rows.start : rows.stop], -1, 0)
+        return self.variable.read(slice(rows.start, rows.stop))
 
 
 def column(variable: Variable, n: int | None, named: set[str]) -> Column:
@@ -72,7 +75,9 @@ def column(variable: Variable, n: int | None, named: set[str]) -> Column:
     found = Column(variable)
     if n is not None and variable.shape[0] != n and variable.shape[-1] == n:
         found.samples_last = True
-        found.notes.append(f"{variable.name}: samples are along the last axis, where it has {n} entries as the other arrays have rows.")
+        found.notes.append(
+            f"{variable.name}: samples are along the last axis, where it has {n} entries as the other arrays have rows."
+        )
     kept = variable.shape[:-1] if found.samples_last else variable.shape[1:]
     if 1 in kept and kept != (1,):
         found.notes.append(f"{variable.name}: an axis with a single entry is left out.")

@@ -42,9 +42,9 @@ def by_coordinates(x: np.ndarray) -> tuple[Ends, str]:
     span, around = step * (len(x) - 1), step * len(x)
     if abs(float(min(x[0], x[-1])) - step / 2) < 1e-3 * step:
         return Ends.UNCLEAR, "the coordinates are the centres of cells"
-    if _round(span) and not _round(around):
+    if _digits(span) < _digits(around):
         return Ends.BOX, f"the coordinates span {span:.6g}, with both ends"
-    if _round(around) and not _round(span):
+    if _digits(around) < _digits(span):
         return Ends.PERIODIC, f"the coordinates stop one step before {around:.6g}"
     return Ends.UNCLEAR, "the coordinates may go either way"
 
@@ -65,10 +65,9 @@ def together(verdicts: Sequence[tuple[Ends, str]]) -> tuple[Ends, str]:
     return verdicts[0]
 
 
-def _round(length: float) -> bool:
-    """A length that somebody would choose: two digits, alone or times π."""
-    for unit in (1.0, math.pi):
-        digits = length / unit
-        if digits > 0 and abs(digits - float(f"{digits:.1e}")) <= 1e-5 * digits:
-            return True
-    return math.isclose(length, 360, rel_tol=1e-5)
+def _digits(length: float) -> int:
+    """How many digits write a length, alone or times π: people choose round lengths."""
+    for digits in range(4):
+        if any(math.isclose(length, float(f"{length / unit:.{digits}e}") * unit, rel_tol=2e-6) for unit in (1.0, math.pi)):
+            return digits
+    return 4

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data import hdf5
-from raffia.data.variable import Rows, Variable, check_size, guarded
+from raffia.data.variable import Variable, Whole, check_size, guarded
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15
@@ -36,7 +36,7 @@ def version5(path: Path) -> dict[str, Variable]:
     with guarded(path):
         for array in _arrays(path):
             check_size(path, array.name, array.shape, array.dtype.itemsize)
-            found[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, array)
+            found[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, Whole(array.values))
     return found
 
 
@@ -52,23 +52,23 @@ class _Array:
     packed: bool
     start: int
     length: int
-    values: int
+    place: int
 
-    def __call__(self, rows: Rows) -> np.ndarray:
+    def values(self) -> np.ndarray:
+        """The array itself."""
         with self.path.open("rb") as file:
             file.seek(self.start)
             element = file.read(self.length)
         if len(element) < self.length:
             raise ValueError("the file ends within this variable")
         if self.packed:
-            most = self.values + 16 + 8 * math.prod(self.shape)
+            most = self.place + 16 + 8 * math.prod(self.shape)
             element = zlib.decompressobj().decompress(element, most)
-        kind, size, at, _ = _tag(element, self.values, self.order)
+        kind, size, at, _ = _tag(element, self.place, self.order)
         stored = np.dtype(self.order + STORED[kind])
         if size != stored.itemsize * math.prod(self.shape) or at + size > len(element):
             raise ValueError(f"{size} bytes are not an array of shape {self.shape}")
-        array = np.frombuffer(element, stored, math.prod(self.shape), at).astype(self.dtype).reshape(self.shape, order="F")
-        return array if rows is None else array[rows]
+        return np.frombuffer(element, stored, math.prod(self.shape), at).astype(self.dtype).reshape(self.shape, order="F")
 
 
 def _arrays(path: Path) -> Iterator[_Array]:

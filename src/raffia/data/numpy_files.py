@@ -2,12 +2,13 @@
 
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, check_stored, guarded
+from raffia.data.variable import Rows, Variable, Whole, check_stored, guarded
 from raffia.errors import RaffiaError
 
 
@@ -38,20 +39,16 @@ def npz(path: Path) -> dict[str, Variable]:
             check_stored(path, name, shape, dtype.itemsize, member.file_size - offset)
             if member.compress_type == zipfile.ZIP_STORED:
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
-            found[name] = Variable(name, shape, dtype.str, None, {}, path, _Member(path, member.filename))
+            found[name] = Variable(name, shape, dtype.str, None, {}, path, Whole(partial(_member, path, member.filename)))
     return found
 
 
-class _Member:
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        with zipfile.ZipFile(self.path) as archive, archive.open(self.name) as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-            if file.read(1):  # also makes zipfile compare the checksum
-                raise ValueError("bytes left over after the array")
-        return array if rows is None else array[rows]
+def _member(path: Path, name: str) -> np.ndarray:
+    with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+        if file.read(1):  # also makes zipfile compare the checksum
+            raise ValueError("bytes left over after the array")
+    return array
 
 
 def _header(file: IO[bytes] | zipfile.ZipExtFile) -> tuple[tuple[int, ...], np.dtype]:

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.variable import Rows, Variable, check_size, guarded
+from raffia.data.variable import Variable, Whole, check_size, guarded
 from raffia.errors import RaffiaError
 
 
@@ -32,16 +31,8 @@ def variables(path: Path) -> dict[str, Variable]:
                 raise RaffiaError(f"{path} is damaged: {name} claims more bytes than the file has.")
             check_size(path, name, tuple(tensor.shape), tensor.element_size())
             array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).detach().resolve_conj().resolve_neg().numpy()
-            found[name] = Variable(name, array.shape, array.dtype.str, None, {}, path, _Array(array))
+            found[name] = Variable(name, array.shape, array.dtype.str, None, {}, path, Whole(lambda array=array: array))
     return found
-
-
-class _Array:
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        return np.array(self.array if rows is None else self.array[rows])
 
 
 def _walk(value: Any, name: str) -> Iterator[tuple[str, Tensor]]:

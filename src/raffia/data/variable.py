@@ -31,6 +31,10 @@ class Variable:
     path: Path
     load: Callable[[Rows], np.ndarray] = field(repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if self.dims is not None and len(self.dims) != len(self.shape):
+            raise RaffiaError(f"{self.path} is damaged: {self.name} has shape {self.shape}, but its axes are {self.dims}.")
+
     @property
     def numeric(self) -> bool:
         """Whether it holds real numbers."""
@@ -48,6 +52,22 @@ class Variable:
                 f"{self.path} is damaged: {self.name} has shape {wanted} in its header and {values.shape} in its body."
             )
         return values
+
+
+class Whole:
+    """Rows of an array that its format gives as a whole: it is read once, and kept while somebody asks for rows."""
+
+    def __init__(self, load: Callable[[], np.ndarray]) -> None:
+        self.load = load
+        self.array: np.ndarray | None = None
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        """The rows, as a copy."""
+        if rows is None:
+            return self.load() if self.array is None else self.array.copy()
+        if self.array is None:
+            self.array = self.load()
+        return self.array[rows].copy()
 
 
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int) -> None:

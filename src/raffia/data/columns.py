@@ -7,7 +7,7 @@ import numpy as np
 from raffia.data.missing import check_whole, meant
 from raffia.data.variable import Variable, guarded
 
-FEW = 16  # so many numbers a sample are a vector, or channels, unless coordinates say that they are a grid
+CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
 
 
@@ -95,6 +95,6 @@ def _channel(found: Column, named: set[str]) -> int | None:
     if dims and (by_name := [axis for axis, dim in enumerate(dims) if dim.lower() in CHANNEL]):
         return by_name[0]
     for axis, others in ((len(axes) - 1, axes[:-1]), (0, axes[1:])):
-        if 2 <= axes[axis] <= FEW and 2 * axes[axis] <= min(others) and not (dims and dims[axis] in named):
+        if 2 <= axes[axis] <= CHANNELS and 2 * axes[axis] <= min(others) and not (dims and dims[axis] in named):
             return axis
     return None

@@ -13,6 +13,7 @@ class Ends(StrEnum):
     PERIODIC = "periodic"
     BOX = "box"
     REPEATED = "repeated"
+    FIXED = "fixed"
     UNCLEAR = "unclear"
 
 
@@ -27,9 +28,11 @@ def by_values(f: np.ndarray, axis: int) -> tuple[Ends, str]:
     typical, jump = float(steps.mean()), float(np.abs(first - last).mean())
     if typical <= 1e-9 * scale:
         return Ends.UNCLEAR, "the functions are constant"
+    if typical > 0.5 * float(np.abs(f - np.roll(f, f.shape[axis] // 2, axis)).mean()):
+        return Ends.UNCLEAR, "neighbours differ as much as points far apart do"
     if float(np.abs(first - last).max()) <= (1e-9 if f.dtype == np.float64 else 2e-5) * scale:
         if float(np.ptp(first)) <= 1e-6 * scale:
-            return Ends.UNCLEAR, "all functions have one value at both ends"
+            return Ends.FIXED, "all functions have one value at both ends"
         return Ends.REPEATED, "the last point repeats the first"
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"
@@ -57,8 +60,8 @@ def equispaced(x: np.ndarray) -> bool:
 
 
 def together(verdicts: Sequence[tuple[Ends, str]]) -> tuple[Ends, str]:
-    """One for all: a box if anything says so, then repeated ends, then periodic."""
-    for kind in (Ends.BOX, Ends.REPEATED, Ends.PERIODIC):
+    """One for all: a box if anything says so, then repeated ends, then fixed ones, then periodic."""
+    for kind in (Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
         for verdict in verdicts:
             if verdict[0] is kind:
                 return verdict

@@ -35,8 +35,8 @@ def _reader(path: Path) -> Reader:
     suffix = path.suffix.lower()
     hierarchical = start.startswith(HDF5) or start[512:].startswith(HDF5)  # MATLAB puts 512 bytes of text first
     known: dict[str, Reader] = {
-        ".npz": numpy_files.npz,
-        ".npy": numpy_files.npy,
+        ".npz": numpy_files.npy if start.startswith(NPY) else numpy_files.npz,
+        ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
         ".mat": matlab.version73 if hierarchical else matlab.version5,
         ".h5": hdf5.variables,
         ".hdf5": hdf5.variables,

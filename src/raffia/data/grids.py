@@ -55,20 +55,18 @@ def _ends(path: object, alike: list[Function], periodic: bool | None) -> tuple[E
                 "periodic grid leaves the right end out. Drop the last point from the file, or pass periodic=False (--box)."
             )
         return Ends.PERIODIC if periodic else Ends.BOX, "as asked for"
-    for ends, reason in verdicts:
-        if ends is Ends.BOX:
-            return ends, reason
-    if repeated:
+    ends, reason = together(verdicts)
+    if ends is Ends.REPEATED:
         raise RaffiaError(
             f"{path}: functions of {alike[-1].name} have one value at both ends of axis {repeated[0] + 1}. Is their grid a box with both "
             "ends in it, or periodic with its first point repeated? Pass periodic=False (--box), or drop the last point from the file."
         )
-    if all(ends is Ends.UNCLEAR and "constant" in reason for ends, reason in verdicts):
+    if ends is Ends.UNCLEAR:
         raise RaffiaError(
-            f"{path} does not say whether its grid is periodic: pass domain=Domain(dim, periodic=…), "
-            "on the command line --periodic or --box."
+            f"{path} does not say whether its grid is periodic: pass domain=Domain(dim, periodic=…), on the command line --periodic "
+            f"or --box. {alike[0].name} does not show it, as {reason}. If it holds no functions but parameters, pass domain=Vectors()."
         )
-    return next((verdict for verdict in verdicts if verdict[0] is Ends.UNCLEAR), verdicts[0])
+    return ends, reason
 
 
 def _ends_of_axis(alike: list[Function], axis: int) -> tuple[Ends, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.columns import FEW, Column, column
+from raffia.data.columns import Column, column
 from raffia.data.coordinates import Places, locate
 from raffia.data.grids import Extent, Function, domains
 from raffia.data.names import FLAGS, Names, Variables, shown
@@ -14,6 +14,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 
 GLANCE = 64  # samples that are read to guess
+FEW = 8  # so many numbers a sample are a vector, unless coordinates say that they are a function
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Asked:
     cells: str | None = None
     periodic: bool | None = None
     extent: Extent = None
+    vectors: bool = False
 
 
 def columns(
@@ -37,7 +39,8 @@ def columns(
     strict = domain is not None
     fitting = [n for n in (v.shape[0] for v in both) if all(n == v.shape[0] or (n == v.shape[-1] and not strict) for v in both)]
     if not fitting:
-        raise RaffiaError(f"inputs and outputs must pair up, with as many rows; got {_shapes(both)}.")
+        counts = f"{ins[0].shape[0]} inputs and {outs[0].shape[0]} outputs"
+        raise RaffiaError(f"inputs and outputs must pair up; got {counts}: {_shapes(both)}.")
     if domain is not None:
         told = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in both]
         return told[: len(ins)], told[len(ins) :]
@@ -48,7 +51,8 @@ def spaces_of(
     path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
 ) -> tuple[Space, Space]:
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
-    sides = [_side(path, parts, pool, asked, notes) for parts in (inputs, outputs)]
+    first = None if asked.vectors else _side(path, inputs, pool, asked, notes)
+    sides = [first, _side(path, outputs, pool, asked, notes)]
     if asked.coordinates is not None and not any(side and (side.places.mesh or side.places.axes) for side in sides):
         raise RaffiaError(
             f"coordinates={asked.coordinates!r} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "

@@ -32,8 +32,8 @@ def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0) -> No
     bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
     if len(bad):
         raise RaffiaError(
-            f"{path}: {name} has missing values (NaN, infinite or fill values) in {len(bad)} of the {len(values)} samples read, "
-            f"the first in sample {first + int(bad[0])}. Leave those samples out or fill their gaps first."
+            f"{path}: {name} must be finite; {len(bad)} of the {len(values)} samples read have missing values (NaN, infinite or "
+            f"fill values), the first is sample {first + int(bad[0])}. Leave those samples out or fill their gaps first."
         )
 
 

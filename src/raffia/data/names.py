@@ -102,10 +102,11 @@ def pair(path: object, found: Variables) -> tuple[list[Variable], list[Variable]
     ]
     training = [match for match in matches if "train" in match[0].lower()]
     matches = training or matches
+    by_name = [(lower[a], lower[y]) for a, y in PAIRS if a in lower and y in lower]
     if not matches and "x" in lower and "y" in lower and _samples(numeric[lower["x"]], numeric[lower["y"]]):
         matches = [(lower["x"], lower["y"])]
-    if len(matches) == 1:
-        a, y = matches[0]
+    if len(matches) == 1 or (not matches and len(by_name) == 1):
+        a, y = (matches or by_name)[0]
         return [numeric[a]], [numeric[y]], f"inputs are {a}, outputs are {y}: their names say so."
     alone = [v for v in numeric.values() if not _auxiliary(v)]
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:

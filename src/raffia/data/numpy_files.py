@@ -29,6 +29,8 @@ def npy(path: Path) -> dict[str, Variable]:
 def npz(path: Path) -> dict[str, Variable]:
     """The arrays of an .npz file; reading rows of one reads that array."""
     found = {}
+    if not zipfile.is_zipfile(path):
+        raise RaffiaError(f"{path} is damaged or not a file of NumPy arrays: there are no arrays in it.")
     with guarded(path), zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")

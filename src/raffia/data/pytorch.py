@@ -2,9 +2,11 @@
 
 import pickle
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,7 +33,7 @@ def variables(path: Path) -> dict[str, Variable]:
                 raise RaffiaError(f"{path} is damaged: {name} claims more bytes than the file has.")
             check_size(path, name, tuple(tensor.shape), tensor.element_size())
             array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).detach().resolve_conj().resolve_neg().numpy()
-            found[name] = Variable(name, array.shape, array.dtype.str, None, {}, path, Whole(lambda array=array: array))
+            found[name] = Variable(name, array.shape, array.dtype.str, None, {}, path, Whole(partial(np.asarray, array)))
     return found
 
 

@@ -82,13 +82,16 @@ def open_source(
     elsewhere = variables(output_path) if output_path is not None else found
     ins, outs, notes = choose(place, found, input, output, output_path, elsewhere)
     pool = {name: v for name, v in (found | elsewhere).items() if v not in (*ins, *outs)}
+    vectors = isinstance(domain, Vectors)
     try:
         with guarded(place):
-            inputs, outputs = columns(ins, outs, named_axes(pool), domain)
+            inputs, outputs = columns(ins, outs, named_axes(pool), None if vectors else domain)
             notes += [note for part in (*inputs, *outputs) for note in part.notes]
-            asked = Asked(coordinates, cells, periodic, extent)
+            asked = Asked(coordinates, cells, periodic, extent, vectors)
             spaces = (
-                spaces_of(place, inputs, outputs, pool, asked, notes) if domain is None else as_told(inputs, outputs, domain)
+                spaces_of(place, inputs, outputs, pool, asked, notes)
+                if domain is None or vectors
+                else as_told(inputs, outputs, domain)
             )
     except RaffiaError as error:
         raise error if place.name in str(error) else RaffiaError(f"{place}: {error}") from None

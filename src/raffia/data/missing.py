@@ -37,7 +37,5 @@ def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0) -> No
         )
 
 
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if isinstance(value, float) else value
+def _number(value: Any) -> int | float | None:
+    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value

@@ -171,7 +171,7 @@ NAN = data().index_put((torch.tensor(2), torch.tensor(3)), torch.tensor(float("n
         (NAN, data(), r"a must be finite; 1 of 4 samples .* first is a\[2\]"),
         (data(), data() * float("inf"), r"y must be finite; 4 of 4 samples"),
         (data()[0], data(), r"a must have shape \(n, points\).*a\[None\]"),
-        (data(), data()[:, None], r"y must have shape \(n, points\)"),
+        (data(), data()[:, None, None], r"y must have shape \(n, points\)"),
         (data(3), data(4), "got 3 inputs and 4 outputs"),
         (data(points=16), data(points=20), r"one grid; got \(16,\) and \(20,\).*raffia.resample"),
         (data()[:0], data()[:0], "at least one sample"),

@@ -29,6 +29,7 @@ from raffia.regression import (
     TriangularQR,
 )
 from raffia.spaces import Channels, Domain, Grid, Mesh, Vectors, resample
+from raffia.surrogate import Surrogate, fit
 
 __version__ = "0.1.0"
 
@@ -60,10 +61,12 @@ __all__ = [
     "SketchedLSQR",
     "Solution",
     "Solver",
+    "Surrogate",
     "TriangularQR",
     "Union",
     "Vectors",
     "empirical_kernel",
+    "fit",
     "load",
     "metrics",
     "read",

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression import NormalEquations, Statistics
-from raffia.spaces import Domain, Grid
+from raffia.regression import NormalEquations, Statistics, one_channel
+from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
 
 Array = np.ndarray | Tensor
 
@@ -42,33 +42,54 @@ def as_tensor(name: str, values: Array) -> Tensor:
     return tensor
 
 
-def check_function(name: str, f: Tensor, domain: Domain) -> None:
-    """Samples of functions on `domain`: shape (n, *grid), with the grid convention of the domain."""
-    if f.ndim != 1 + domain.dim:
-        wanted = "(n,)" if domain.dim == 0 else f"(n, {', '.join(['points'] * domain.dim)})"
+def check_function(name: str, f: Tensor, space: Space) -> None:
+    """Samples of a space: shape (n, *grid), with the grid convention of the domain."""
+    if f.ndim != 1 + space.ndim:
         raise RaffiaError(
-            f"{name} must have shape {wanted}, functions on a domain of dimension {domain.dim}; got {tuple(f.shape)}. "
-            f"A single function is {name}[None]."
+            f"{name} must have shape {_shape(space)}, {_kind(space)}; got {tuple(f.shape)}. A single one is {name}[None]."
         )
-    domain.grid_of(f)
-    if domain.periodic:
-        for axis in range(1, f.ndim):
+    space.grid_of(f)
+    domain = space.of if isinstance(space, Channels) else space
+    if isinstance(domain, Domain) and domain.periodic:
+        for axis in range(f.ndim - domain.dim, f.ndim):
             _check_no_repeated_end(name, f, axis)
 
 
-def check_output(a: Tensor, y: Tensor, domain: Domain, scalar: bool) -> Grid:
-    """The grid of the outputs: that of the inputs, or any, or a point, when features are numbers."""
-    if scalar:
-        domain = domain if y.ndim > 1 else Domain(0)
-        check_function("y", y, domain)
-        return domain.grid_of(y)
-    check_function("y", y, domain)
-    if a.shape != y.shape:
+def output_space(domain: Space, y: Tensor, scalar: bool) -> Space:
+    """Where outputs live if nobody says: in the space of the inputs, with channels if there is an axis more; numbers, or vectors."""
+    if isinstance(domain, Vectors):
+        return Domain(0) if y.ndim == 1 else Vectors()
+    one = domain.of if isinstance(domain, Channels) else domain
+    if scalar and y.ndim == 1:
+        return Domain(0)
+    return Channels(one, y.shape[1]) if y.ndim == 2 + one.ndim and one.ndim else one
+
+
+def check_output(a: Tensor, y: Tensor, domain: Space, output: Space, scalar: bool) -> Nodes:
+    """The grid of the outputs: that of the inputs, or any when features are numbers."""
+    check_function("y", y, output)
+    grid = output.grid_of(y)
+    if not scalar and one_channel(grid) != one_channel(domain.grid_of(a)):
         raise RaffiaError(
-            f"a and y must be on one grid; got {tuple(a.shape[1:])} and {tuple(y.shape[1:])} points. "
-            "Resample one of them with raffia.resample."
+            f"a and y must be on one grid; got {one_channel(domain.grid_of(a)).shape} and {one_channel(grid).shape} points. "
+            "Resample one of them with raffia.resample, or use features that are numbers, such as ScalarFeatures."
         )
-    return domain.grid_of(y)
+    return grid
+
+
+def _shape(space: Space) -> str:
+    if isinstance(space, Channels):
+        return f"(n, {space.count}, {_shape(space.of).removeprefix('(n, ')}"
+    names = {0: "(n,)"}.get(space.ndim, f"(n, {', '.join(['points'] * space.ndim)})")
+    return names.replace("points", "components") if isinstance(space, Vectors) else names
+
+
+def _kind(space: Space) -> str:
+    if isinstance(space, Domain):
+        return f"functions on a domain of dimension {space.dim}"
+    if isinstance(space, Channels):
+        return f"functions with {space.count} channels"
+    return "vectors" if isinstance(space, Vectors) else f"functions on a {space!r}"
 
 
 def check_pairs(a: Tensor, y: Tensor) -> None:

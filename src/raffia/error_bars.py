@@ -18,8 +18,10 @@ from raffia.regression import (
     Streamed,
     TriangularFactor,
     leave_one_out,
+    one_channel,
 )
-from raffia.spaces import Grid
+from raffia.scaling import Scaling
+from raffia.spaces import Nodes
 from raffia.uncertainty import ConformalBand, Noise, Posterior, conformal_band, noise_of
 
 
@@ -29,7 +31,7 @@ class ErrorBars(ABC):
     feature_map: FeatureMap
     n_features: int
     equations_: Statistics
-    output_grid_: Grid
+    output_grid_: Nodes
     ridge_: float
     noise_: Noise
     _pairs: tuple[Tensor, Tensor]
@@ -44,6 +46,10 @@ class ErrorBars(ABC):
     def coef_(self) -> Tensor:
         """The coefficients."""
 
+    @property
+    @abstractmethod
+    def _output_scaling(self) -> Scaling: ...
+
     @abstractmethod
     def _inputs(self, a: Array) -> Tensor: ...
 
@@ -54,7 +60,7 @@ class ErrorBars(ABC):
     def _mean(self, inputs: Tensor) -> Tensor: ...
 
     @abstractmethod
-    def _stream(self, theta: Tensor, grid: Grid) -> FeatureStream: ...
+    def _stream(self, theta: Tensor, grid: Nodes) -> FeatureStream: ...
 
     def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
         """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
@@ -62,11 +68,12 @@ class ErrorBars(ABC):
         inputs = self._inputs(a)
         posterior = self._posterior()
         theta, grid = self._theta(inputs.double()), self.feature_map.domain.grid_of(inputs)
+        scaling = self._output_scaling
         draws = [
             self.feature_map.combination(theta, coef / self.n_features, grid)(inputs.to(theta))
             for coef in posterior.sample(count, seed).to(theta)
         ]
-        return like(a, torch.stack(draws).to(inputs.dtype))
+        return like(a, scaling.undo(torch.stack(draws)).to(inputs.dtype))
 
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
         """A band around predictions that contains a whole new function with probability `level` or more; see `ConformalBand`.
@@ -126,7 +133,7 @@ class ErrorBars(ABC):
     def _posterior(self) -> Posterior:
         if self.coef_.ndim == 2:
             raise RaffiaError(
-                "posterior draws and error bars are for features with values in the output space, not scalar ones."
+                "posterior draws and error bars are for outputs of one channel and features that are functions, not numbers."
             )
         kept = self.__dict__.get("_posterior_of", (None, None))
         if kept[0] is not self.solution_:
@@ -141,12 +148,14 @@ class ErrorBars(ABC):
     def _std(self, inputs: Tensor) -> Tensor:
         """√(σ² + Var F) at every point."""
         posterior, noise = self._posterior(), self._noise()
-        grid = self.feature_map.domain.grid_of(inputs)
+        grid = one_channel(self.feature_map.domain.grid_of(inputs))
         stream = self._stream(self._theta(inputs.double()), grid)
-        variance = [posterior.variance(rows) for rows, _ in stream.blocks(inputs.double(), inputs.double())]
+        values = torch.zeros(len(inputs), *grid.shape, dtype=torch.float64, device=inputs.device)
+        variance = [posterior.variance(rows) for rows, _ in stream.blocks(inputs.double(), values)]
         pointwise = torch.cat(variance).reshape(len(inputs), grid.size)
         pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
-        return (pointwise + noise.variance).sqrt().reshape(inputs.shape).to(inputs.dtype)
+        std = (pointwise + noise.variance).sqrt().reshape(len(inputs), *grid.shape)
+        return (std * self._output_scaling.scale.to(std)).to(inputs.dtype)
 
 
 def like(given: Array, values: Tensor) -> Array:

@@ -21,10 +21,17 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.files import atomic
-from raffia.spaces import Domain, Grid
+from raffia.spaces import ChannelGrid, Channels, Domain, Grid, Mesh, Vectors
 
 FORMAT, VERSION = "raffia", 1
-VALUES = (Domain, Grid)  # frozen values that may stand in a configuration beside estimators
+VALUES = (
+    Domain,
+    Grid,
+    Mesh,
+    Vectors,
+    Channels,
+    ChannelGrid,
+)  # frozen values that may stand in a configuration beside estimators
 
 Path = str | os.PathLike[str]
 

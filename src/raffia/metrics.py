@@ -5,12 +5,12 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces import Grid
+from raffia.spaces import Nodes
 
 Array = np.ndarray | Tensor
 
 
-def relative_errors(y: Array, prediction: Array, grid: Grid | None = None) -> Tensor:
+def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> Tensor:
     """‖y_i − p_i‖ / ‖y_i‖ for each sample. `grid=None` weighs all points alike, which is exact on a torus."""
     error, norm = _norms(y, prediction, grid)
     if (norm == 0).any():
@@ -21,18 +21,18 @@ def relative_errors(y: Array, prediction: Array, grid: Grid | None = None) -> Te
     return error / norm
 
 
-def relative_error(y: Array, prediction: Array, grid: Grid | None = None) -> float:
+def relative_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
     """(1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖: the expected relative L² error   (eqn:test_error)."""
     return float(relative_errors(y, prediction, grid).mean())
 
 
-def bochner_error(y: Array, prediction: Array, grid: Grid | None = None) -> float:
+def bochner_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
     """(Σ_i ‖y_i − p_i‖²)^½ / (Σ_i ‖y_i‖²)^½: the relative error in L²(ν; Y)."""
     error, norm = _norms(y, prediction, grid)
     return float(torch.linalg.vector_norm(error) / torch.linalg.vector_norm(norm))
 
 
-def _norms(y: Array, prediction: Array, grid: Grid | None) -> tuple[Tensor, Tensor]:
+def _norms(y: Array, prediction: Array, grid: Nodes | None) -> tuple[Tensor, Tensor]:
     truth, guess = (torch.as_tensor(values).detach().double().cpu() for values in (y, prediction))
     if truth.shape != guess.shape or truth.ndim == 0 or len(truth) == 0:
         raise RaffiaError(

@@ -14,20 +14,15 @@ from raffia.checks import (
     Array,
     as_tensor,
     check_count,
-    check_device,
     check_features,
-    check_function,
-    check_instance,
     check_no_zero_function,
-    check_output,
     check_pairs,
-    check_seed,
-    check_settings,
 )
 from raffia.error_bars import ErrorBars, like
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.metrics import relative_error
+from raffia.metrics import relative_error, relative_errors
+from raffia.preparation import Preparation
 from raffia.regression import (
     Dual,
     FeatureStream,
@@ -37,28 +32,26 @@ from raffia.regression import (
     Solver,
     Statistics,
     Streamed,
-    TriangularFactor,
     Workspace,
     arriving,
     available_memory,
     choose_solver,
     direct_solution,
     dual_ridge_for,
-    fits,
     left_out_ridge,
+    one_channel,
     ridge_for,
     statistics_of,
 )
-from raffia.resolution import coarsened
-from raffia.spaces import Grid, resample
+from raffia.saving import FOUND, VALUES, content_of, restore
+from raffia.spaces import Grid, Nodes, Space, resample
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
 
-FOUND = ("ridge_", "loo_error_", "held_out_error_")  # numbers that go into the file of a model
 SEARCHED = 2**13  # pairs that a search looks at, at most
 
 
-class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
+class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
     """Learn a map between function spaces from pairs (a_i, y_i): one convex least-squares problem for α ∈ R^m.
 
     Training is done in float64 whatever the data are, because the normal equations need it; prediction in the precision of
@@ -87,10 +80,15 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
     points
         Train on so many points along an axis, if the data have more: coefficients do not depend on resolution, as long as inner
         products have converged, which is checked, with a warning if they have not. "auto" takes the fewest that serve; None all.
+    output
+        The space of the outputs: a Domain, a Mesh, Vectors, Channels of one. None is that of the inputs, with as many channels as y has,
+        or numbers where y has one a sample. Features that are functions need the outputs where the inputs are; numbers do not.
+    normalize
+        Whether to subtract the mean of inputs and outputs and divide by their standard deviation, one pair of numbers for each channel
+        or component, found by the first call of fit or partial_fit and kept in `input_scaling_` and `output_scaling_`.
     """
 
     equations_: Statistics
-    output_grid_: Grid
     ridge_: float
     loo_error_: float
     noise_: Noise
@@ -107,6 +105,8 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         device: str | torch.device | None = None,
         memory_budget: int | None = None,
         points: int | Literal["auto"] | None = None,
+        output: Space | None = None,
+        normalize: bool = False,
     ) -> None:
         self.feature_map = feature_map
         self.n_features = n_features
@@ -117,11 +117,12 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         self.device = device
         self.memory_budget = memory_budget
         self.points = points
+        self.output = output
+        self.normalize = normalize
 
     def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
-        for learnt in ("equations_", "output_grid_", *FOUND, "noise_", "_solution", "_pairs", "_settings"):
-            self.__dict__.pop(learnt, None)
+        self._forget()
         self._learn(a, y, whole=True)
         self._solve()
         return self
@@ -157,24 +158,26 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         then found for all features, on a fifth of the data held out (or one at a time, for scalar features that outnumber the samples),
         with the error there in `held_out_error_`. What was tried stays in `history_`.
         """
-        self._check_settings()
-        inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
-        check_pairs(inputs, outputs)
+        self._forget()
+        inputs, outputs, grid, scalar = self._prepared(a, y)
         if len(inputs) < 8:
             raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {len(inputs)}.")
-        theta = self._theta(inputs)
-        inputs, outputs, grid, scalar = self._prepared(inputs, outputs, theta, None)
+        theta, sizes = self._theta(inputs), self._sizes(outputs, grid)
         some_a, some_y = (f[:SEARCHED].to(theta.device) for f in (inputs, outputs))
-        objective = objective_for(self.feature_map, some_a, some_y, grid, seed=self.random_state, target=self.n_features)
+        some_sizes = None if sizes is None else sizes[:SEARCHED].to(theta.device)
+        objective = objective_for(
+            self.feature_map, some_a, some_y, grid, seed=self.random_state, target=self.n_features, sizes=some_sizes
+        )
         self.history_ = (search or GradientSearch()).run(objective)
         found = {name: value for name, value in self.history_.best.parameters.items() if name != "ridge"}
         self.feature_map = clone(self.feature_map)
         self.set_params(**found)
         stream = self._stream(self._theta(inputs), grid, scalar)
         if scalar and 2 * len(inputs) <= self.n_features:
-            self.ridge, error = dual_ridge_for(Streamed(stream, ((inputs, outputs),), self._workspace(theta.device).budget))
+            budget = self._workspace(theta.device).budget
+            self.ridge, error = dual_ridge_for(Streamed(stream, ((inputs, outputs),), budget), sizes)
         else:
-            self.ridge, error = ridge_for(stream, inputs, outputs, max(1, len(inputs) // 5))
+            self.ridge, error = ridge_for(stream, inputs, outputs, max(1, len(inputs) // 5), sizes)
         self.fit(a, y)
         self.held_out_error_ = error
         return self
@@ -188,34 +191,29 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def score(self, a: Array, y: Array) -> float:
         """Minus the mean relative L² error of the predictions, so that higher is better."""
+        errors = self.errors(a, y)
+        return -float(errors.mean()) if self.output_grid_.size > 1 else -relative_error(y, torch.as_tensor(self.predict(a)))
+
+    def errors(self, a: Array, y: Array) -> Tensor:
+        """The relative L² error of the prediction for each pair; of numbers, relative to their root mean square.
+
+        Where a model normalises, channels count in units of their standard deviations.
+        """
         outputs = as_tensor("y", y)
         check_pairs(as_tensor("a", a), outputs)
-        domain = self.feature_map.domain
-        grid = domain.grid_of(outputs) if outputs.ndim == 1 + domain.dim else None
-        return -relative_error(outputs, self._mean(self._inputs(a)), grid)
+        inputs, scale = self._inputs(a), self._output_scaling.scale
+        truth, guess, grid = outputs / scale.to(outputs), self._mean(inputs) / scale.to(inputs), self._nodes_of(inputs)
+        if grid.size > 1:
+            return relative_errors(truth, guess, grid)
+        return (guess - truth).abs().flatten().double().cpu() / truth.double().cpu().square().mean().sqrt()
 
     def save(self, path: io.Path, statistics: bool = False) -> None:
         """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading.
 
         θ is not stored: it follows from `random_state`. Nor is `device`: where to compute is for the reader to say.
         """
-        solution = self.solution_
-        equations = getattr(self, "equations_", None)
-        if statistics and not isinstance(equations, (NormalEquations, TriangularFactor)):
-            raise RaffiaError(
-                "statistics=True needs a model with normal equations or a triangular factor: fitted here, by a solver that forms them."
-            )
-        noise = getattr(self, "noise_", None)
-        content = {
-            "parameters": self.get_params(deep=False) | {"device": None},
-            "input_grid": self.input_grid_,
-            "output_grid": self.output_grid_,
-            "solution": vars(solution),
-            "learnt": {name: getattr(self, name) for name in FOUND if hasattr(self, name)},
-            "noise": None if noise is None else vars(noise),
-            "statistics": {"kind": type(equations).__name__, **vars(equations)} if statistics else None,
-        }
-        io.write(path, content)
+        _ = self.solution_
+        io.write(path, content_of(self, statistics))
 
     @property
     def solution_(self) -> Solution:
@@ -230,19 +228,21 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         """α: (m,), or (m, points) in embedded coordinates when features are scalar and outputs are functions."""
         return self.solution_.coef
 
+    def _forget(self) -> None:
+        for learnt in ("equations_", "output_grid_", *FOUND, *VALUES, "_solution", "_pairs", "_settings"):
+            self.__dict__.pop(learnt, None)
+
     def _learn(self, a: Array, y: Array, whole: bool) -> None:
         """Assemble the statistics that the solver wants; `whole` says that no more pairs will come, so that rules may count them."""
-        self._check_settings()
-        inputs, outputs = self._inputs(a).double(), self._moved(as_tensor("y", y)).double()
-        check_pairs(inputs, outputs)
-        theta, earlier = self._theta(inputs), getattr(self, "equations_", None)
-        inputs, outputs, grid, scalar = self._prepared(inputs, outputs, theta, None if earlier is None else self.output_grid_)
+        earlier = getattr(self, "equations_", None)
+        inputs, outputs, grid, scalar = self._prepared(a, y)
+        theta = self._theta(inputs)
         if earlier is not None:
             self._check_unchanged()
         if earlier is not None and (scalar or isinstance(earlier, Streamed)) and grid != self.output_grid_:
             raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_grid_.shape}; got {grid.shape}.")
         stream = self._stream(theta, grid, scalar)
-        rows = len(inputs) * (1 if scalar else grid.size)
+        rows = len(inputs) * (1 if scalar else one_channel(grid).size)
         kind = type(earlier) if earlier is not None else self._statistics(rows, theta.device, whole, scalar)
         if whole or kind is Streamed:
             inputs, outputs = inputs.clone(), outputs.clone()  # kept: what the caller does to its arrays must not matter
@@ -255,19 +255,6 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         self._settings = self._fingerprint()
         if whole:
             self._pairs = (inputs, outputs)
-
-    def _prepared(self, a: Tensor, y: Tensor, theta: Tensor, first: Grid | None) -> tuple[Tensor, Tensor, Grid, bool]:
-        """Pairs on the grid to train on, that of the first batch if there was one; that grid; and whether features are numbers."""
-        scalar = self.feature_map(a[:1].to(theta.device), theta[:1]).ndim == 2
-        grid = check_output(a, y, self.feature_map.domain, scalar)
-        if self.points is None:
-            return a, y, grid, scalar
-        if scalar:
-            raise RaffiaError("points=… is for features whose values are functions: with scalar ones the grid costs nothing.")
-        if first is not None:
-            return resample(a, grid, first), resample(y, grid, first), first, scalar
-        a, y = coarsened(self.feature_map, theta, a, y, self.points)
-        return a, y, self.feature_map.domain.grid_of(y), scalar
 
     def _statistics(self, rows: int, device: torch.device, whole: bool, scalar: bool) -> type[Statistics]:
         if self.solver is not None:
@@ -296,41 +283,39 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
 
     def _automatic_ridge(self) -> float:
         """The ridge of the least leave-one-function-out error; keeps that error, and the noise level that comes with it."""
-        check_no_zero_function(self._pairs[1])
+        sizes = self._sizes(self._pairs[1], self.output_grid_)
+        check_no_zero_function(self._pairs[1] if sizes is None else sizes[:, None])
         if isinstance(self.equations_, Streamed) and len(self._pairs[0]) == self.equations_.n_rows:
-            ridge, self.loo_error_ = dual_ridge_for(self.equations_)
+            ridge, self.loo_error_ = dual_ridge_for(self.equations_, sizes)
             return ridge
         path = RidgePath(self._normal_equations("ridge='auto'"))
-        stream = self._stream(self._theta(self._pairs[0]), self.output_grid_, self.equations_.rhs.ndim == 2)
-        ridge, left_out = left_out_ridge(path, stream, *self._pairs)
+        stream = self._stream(self._theta(self._pairs[0]), self.output_grid_, self._numbers(self._pairs[0]))
+        ridge, left_out = left_out_ridge(path, stream, *self._pairs, sizes)
         self.loo_error_ = float(left_out.errors.mean())
         if self.equations_.rhs.ndim == 1:
             self.noise_ = noise_of(left_out, self.output_grid_)
         return ridge
 
     def _mean(self, inputs: Tensor) -> Tensor:
+        """Predictions in the units of the data, from normalised inputs."""
         trained, device = self._combination(inputs), self._theta(inputs).device
-        size = self._workspace(device).predict_size(inputs[0].numel() if self.coef_.ndim == 1 else 16)
+        scalar, grid = self._numbers(inputs), one_channel(self.feature_map.domain.grid_of(inputs))
+        size = self._workspace(device).predict_size(16 if scalar else max(grid.size, inputs[0].numel()))
         if inputs.device == device:
             outputs = torch.cat([trained(part) for part in inputs.split(size)])
         else:
             parts = arriving(((part,) for part in inputs.split(size)), device)
             outputs = torch.cat([trained(part).to(inputs.device) for (part,) in parts])
-        if self.coef_.ndim == 1:
-            return outputs
-        values, grid = self.output_grid_.unembed(outputs), self.feature_map.domain.grid_of(inputs)
-        shared = self.input_grid_ == self.output_grid_
-        return resample(values, self.output_grid_, grid) if shared and grid != self.output_grid_ else values
+        if scalar:
+            outputs = self.output_grid_.unembed(outputs.reshape(len(inputs), -1)).reshape(len(inputs), *self.output_grid_.shape)
+            there, target = one_channel(self.output_grid_), self._nodes_of(inputs)
+            if target != self.output_grid_ and isinstance(there, Grid) and isinstance(grid, Grid):
+                outputs = resample(outputs, there, grid)
+        outputs = outputs.reshape(len(inputs), *self._nodes_of(inputs).shape)
+        return self._output_scaling.undo(outputs) if self.normalize else outputs
 
-    def _stream(self, theta: Tensor, grid: Grid, scalar: bool = False) -> FeatureStream:
+    def _stream(self, theta: Tensor, grid: Nodes, scalar: bool = False) -> FeatureStream:
         return self._workspace(theta.device).stream(self.feature_map, theta, grid, scalar)
-
-    def _check_settings(self) -> None:
-        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget, self.points)
-        check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
-        if self.solver is not None:
-            check_instance("solver", self.solver, Solver, "Cholesky()")
-        check_seed("random_state", self.random_state)
 
     def _fingerprint(self) -> str:
         return repr((self.n_features, self.random_state, sorted(self.feature_map.get_params(deep=False).items())))
@@ -339,24 +324,6 @@ class RandomFeatureModel(ErrorBars, RegressorMixin, BaseEstimator):
         """Coefficients belong to the features they were found for."""
         if self.__dict__.get("_settings", self._fingerprint()) != self._fingerprint():
             raise RaffiaError("feature_map, n_features or random_state changed since the model was fitted: call fit again.")
-
-    def _inputs(self, a: Array) -> Tensor:
-        inputs = self._moved(as_tensor("a", a))
-        check_function("a", inputs, self.feature_map.domain)
-        return inputs
-
-    def _moved(self, values: Tensor) -> Tensor:
-        check_device(self.device)
-        whole = self.device is not None and fits(values, torch.device(self.device))
-        return values.to(self.device) if whole else values
-
-    def _theta(self, like: Tensor) -> Tensor:
-        """θ in the precision of `like`, where the model computes; drawn once."""
-        device = like.device if self.device is None else self.device
-        key = (self.n_features, self.random_state, self.feature_map.theta_shape, like.dtype, device)
-        if self.__dict__.get("_drawn", (None,))[0] != key:
-            self._drawn = (key, self.feature_map.draw(self.n_features, self.random_state).to(device, like.dtype))
-        return self._drawn[1]
 
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid of the inputs; kept, so that predicting one input at a time is fast."""
@@ -377,20 +344,8 @@ def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device
     content = io.read(path, classes)
     try:
         model = RandomFeatureModel(**content["parameters"] | {"device": device})
-        model.input_grid_, model.output_grid_ = content["input_grid"], content["output_grid"]
-        model._solution, model._settings = Solution(**content["solution"]), model._fingerprint()
-        for name, value in content["learnt"].items():
-            setattr(model, name, value)
-        if content["noise"] is not None:
-            model.noise_ = Noise(**content["noise"])
-        if content["statistics"] is not None:
-            kind = content["statistics"].pop("kind")
-            model.equations_ = {"NormalEquations": NormalEquations, "TriangularFactor": TriangularFactor}[kind](
-                **content["statistics"]
-            )
-        whole = isinstance(model.feature_map, FeatureMap) and isinstance(model.output_grid_, Grid)
-        whole = whole and len(model._solution.coef) == model.n_features
-    except (KeyError, TypeError):
+        whole = restore(model, content)
+    except (KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
         raise RaffiaError(f"{os.fspath(path)} is a raffia file, but it does not hold a model.")

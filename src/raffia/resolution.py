@@ -10,7 +10,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
+from raffia.regression import one_channel
 from raffia.spaces import Grid, resample
 
 CHECKED_FEATURES, CHECKED_SAMPLES = 64, 8
@@ -19,14 +21,14 @@ CONVERGED, DOUBTFUL = 1e-3, 1e-2  # relative change of inner products that "auto
 
 def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int) -> float:
     """Relative change of ⟨φ_j, φ_k⟩ and of ⟨φ_j, y⟩, the larger, from the grid of the data to one of `points` along an axis."""
-    fine = feature_map.domain.grid_of(a)
+    fine = _grid_of(feature_map, a)
     theta = _spread(theta, CHECKED_FEATURES)
     a, y = (_spread(f, CHECKED_SAMPLES).to(theta) for f in (a, y))
     products = []
     for grid in (fine, _coarse(fine, points)):
         rows = rows_of(grid.embed(feature_map(resample(a, fine, grid), theta)))
-        target = grid.embed(resample(y, fine, grid)).flatten()
-        products.append((rows @ rows.mT, rows @ target))
+        channels = grid.embed(resample(y, fine, grid)).reshape(len(y), -1, grid.size)
+        products.append((rows @ rows.mT, rows @ channels.transpose(1, 2).flatten(0, 1)))
     return max(float((coarse - exact).norm() / exact.norm()) for exact, coarse in zip(*products, strict=True))
 
 
@@ -37,7 +39,7 @@ def coarsened(
 
     "auto" halves their number while inner products change by 1e-3 at most.
     """
-    fine = feature_map.domain.grid_of(a)
+    fine = _grid_of(feature_map, a)
     if points == "auto":
         wanted = max(fine.shape)
         while wanted >= 16 and inner_product_change(feature_map, theta, a, y, _half(fine, wanted)) <= CONVERGED:
@@ -52,6 +54,13 @@ def coarsened(
                 stacklevel=4,
             )
     return _moved(a, y, fine, points)
+
+
+def _grid_of(feature_map: FeatureMap, a: Tensor) -> Grid:
+    grid = one_channel(feature_map.domain.grid_of(a))
+    if not isinstance(grid, Grid):
+        raise RaffiaError("points=… is for functions on a grid: a mesh has the nodes it has.")
+    return grid
 
 
 def _coarse(fine: Grid, points: int) -> Grid:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.ridge_path import LeftOut
-from raffia.spaces import Grid
+from raffia.spaces import Nodes
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,19 @@ class Noise:
     variance: float
     effective_points: float
 
-    def scale(self, grid: Grid) -> float:
+    def scale(self, grid: Nodes) -> float:
         """s² = σ² |D| / K_eff."""
-        return self.variance * math.prod(grid.domain.extents) / self.effective_points
+        return self.variance * grid.volume / self.effective_points
 
 
-def noise_of(left_out: LeftOut, grid: Grid) -> Noise:
+def noise_of(left_out: LeftOut, grid: Nodes) -> Noise:
     """From e_i: K_eff is the participation ratio of their covariance; σ² makes mean ‖e_i‖² equal to its expectation."""
     e = left_out.functions
     spectrum = torch.linalg.svdvals(e).square()
     effective = float(spectrum.sum() ** 2 / spectrum.square().sum()) if spectrum.sum() > 0 else 1.0
-    volume = math.prod(grid.domain.extents)
     energy = float(e.square().sum(1).mean())
     leverage = float(left_out.leverages.mean())
-    return Noise(energy / (volume * (1 + leverage / effective)), effective)
+    return Noise(energy / (grid.volume * (1 + leverage / effective)), effective)
 
 
 @dataclass(frozen=True, eq=False)

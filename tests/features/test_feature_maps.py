@@ -48,6 +48,7 @@ MAPS = [
     FourierFeatures(n_modes=20, domain=Domain(2, periodic=False, extent=(1.0, 2.0)), profile="matern", amplitude=2.0),
     FourierFeatures(n_modes=10, domain=Domain(3), activation="sin", profile="matern", amplitude=2.0),
     ScalarFeatures(n_modes=5),
+    ScalarFeatures(n_modes=5, law="affine", affine=None),
     ScalarFeatures(n_modes=6, law="student", domain=Domain(2, periodic=False), affine=None),
     ScalarFeatures(n_modes=5, law="cauchy", lengthscale=torch.linspace(1, 2, 5, dtype=torch.float64)),
     NeuralFeatures(BranchTrunk(width=6, rank=3, n_modes=5)),

@@ -9,7 +9,7 @@ Two optional hooks make a map faster without changing it. `prepare` computes wha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import final
+from typing import Any, final
 
 import torch
 from jaxtyping import Float
@@ -18,7 +18,6 @@ from torch import Tensor
 
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
-from raffia.spaces import Domain, Grid
 
 Prepared = tuple[Tensor, ...]
 """Whatever `prepare` makes of θ: tensors with one row a feature."""
@@ -27,8 +26,8 @@ Prepared = tuple[Tensor, ...]
 class FeatureMap(BaseEstimator, ABC):
     """φ(a; θ): an input function and a random θ give an output function (or a number)."""
 
-    domain: Domain
-    """Where the input functions live, and the output functions too; `Domain(0)` for numbers."""
+    domain: Any
+    """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel); `Domain(0)` for numbers."""
 
     @property
     @abstractmethod
@@ -49,7 +48,7 @@ class FeatureMap(BaseEstimator, ABC):
         """White noise: row j is a function of (seed, j) alone, float64 on the CPU."""
         return white_noise(rows, self.theta_shape, seed, stream="theta")
 
-    def prepare(self, theta: Float[Tensor, "m *theta"], grid: Grid) -> Prepared:
+    def prepare(self, theta: Float[Tensor, "m *theta"], grid: Any) -> Prepared:
         """What depends on θ and the grid alone; the default is θ itself."""
         return (theta,)
 
@@ -58,7 +57,7 @@ class FeatureMap(BaseEstimator, ABC):
         return self(a, prepared[0])
 
     def combination(
-        self, theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"], grid: Grid
+        self, theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"], grid: Any
     ) -> Callable[[Tensor], Tensor]:
         """The operator a ↦ Σ_j coef_j φ(a; θ_j) on a grid. The default streams over the features."""
         prepared = self.prepare(theta, grid)
@@ -96,10 +95,12 @@ def sum_of(parts: Iterator[Tensor]) -> Tensor:
 
 
 def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
-    """Σ_j coef_j φ_j for one tile; `coef` has columns when φ is a number and the coefficients are functions."""
+    """Σ_j coef_j φ_j for one tile; `coef` has columns when φ is a number, or when outputs have channels, which come first."""
     n, _, *grid = phi.shape
     if not grid:
         return phi @ coef
+    if coef.ndim == 2:
+        return (coef.mT @ rows_of(phi)).reshape(-1, n, *grid).transpose(0, 1)
     if phi.transpose(0, 1).is_contiguous():
         return (coef @ rows_of(phi)).reshape(n, *grid)
     return torch.matmul(coef, phi.flatten(2)).reshape(n, *grid)

@@ -13,10 +13,11 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features import fused
 from raffia.features.activations import activate
-from raffia.features.base import FeatureMap, Prepared
+from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.gaussian import matern
-from raffia.spaces import Domain, Grid, LaplacianBasis
+from raffia.spaces import ChannelGrid, Channels, Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
+from raffia.spaces.waves import waves
 
 Number = float | Float[Tensor, ""]
 
@@ -66,6 +67,9 @@ class FourierFeatures(FeatureMap):
     In several dimensions |k| is the length of the wave vector, and a profile given as a vector has one weight for each sine or cosine, in
     the order of the Laplacian's eigenvalues. On a box the input is reflected to a torus of twice the extent, evenly
     (`boundary="neumann"`, a cosine series, the default) or oddly ("dirichlet", a sine series, for inputs that vanish at the boundary).
+
+    Inputs with several channels (`Channels`) have a random convolution each, which add up before σ; their means are seen, with the
+    weight that `profile` has at k = 0. On a `Mesh` the series are summed at its nodes, and coefficients come from its quadrature.
     """
 
     n_modes: int = 128
@@ -78,40 +82,62 @@ class FourierFeatures(FeatureMap):
     activation: str = "elu"
     profile: Literal["filter", "matern"] | Float[Tensor, "wavenumbers"] = "filter"
     boundary: Literal["neumann", "dirichlet"] = "neumann"
-    domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
+    domain: Space = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """ξ₀ of the random shift, then ξ of sin 2πx, cos 2πx, sin 4πx, … in the order of the Laplacian's eigenfunctions."""
-        return (1 + self.n_modes,)
+        """ξ₀ of the random shift, then ξ of sin 2πx, cos 2πx, sin 4πx, … in the order of the Laplacian's eigenfunctions.
+
+        Of several channels each has its own, after one for its mean.
+        """
+        return (1 + (self.domain.count * (1 + self.n_modes) if isinstance(self.domain, Channels) else self.n_modes),)
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m *grid"]:
         """Evaluate every feature on the grid of a."""
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
-    def prepare(self, theta: Float[Tensor, "m modes"], grid: Grid) -> tuple[Complex[Tensor, "m *spectrum"]]:
-        """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can hold, with bias·ξ₀ in the place of k = 0."""
+    def prepare(self, theta: Float[Tensor, "m modes"], grid: Nodes) -> Prepared:
+        """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can hold, with bias·ξ₀ in the place of k = 0.
+
+        For several channels, or on a mesh, multipliers (m, channels, *spectrum) and the shift apart.
+        """
         self._check()
-        torus = self._torus_grid(grid)
         shift = (self.bias * theta[:, :1]).to(theta.dtype)
-        shift = torch.complex(shift, torch.zeros_like(shift))
+        nodes = grid.of if isinstance(grid, ChannelGrid) else grid
+        torus = self._torus_grid(self._grid_for(nodes) if isinstance(nodes, Mesh) else nodes)  # type: ignore[arg-type]
+        if isinstance(self.domain, Channels):
+            size = 1 + self.n_modes
+            parts = [theta[:, 1 + i * size : 1 + (i + 1) * size] for i in range(self.domain.count)]
+            mean = self.amplitude * self._profile(torch.zeros(1, dtype=theta.dtype, device=theta.device))
+            return torch.stack([self._spectrum(part[:, 1:], torus, mean * part[:, :1]) for part in parts], dim=1), shift
+        if isinstance(nodes, Mesh):
+            return self._spectrum(theta[:, 1:], torus, torch.zeros_like(shift))[:, None], shift
+        multiplier = self._spectrum(theta[:, 1:], torus, shift)
+        missing = torus.shape[0] // 2 + 1 - multiplier.shape[-1]
+        if torus.domain.dim == 1 and missing <= 0.05 * multiplier.shape[-1] and not theta.is_cuda:
+            multiplier = torch.nn.functional.pad(multiplier, (0, missing))  # once here, lest every wave be padded
+        return (multiplier,)
+
+    def _spectrum(
+        self, xi: Float[Tensor, "m modes"], torus: Grid, zero: Float[Tensor, "m 1"]
+    ) -> Complex[Tensor, "m *spectrum"]:
+        """The multipliers of one channel, with `zero` in the place of k = 0."""
+        shift = torch.complex(zero, torch.zeros_like(zero))
         if torus.domain.dim == 1:
-            multiplier = torch.cat([shift, self._line(theta[:, 1:], torus)], dim=-1)
-            missing = torus.shape[0] // 2 + 1 - multiplier.shape[-1]
-            if missing <= 0.05 * multiplier.shape[-1] and not theta.is_cuda:
-                multiplier = torch.nn.functional.pad(multiplier, (0, missing))  # once here, lest every wave be padded
-            return (multiplier,)
+            return torch.cat([shift, self._line(xi, torus)], dim=-1)
         basis = LaplacianBasis(torus.domain, "periodic", self.n_modes, constant=False)
-        weights = self.amplitude * self._profile(basis.eigenvalues.sqrt().to(theta))
+        weights = self.amplitude * self._profile(basis.eigenvalues.sqrt().to(xi))
         scale = math.sqrt(2 * math.prod(torus.domain.extents))
-        field = scale * basis.synthesis(weights * theta[:, 1:], torus)
+        field = scale * basis.synthesis(weights * xi, torus)
         spectrum = torch.fft.rfftn(field, dim=tuple(range(1, field.ndim)), norm="forward")
-        origin = torch.zeros(spectrum.shape[1:], dtype=torch.bool, device=theta.device)
+        origin = torch.zeros(spectrum.shape[1:], dtype=torch.bool, device=xi.device)
         origin[(0,) * origin.ndim] = True
-        return (torch.where(origin, shift.reshape(-1, *[1] * origin.ndim), spectrum),)
+        return torch.where(origin, shift.reshape(-1, *[1] * origin.ndim), spectrum)
 
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """One inverse transform a pair."""
+        if len(prepared) == 2:
+            return self._evaluate_channels(a, *prepared)
         (multiplier,) = prepared
         shape, extended = a.shape[1:], self._reflected(a)
         axes, period = tuple(range(-len(shape), 0)), extended.shape[1:]
@@ -125,9 +151,36 @@ class FourierFeatures(FeatureMap):
             waves = waves.narrow(axis, 0, points)
         return activate(self.activation, waves).transpose(0, 1)
 
-    def combination(self, theta: Float[Tensor, "m modes"], coef: Float[Tensor, "m"], grid: Grid) -> Callable[[Tensor], Tensor]:
+    def _evaluate_channels(
+        self, a: Float[Tensor, "n *shape"], multiplier: Complex[Tensor, "m channels *spectrum"], shift: Float[Tensor, "m 1"]
+    ) -> Float[Tensor, "n m *grid"]:
+        """Filtered channels add up before the pointwise function; on a mesh, sums take the place of transforms."""
+        channels = a if isinstance(self.domain, Channels) else a[:, None]
+        nodes = (self.domain.of if isinstance(self.domain, Channels) else self.domain).grid_of(a)
+        if isinstance(nodes, Mesh):
+            torus = self._torus_grid(self._grid_for(nodes))
+            forth, back = (matrix.to(multiplier) for matrix in waves(nodes, torus.shape, self.boundary))
+            spectrum = (channels.to(forth) @ forth).reshape(*channels.shape[:2], *multiplier.shape[2:])
+        else:
+            extended = self._reflected(channels.flatten(0, 1))
+            period, axes = extended.shape[1:], tuple(range(-len(nodes.shape), 0))
+            spectrum = torch.fft.rfftn(extended, dim=axes, norm="forward")[..., : multiplier.shape[-1]]
+            spectrum = spectrum.reshape(*channels.shape[:2], *spectrum.shape[1:])
+        product = sum_of(multiplier[:, i, None] * spectrum[:, i] for i in range(channels.shape[1]))
+        if isinstance(nodes, Mesh):
+            values = (product.flatten(2) @ back).real
+        else:
+            values = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
+            for axis, points in zip(axes, nodes.shape, strict=True):
+                values = values.narrow(axis, 0, points)
+        shifted = values + shift.reshape(-1, *[1] * (values.ndim - 1))
+        return activate(self.activation, shifted).transpose(0, 1)
+
+    def combination(self, theta: Float[Tensor, "m modes"], coef: Tensor, grid: Nodes) -> Callable[[Tensor], Tensor]:
         """Features streamed and summed; on a GPU in float32, by one kernel that writes none of them."""
         plain = super().combination(theta, coef, grid)
+        if coef.ndim > 1 or not isinstance(self.domain, Domain):
+            return plain
         reach = min(self.n_modes // 2, (grid.shape[0] - 1) // 2)
         if (self.domain.dim, self.domain.periodic) != (1, True) or not fused.applies(theta, self.activation, reach):
             return plain
@@ -150,16 +203,37 @@ class FourierFeatures(FeatureMap):
         sine, cosine = xi[:, 0 : 2 * reach : 2], xi[:, 1 : 2 * reach : 2]
         return self.amplitude * self._profile(wave) * torch.complex(cosine, -sine)
 
+    @property
+    def _domain(self) -> Domain:
+        """The torus or box of the inputs, whatever their discretisation."""
+        space = self.domain.of if isinstance(self.domain, Channels) else self.domain
+        domain = space.domain if isinstance(space, Mesh) else space
+        if not isinstance(domain, Domain) or domain.dim < 1:
+            raise RaffiaError(f"FourierFeatures needs functions on a line, a square or a cube; got {self.domain}.")
+        return domain
+
+    def _grid_for(self, mesh: Mesh) -> Grid:
+        """A grid on the domain of the mesh, with just enough points for all modes."""
+        if mesh.domain != self._domain:
+            raise RaffiaError(f"the mesh lies in {mesh.domain}, the features in {self._domain}: pass Mesh(nodes, domain=…).")
+        torus = self._domain if self._domain.periodic else self._reflection
+        reach = (LaplacianBasis(torus, "periodic", self.n_modes, constant=False).modes.amax(0) + 1) // 2
+        return Grid(self._domain, tuple(int(r) for r in (2 * reach + 1 if self._domain.periodic else reach + 2)))
+
+    @property
+    def _reflection(self) -> Domain:
+        return Domain(self._domain.dim, periodic=True, extent=tuple(2 * extent for extent in self._domain.extents))
+
     def _torus_grid(self, grid: Grid) -> Grid:
         """The grid itself, or for a box that of its reflection."""
-        if self.domain.periodic:
+        if self._domain.periodic:
             return grid
-        domain = Domain(self.domain.dim, periodic=True, extent=tuple(2 * extent for extent in self.domain.extents))
+        domain = self._reflection
         return Grid(domain, tuple(2 * (points - 1) for points in grid.shape))
 
     def _reflected(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *period"]:
         """One period of the even or odd extension of a function on a box; a function on a torus is its own."""
-        if self.domain.periodic:
+        if self._domain.periodic:
             return a
         sign = 1 if self.boundary == "neumann" else -1
         for axis in range(1, a.ndim):
@@ -172,8 +246,7 @@ class FourierFeatures(FeatureMap):
         return a
 
     def _check(self) -> None:
-        if self.domain.dim < 1:
-            raise RaffiaError(f"FourierFeatures needs functions on a line, a square or a cube; got {self.domain}.")
+        _ = self._domain
         if self.boundary not in ("neumann", "dirichlet"):
             raise RaffiaError(f"FourierFeatures(boundary=…) must be 'neumann' or 'dirichlet'; got {self.boundary!r}.")
         for name in ("tau", "delta", "beta"):
@@ -206,5 +279,5 @@ class FourierFeatures(FeatureMap):
             return (1 + (wave / tau) ** 2) ** (-regularity / 2)
         if self.profile != "filter":
             raise RaffiaError(f"profile must be 'filter', 'matern' or a vector of weights; got {self.profile!r}.")
-        variance = matern(wave**2, self.tau, self.regularity, self.domain.dim) / (2 * math.prod(self.domain.extents))
+        variance = matern(wave**2, self.tau, self.regularity, self._domain.dim) / (2 * math.prod(self._domain.extents))
         return wavenumber_filter(self.delta * wave, self.beta) * variance.sqrt()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Boundary, Domain, Grid, LaplacianBasis
+from raffia.spaces import Boundary, ChannelGrid, Channels, Domain, LaplacianBasis, Mesh, Nodes, Space, Vectors
 
 Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
@@ -30,6 +30,10 @@ class ScalarFeatures(FeatureMap):
 
     A quarter of the features are affine instead, affine · (Σ_k g_k z_k/ℓ_k + g₀) with normal g, unless `affine` is None: with
     n_modes + 1 of these among them, affine operators of the modes are learnt exactly, and the others learn what is left.
+    With the law "affine" all features are, which is linear regression on the modes.
+
+    Inputs may be functions on a torus, a box or a `Mesh`; several of them (`Channels`), each with its own modes; or vectors
+    (`Vectors`), whose components are the coefficients, with one length scale for all.
     """
 
     n_modes: int = 64
@@ -37,35 +41,40 @@ class ScalarFeatures(FeatureMap):
     tau: Number = 10.0
     regularity: Number = 1.0
     affine: Number | None = 1.0
-    law: Literal["gaussian", "student", "cauchy"] = "gaussian"
+    law: Literal["gaussian", "student", "cauchy", "affine"] = "gaussian"
     dof: int = 5
     boundary: Boundary | None = None
-    domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
+    domain: Space = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """Affine or not, the phase (or constant), normals that make r, then one for each mode."""
-        return (2 + self._radial + self.n_modes,)
+        """Affine or not, the phase (or constant), normals that make r, then one for each mode of each channel."""
+        return (2 + self._radial + self.n_modes * self._channels,)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """Length scales, their growth with the wavenumber, the law, and the size of the affine part where there is one."""
-        ranges: dict[str, Range | Choice] = {"law": Choice(("gaussian", "student", "cauchy"))}
-        if self.affine is not None:
+        linear = self.law == "affine"
+        ranges: dict[str, Range | Choice] = {} if linear else {"law": Choice(("gaussian", "student", "cauchy"))}
+        if self.affine is not None and not linear:
             ranges["affine"] = Range(1e-3, 1e3)
         if isinstance(self.lengthscale, Tensor):
             return ranges | {"lengthscale": Range(1e-4, 1e6, count=len(self.lengthscale))}
-        return ranges | {"lengthscale": Range(1e-3, 1e4), "tau": Range(0.5, 100.0), "regularity": Range(0.05, 6.0)}
+        ranges["lengthscale"] = Range(1e-3, 1e4)
+        if isinstance(self.domain, Vectors):
+            return ranges
+        return ranges | {"tau": Range(0.5, 100.0), "regularity": Range(0.05, 6.0)}
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m"]:
         """Evaluate every feature."""
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
-    def prepare(self, theta: Float[Tensor, "m size"], grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
+    def prepare(self, theta: Float[Tensor, "m size"], grid: Nodes) -> tuple[Tensor, Tensor, Tensor]:
         """Which are affine, phases or constants, and frequencies ξ_k/(ℓ_k r) or slopes g_k/ℓ_k."""
-        if self.law not in ("gaussian", "student", "cauchy"):
-            raise RaffiaError(f"ScalarFeatures(law=…) must be 'gaussian', 'student' or 'cauchy'; got {self.law!r}.")
-        straight = theta[:, :1] < (-math.inf if self.affine is None else _AFFINE_QUANTILE)
+        if self.law not in ("gaussian", "student", "cauchy", "affine"):
+            raise RaffiaError(f"ScalarFeatures(law=…) must be 'gaussian', 'student', 'cauchy' or 'affine'; got {self.law!r}.")
+        share = math.inf if self.law == "affine" else -math.inf if self.affine is None else _AFFINE_QUANTILE
+        straight = theta[:, :1] < share
         radial, xi = theta[:, 2 : 2 + self._radial], theta[:, 2 + self._radial :]
         r = radial.square().mean(1, keepdim=True).sqrt() if self._radial else torch.ones_like(theta[:, :1])
         phase = torch.where(straight, theta[:, 1:2], 2 * math.pi * torch.special.ndtr(theta[:, 1:2]))
@@ -75,26 +84,48 @@ class ScalarFeatures(FeatureMap):
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m"]:
         """One product of matrices, and a cosine."""
         straight, phase, frequency = prepared
-        argument = self.coefficients(a) @ frequency.mT + phase
+        z = self.coefficients(a)
+        argument = z @ frequency[:, : z.shape[1]].mT + phase
         waves = math.sqrt(2) * torch.cos(argument)
-        return waves if self.affine is None else torch.where(straight, self.affine * argument, waves)
+        return (
+            waves
+            if self.affine is None and self.law != "affine"
+            else torch.where(straight, (self.affine or 1.0) * argument, waves)
+        )
 
     def combination(
-        self, theta: Float[Tensor, "m size"], coef: Float[Tensor, "m *columns"], grid: Grid
+        self, theta: Float[Tensor, "m size"], coef: Float[Tensor, "m *columns"], grid: Nodes
     ) -> Callable[[Tensor], Tensor]:
         """All features at once: they are numbers, and few."""
         prepared = self.prepare(theta, grid)
         return lambda a: self.evaluate(a, prepared) @ coef
 
     def coefficients(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n modes"]:
-        """z_k = ⟨a, e_k⟩ with e_k of mean square 1, on whatever grid a is given."""
-        grid = self.domain.grid_of(a)
-        return self._basis.analysis(a, grid) / math.sqrt(math.prod(self.domain.extents))
+        """z_k = ⟨a, e_k⟩ with e_k of mean square 1, on whatever grid a is given; the components of a vector."""
+        if isinstance(self.domain, Vectors):
+            if a.shape[-1] > self.n_modes:
+                raise RaffiaError(
+                    f"ScalarFeatures(n_modes={self.n_modes}) takes vectors of that size or less; got {a.shape[-1]}."
+                )
+            return a
+        basis, grid = self._basis, self.domain.grid_of(a)
+        nodes: Any = grid.of if isinstance(grid, ChannelGrid) else grid
+        z = basis.analysis(a, nodes).reshape(len(a), -1)
+        return z / math.sqrt(math.prod(basis.domain.extents))
+
+    @property
+    def _channels(self) -> int:
+        return self.domain.count if isinstance(self.domain, Channels) else 1
 
     @property
     def _basis(self) -> LaplacianBasis:
-        boundary = self.boundary or ("periodic" if self.domain.periodic else "neumann")
-        return LaplacianBasis(self.domain, boundary, self.n_modes)
+        space = self.domain.of if isinstance(self.domain, Channels) else self.domain
+        domain = space.domain if isinstance(space, Mesh) else space
+        if not isinstance(domain, Domain):
+            raise RaffiaError(
+                f"ScalarFeatures(domain=…) must be a Domain, a Mesh, Channels of one, or Vectors; got {self.domain!r}."
+            )
+        return LaplacianBasis(domain, self.boundary or ("periodic" if domain.periodic else "neumann"), self.n_modes)
 
     @property
     def _radial(self) -> int:
@@ -102,13 +133,15 @@ class ScalarFeatures(FeatureMap):
 
     def _lengthscales(self, like: Tensor) -> Float[Tensor, "modes"]:
         if isinstance(self.lengthscale, Tensor) and self.lengthscale.ndim:
-            if len(self.lengthscale) != self.n_modes:
+            if len(self.lengthscale) != self.n_modes * self._channels:
                 raise RaffiaError(
-                    f"lengthscale must be a number or n_modes = {self.n_modes} numbers; got {len(self.lengthscale)}."
+                    f"lengthscale must be a number or {self.n_modes * self._channels} numbers, one a mode; got {len(self.lengthscale)}."
                 )
             return self.lengthscale.to(like)
+        if isinstance(self.domain, Vectors):
+            return torch.as_tensor(self.lengthscale, dtype=like.dtype, device=like.device).expand(self.n_modes)
         tau, regularity = (torch.as_tensor(p, dtype=like.dtype, device=like.device) for p in (self.tau, self.regularity))
-        return self.lengthscale * (1 + self._basis.eigenvalues.to(like) / tau**2) ** (regularity / 2)
+        return self.lengthscale * (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self._channels) ** (regularity / 2)
 
 
 _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))

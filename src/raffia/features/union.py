@@ -11,7 +11,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Grid
 
 
 @dataclass(repr=False, eq=False)
@@ -28,7 +28,7 @@ class Union(FeatureMap):
     shares: tuple[float, ...] | None = None
 
     @property
-    def domain(self) -> Domain:  # type: ignore[override]
+    def domain(self) -> Any:
         """That of the maps."""
         self._check()
         return self.maps[0].domain

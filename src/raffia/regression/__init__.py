@@ -22,7 +22,7 @@ from raffia.regression.solvers import (
     Solver,
     TriangularQR,
 )
-from raffia.regression.statistics import FeatureStream, Statistics
+from raffia.regression.statistics import FeatureStream, Statistics, one_channel, targets_of
 from raffia.regression.transfer import arriving, available_memory, fits
 from raffia.regression.triangular import TriangularFactor, assemble_triangular
 from raffia.regression.workspace import Workspace
@@ -55,6 +55,8 @@ __all__ = [
     "k_fold_errors",
     "leave_one_out",
     "left_out_ridge",
+    "one_channel",
     "ridge_for",
     "statistics_of",
+    "targets_of",
 ]

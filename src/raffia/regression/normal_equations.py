@@ -50,13 +50,13 @@ def assemble(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tenso
     """Stream over the samples; only the lower triangle of G is computed, then mirrored."""
     m = len(stream.theta)
     gram = torch.zeros(m, m, dtype=y.dtype, device=stream.theta.device)
-    rhs, energy, weight = None, torch.zeros((), dtype=y.dtype, device=gram.device), stream.weight
+    rhs, energy = None, torch.zeros((), dtype=y.dtype, device=gram.device)
+    weight = 1.0 if stream.numbers(a) else stream.weight  # features that are numbers have no quadrature
     for rows, target in stream.blocks(a, y, weighted=False):
         part = rows @ target
         rhs = part if rhs is None else rhs.add_(part)
         energy += target.square().sum()
         add_lower_triangle(gram, rows)
-        weight = 1.0 if target.ndim == 2 else stream.weight  # features that are numbers have no quadrature
     assert rhs is not None  # there is at least one sample
     mirror(gram)
     return NormalEquations(gram.mul_(weight**2 / m), rhs.mul_(weight), energy, len(a))

@@ -19,7 +19,9 @@ from raffia.errors import RaffiaError
 from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import NormalEquations, assemble
 from raffia.regression.solvers.base import columns_of
-from raffia.regression.statistics import FeatureStream
+from raffia.regression.statistics import FeatureStream, Statistics
+
+Sizes = Float[Tensor, "n"]
 
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
 
@@ -87,19 +89,28 @@ class LeftOut:
 
 
 def leave_one_out(
-    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, ridges: Sequence[float], max_points: int = 256
+    path: RidgePath,
+    stream: FeatureStream,
+    a: Tensor,
+    y: Tensor,
+    ridges: Sequence[float],
+    max_points: int = 256,
+    sizes: Sizes | None = None,
 ) -> LeftOut:
     """e_i = (I − H_ii)⁻¹ r_i for every sample and ridge, in one pass over the data.
 
-    Outputs with more than `max_points` points are projected on that many modes, the leading ones of the features of the first
-    batch; what is outside them is left as it is, since smooth features cannot reach it.
+    `sizes` are what errors are relative to, if not the norms of y. Outputs with more than `max_points` points are projected on that
+    many modes, the leading ones of the features of the first batch; what is outside them is left as it is, since smooth features
+    cannot reach it.
     """
     m, errors, functions, leverages, modes = path.equations.n_features, [], [], [], None
+    per_sample, seen = 1 if stream.numbers(a) else stream.one_channel.size, 0
     for rows, target in stream.blocks(a, y):
-        n = rows.shape[1] if target.ndim == 2 else rows.shape[1] // stream.grid.size
+        n = rows.shape[1] // per_sample
         B = (rows.mT @ path.V).reshape(n, -1, len(path.s))
         truth = target.reshape(n, B.shape[1], -1)
-        norm = _sizes(truth.flatten(1), path.equations.energy / path.equations.n_samples)
+        norm = _sizes(truth.flatten(1), path.equations) if sizes is None else sizes[seen : seen + n].to(truth)
+        seen += n
         if B.shape[1] > max_points:
             modes = _leading_modes(B, max_points) if modes is None else modes
         batch = []
@@ -118,14 +129,14 @@ def leave_one_out(
     return LeftOut(torch.cat(errors, dim=1), torch.cat(functions), torch.cat(leverages))
 
 
-def leave_one_out_dual(equations: Streamed, ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+def leave_one_out_dual(equations: Streamed, ridges: Sequence[float], sizes: Sizes | None = None) -> Float[Tensor, "ridges n"]:
     """The same for scalar features that outnumber the samples: e_i = c_i / (K⁻¹)_ii with K = AAᵀ/m + λ, c = K⁻¹y."""
     rows, targets = zip(*equations.blocks(), strict=True)
     A = torch.cat(rows, dim=1).mT
     y = torch.cat(targets).reshape(len(A), -1)
     s, U = torch.linalg.eigh(A @ A.mT / equations.n_features)
     s = s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1])
-    norm = _sizes(y, equations.energy / equations.n_samples)
+    norm = _sizes(y, equations) if sizes is None else sizes.to(y)
     errors = []
     for ridge in ridges:
         c = U @ ((U.mT @ y) / (s + ridge)[:, None])
@@ -163,30 +174,35 @@ def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], s
     return ridge, float(errors([ridge]).mean())
 
 
-def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int) -> tuple[float, float]:
+def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int, sizes: Sizes | None = None) -> tuple[float, float]:
     """The ridge of the least mean relative error on `held` samples, evenly spaced, of a model trained on the others; and that error."""
     out = torch.zeros(len(a), dtype=torch.bool, device=a.device)
     out[torch.linspace(0, len(a) - 1, held, device=a.device).round().long()] = True
-    equations = assemble(stream, a[~out], y[~out])
+    equations, per_sample = assemble(stream, a[~out], y[~out]), 1 if stream.numbers(a) else stream.one_channel.size
+    relative_to = None if sizes is None else sizes[out.to(sizes.device)]
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         coefs = [_solved(equations, ridge) for ridge in ridges]
         stacked = torch.cat(coefs, dim=1) / equations.n_features
-        found = []
+        found, seen = [], 0
         for rows, target in stream.blocks(a[out], y[out]):
-            n = rows.shape[1] if target.ndim == 2 else rows.shape[1] // stream.grid.size
+            n = rows.shape[1] // per_sample
             truth = target.reshape(n, -1)
             values = (rows.mT @ stacked).reshape(n, -1, len(ridges), coefs[0].shape[1])
             wrong = torch.linalg.vector_norm(values - truth.reshape(n, values.shape[1], 1, -1), dim=(1, 3))
-            found.append(wrong.mT / _sizes(truth, equations.energy / equations.n_samples))
+            norm = _sizes(truth, equations) if relative_to is None else relative_to[seen : seen + n].to(truth)
+            found.append(wrong.mT / norm)
+            seen += n
         return torch.nan_to_num(torch.cat(found, dim=1), nan=torch.inf)
 
     return best_ridge(errors, float(equations.gram.diagonal().sum()))
 
 
-def _sizes(y: Float[Tensor, "n values"], mean_square: Tensor) -> Float[Tensor, "n"]:
+def _sizes(y: Float[Tensor, "n values"], equations: Statistics) -> Float[Tensor, "n"]:
     """What an error is relative to: the norm of a function; for numbers, which may be near zero, their root mean square."""
-    return mean_square.sqrt().expand(len(y)) if y.shape[1] == 1 else torch.linalg.vector_norm(y, dim=1)
+    if y.shape[1] == 1:
+        return (equations.energy / equations.n_samples).sqrt().expand(len(y))
+    return torch.linalg.vector_norm(y, dim=1)
 
 
 def _solved(equations: NormalEquations, ridge: float) -> Float[Tensor, "m columns"]:
@@ -204,16 +220,23 @@ def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tenso
     return vectors[:, -count:]
 
 
-def dual_ridge_for(equations: Streamed) -> tuple[float, float]:
+def dual_ridge_for(equations: Streamed, sizes: Sizes | None = None) -> tuple[float, float]:
     """The ridge of the least leave-one-out error, and that error, for scalar features that outnumber the samples."""
     scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(equations.n_features, -1)[:, :1])).abs().max())
-    ridge, error = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges), scale)
+    ridge, error = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges, sizes), scale)
     return max(ridge, 1e-13 * scale), error  # less would not keep the kernel matrix positive definite
 
 
-def left_out_ridge(path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor) -> tuple[float, LeftOut]:
+def left_out_ridge(
+    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, sizes: Sizes | None = None
+) -> tuple[float, LeftOut]:
     """The ridge of the least leave-one-function-out error over some of the samples, and what it gives over all of them."""
     few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
     some_a, some_y = (f[few.to(f.device)] for f in (a, y))
-    ridge, _ = best_ridge(lambda ridges: leave_one_out(path, stream, some_a, some_y, ridges).errors, float(path.s[-1]))
-    return ridge, leave_one_out(path, stream, a, y, [ridge])
+    some_sizes = None if sizes is None else sizes[few.to(sizes.device)]
+
+    def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+        return leave_one_out(path, stream, some_a, some_y, ridges, sizes=some_sizes).errors
+
+    ridge, _ = best_ridge(errors, float(path.s[-1]))
+    return ridge, leave_one_out(path, stream, a, y, [ridge], sizes=sizes)

@@ -8,7 +8,8 @@ The conventions, written once. With A the matrix whose column j holds the embedd
     solve       (G + ridge·I) α = b          no 1/n: `ridge` is the paper's λ, sums over samples are not averaged
 
 which minimises ‖y − Aα/m‖² + (ridge/m) ‖α‖². When φ is a number and the outputs are functions, y and b have one column for each
-value of an output, and a sample is one row of A; otherwise a sample is as many rows as its grid has points.
+value of an output, and a sample is one row of A; otherwise a sample is as many rows as its grid has points, and y has one column
+for each channel.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
 from raffia.regression.transfer import arriving
-from raffia.spaces import Grid
+from raffia.spaces import ChannelGrid, Nodes
 
 
 class Statistics(ABC):
@@ -63,7 +64,8 @@ class FeatureStream:
 
     feature_map: FeatureMap
     theta: Float[Tensor, "m *theta"]
-    grid: Grid
+    grid: Nodes
+    """Where the outputs live."""
     batch_size: int
     tile: int
     prepared_numbers: int = 2**25
@@ -71,9 +73,19 @@ class FeatureStream:
     """Whether features are numbers: then a sample is one row."""
 
     @property
+    def one_channel(self) -> Nodes:
+        """Where features that are functions live: the grid of one channel of the outputs."""
+        return one_channel(self.grid)
+
+    @property
     def weight(self) -> float:
         """√w where the quadrature has one weight for all points, which may then be multiplied in last; 1 otherwise."""
-        return float(self.grid.root_weights) if self.grid.root_weights.numel() == 1 else 1.0
+        root = self.one_channel.root_weights
+        return float(root) if root.numel() == 1 else 1.0
+
+    def numbers(self, a: Tensor) -> bool:
+        """Whether features are numbers."""
+        return self.scalar or self.feature_map(a[:1].to(self.theta), self.theta[:1]).ndim == 2
 
     def blocks(
         self, a: Tensor, y: Tensor, weighted: bool = True
@@ -86,19 +98,31 @@ class FeatureStream:
         m = len(self.theta)
         kept = m * _numbers(self.feature_map.prepare(self.theta[:1], input_grid)) <= self.prepared_numbers
         prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
-        root = self.grid.root_weights.to(self.theta) if weighted or self.weight == 1.0 else None
+        root = self.one_channel.root_weights.to(self.theta) if weighted or self.weight == 1.0 else None
         batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
         for a_batch, values in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
-            y_batch = self.grid.embed(values)
             rows: Tensor | None = None
-            size = max(1, self.tile // (len(a_batch) * (1 if self.scalar else self.grid.size)))
+            size = max(1, self.tile // (len(a_batch) * (1 if self.scalar else self.one_channel.size)))
             for part, start in tiles((self.theta,) if prepared is None else prepared, size):
                 phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
                 rows = rows_of(phi) if root is None and phi.shape[1] == m else _write(rows, phi, start, m, root)
             assert rows is not None  # there is at least one feature
             rows = rows.reshape(m, -1)
-            scalar = rows.shape[1] == len(a_batch) and self.grid.size > 1
-            yield rows, y_batch if scalar else y_batch.reshape(-1)
+            target = targets_of(self.grid, values, rows.shape[1] // len(a_batch)).flatten(0, 1)
+            yield rows, target if target.shape[1] > 1 else target[:, 0]
+
+
+def one_channel(grid: Nodes) -> Nodes:
+    """The grid of one channel of functions that may have several."""
+    return grid.of if isinstance(grid, ChannelGrid) else grid
+
+
+def targets_of(grid: Nodes, y: Float[Tensor, "n *output"], rows: int) -> Float[Tensor, "n rows columns"]:
+    """Embedded outputs: one row a sample and one column a value, or one row a point and one column a channel."""
+    embedded = grid.embed(y)
+    if rows > 1 and isinstance(grid, ChannelGrid):
+        return embedded.reshape(len(y), grid.count, rows).mT
+    return embedded.reshape(len(y), rows, -1)
 
 
 def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor | None) -> Float[Tensor, "m n points"]:

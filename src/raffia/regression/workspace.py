@@ -7,8 +7,8 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, tile_numbers
-from raffia.regression.statistics import FeatureStream
-from raffia.spaces import Grid
+from raffia.regression.statistics import FeatureStream, one_channel
+from raffia.spaces import Nodes
 
 ROWS_PER_PRODUCT = 2048  # inner length of one matrix product: long enough for its speed, short enough for the cache
 
@@ -51,7 +51,7 @@ class Workspace:
         """Inputs per batch such that a tile spans 128 features or so."""
         return self.batch_size or max(1, self.tile // (min(self.n_features, 128) * points))
 
-    def stream(self, feature_map: FeatureMap, theta: Tensor, grid: Grid, scalar: bool = False) -> FeatureStream:
+    def stream(self, feature_map: FeatureMap, theta: Tensor, grid: Nodes, scalar: bool = False) -> FeatureStream:
         """The features of a model, in batches of these sizes; `scalar` says that their values are numbers, whatever the outputs are."""
-        size = self.fit_size(1 if scalar else grid.size)
+        size = self.fit_size(1 if scalar else one_channel(grid).size)
         return FeatureStream(feature_map, theta, grid, size, self.tile, self.budget, scalar)

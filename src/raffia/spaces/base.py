@@ -36,6 +36,12 @@ class Nodes(ABC):
         """How many values a function has."""
         return math.prod(self.shape)
 
+    @property
+    def volume(self) -> float:
+        """The integral of 1."""
+        root = self.root_weights
+        return float(root.square().sum()) * (self.size if root.numel() == 1 else 1)
+
     def embed(self, f: Float[Tensor, "*batch_and_shape"]) -> Float[Tensor, "*batch points"]:
         """√w·f with the grid axes flattened, so that ⟨f, g⟩ = embed(f)·embed(g)."""
         flat = f.reshape(*f.shape[: f.ndim - len(self.shape)], self.size)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.grid import Domain, Grid
+from raffia.spaces.mesh import Mesh
 
 Boundary = Literal["periodic", "neumann", "dirichlet"]
 
@@ -64,8 +65,10 @@ class LaplacianBasis:
         """Which eigenfunctions the grid can hold: those whose products it integrates exactly. The others are dropped."""
         return (self.modes < torch.tensor([_capacity(points, self.boundary) for points in grid.shape])).all(-1)
 
-    def synthesis(self, coef: Float[Tensor, "*batch modes"], grid: Grid) -> Float[Tensor, "*batch_and_shape"]:
-        """Σ_k coef_k φ_k on the grid; functions that the grid cannot hold are dropped, never aliased."""
+    def synthesis(self, coef: Float[Tensor, "*batch modes"], grid: Grid | Mesh) -> Float[Tensor, "*batch_and_shape"]:
+        """Σ_k coef_k φ_k on the grid; functions that the grid cannot hold are dropped, never aliased. On a mesh, all of them."""
+        if isinstance(grid, Mesh):
+            return coef @ self.at(grid).to(coef)
         index, ranks, held = self._layout(grid)
         dense = coef.new_zeros(*coef.shape[:-1], math.prod(ranks))
         dense[..., index] = coef[..., held.to(coef.device)]
@@ -75,8 +78,10 @@ class LaplacianBasis:
             field = _synthesise(field.transpose(position, -1), points, self.boundary).transpose(position, -1)
         return field / math.sqrt(math.prod(self.domain.extents))
 
-    def analysis(self, f: Float[Tensor, "*batch_and_shape"], grid: Grid) -> Float[Tensor, "*batch modes"]:
-        """⟨f, φ_k⟩ by quadrature on the grid; 0 for functions that the grid cannot hold."""
+    def analysis(self, f: Float[Tensor, "*batch_and_shape"], grid: Grid | Mesh) -> Float[Tensor, "*batch modes"]:
+        """⟨f, φ_k⟩ by quadrature on the grid; 0 for functions that the grid cannot hold. On a mesh, by its weights."""
+        if isinstance(grid, Mesh):
+            return (f * grid.root_weights.to(f) ** 2) @ self.at(grid).to(f).mT
         index, ranks, held = self._layout(grid)
         field = f * grid.weights().to(f)
         for axis, rank in enumerate(ranks):
@@ -86,6 +91,14 @@ class LaplacianBasis:
         coef = f.new_zeros(*field.shape[: field.ndim - len(ranks)], self.n_modes)
         coef[..., held.to(f.device)] = field.flatten(-len(ranks))[..., index]
         return coef
+
+    def at(self, mesh: Mesh) -> Float[Tensor, "modes points"]:
+        """φ_k at the nodes of a mesh."""
+        if mesh.domain != self.domain:
+            raise RaffiaError(
+                f"a mesh in {mesh.domain} does not go with functions on {self.domain}: pass Mesh(nodes, domain=…)."
+            )
+        return _at_nodes(self, mesh)
 
     def _layout(self, grid: Grid) -> tuple[Tensor, tuple[int, ...], Tensor]:
         """Where each held mode sits in a dense array of axis indices, the shape of that array, and which are held."""
@@ -98,6 +111,23 @@ class LaplacianBasis:
         ranks = tuple(int(r) for r in modes.amax(0) + 1)
         strides = torch.tensor([math.prod(ranks[i + 1 :]) for i in range(len(ranks))])
         return (modes * strides).sum(-1), ranks, held
+
+
+@lru_cache(maxsize=16)
+def _at_nodes(basis: LaplacianBasis, mesh: Mesh) -> Float[Tensor, "modes points"]:
+    """Products of the functions of each axis."""
+    index = basis.modes
+    waves = _frequency(index, basis.boundary) * _wavenumber(basis.domain, basis.boundary)
+    values = torch.full((len(index), len(mesh.nodes)), 1 / math.sqrt(math.prod(basis.domain.extents)), dtype=torch.float64)
+    for axis in range(basis.domain.dim):
+        phase = waves[:, axis, None] * mesh.positions[:, axis]
+        if basis.boundary == "periodic":
+            odd = (index[:, axis, None] % 2).bool()
+            function = torch.where(odd, phase.sin(), phase.cos())
+        else:
+            function = phase.cos() if basis.boundary == "neumann" else phase.sin()
+        values *= torch.where(waves[:, axis, None] > 0, math.sqrt(2) * function, torch.ones_like(function))
+    return values
 
 
 def _synthesise(coef: Float[Tensor, "*batch rank"], points: int, boundary: Boundary) -> Float[Tensor, "*batch points"]:

@@ -48,8 +48,8 @@ class Mesh(Space, Nodes):
             raise RaffiaError(
                 f"Mesh(domain=…, origin=…) need {nodes.shape[1]} dimensions, as the nodes have; got {domain}, {origin}."
             )
-        outside = (nodes < torch.tensor(origin) - 1e-9 * max(domain.extents)).any(1)
-        outside |= (nodes > torch.tensor(origin) + torch.tensor(domain.extents) * (1 + 1e-9)).any(1)
+        corner, lengths = (torch.tensor(values, dtype=torch.float64) for values in (origin, domain.extents))
+        outside = ((nodes - corner < -1e-9 * lengths) | (nodes - corner > lengths * (1 + 1e-9))).any(1)
         if outside.any():
             index = int(outside.nonzero()[0])
             raise RaffiaError(

@@ -15,7 +15,8 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import uniform_noise
-from raffia.spaces import Grid, resample
+from raffia.regression import one_channel, targets_of
+from raffia.spaces import ChannelGrid, Grid, Nodes, Vectors, resample
 from raffia.tuning.space import Space
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
@@ -28,6 +29,8 @@ class Sample:
 
     rows: Float[Tensor, "m n points"]
     targets: Float[Tensor, "n points columns"]
+    sizes: Float[Tensor, "n"] | None = None
+    """What errors are relative to, if not the norms of the targets."""
 
     @cached_property
     def gram(self) -> Float[Tensor, "m m"]:
@@ -54,8 +57,9 @@ class Sample:
         """Mean relative error of functions; of numbers, which may be near zero, the ratio of root mean squares."""
         truth = self.targets[which]
         if truth[0].numel() == 1:
-            return wrong.norm() / truth.norm()
-        return (wrong.flatten(1).norm(dim=1) / truth.flatten(1).norm(dim=1)).mean()
+            return wrong.norm() / (truth if self.sizes is None else self.sizes[which]).norm()
+        norms = truth.flatten(1).norm(dim=1) if self.sizes is None else self.sizes[which]
+        return (wrong.flatten(1).norm(dim=1) / norms).mean()
 
     def left_out(self, ridge: Any) -> Tensor | None:
         """The error by leaving out one function at a time: e_i = (I − H_ii)⁻¹ r_i."""
@@ -86,12 +90,14 @@ class Objective:
     feature_map: FeatureMap
     a: Float[Tensor, "n *grid"]
     y: Float[Tensor, "n *output"]
-    grid: Grid
+    grid: Nodes
     n_features: int
     n_samples: int
     seed: int
     last: tuple[int, int] | None = None
     """Features and samples of the last rung, where a search has one."""
+    sizes: Float[Tensor, "n"] | None = None
+    """What errors are relative to, if not the norms of y."""
 
     @cached_property
     def space(self) -> Space:
@@ -130,9 +136,10 @@ class Objective:
         uniform = uniform_noise(range(split, split + 1), (len(self.a),), self.seed, "split")[0]
         order = uniform.argsort()[: self.n_samples].to(self.a.device)
         phi = self._moved(own)(self.a[order], theta)
-        weight = self.grid.root_weights.to(self.a) if phi.ndim > 2 else 1.0
+        weight = one_channel(self.grid).root_weights.to(self.a) if phi.ndim > 2 else 1.0
         rows = rows_of(phi).reshape(len(theta), len(order), -1) * weight
-        return Sample(rows, self.grid.embed(self.y[order]).reshape(len(order), rows.shape[2], -1))
+        sizes = None if self.sizes is None else self.sizes[order]
+        return Sample(rows, targets_of(self.grid, self.y[order], rows.shape[2]), sizes)
 
     def loss(self, parameters: dict[str, Any], draw: int) -> Tensor | None:
         """log error of one draw; None where the features are undefined or a factorisation fails."""
@@ -161,7 +168,7 @@ class Objective:
 
     @torch.no_grad()
     def _profiled_ridge(self, sample: Sample) -> float:
-        still = Sample(sample.rows.detach(), sample.targets)
+        still = Sample(sample.rows.detach(), sample.targets, sample.sizes)
         errors = {ridge: still.left_out(ridge) for ridge in PROFILED_RIDGES}
         finite = {ridge: float(error) for ridge, error in errors.items() if error is not None and torch.isfinite(error)}
         return min(finite, key=lambda ridge: finite[ridge]) if finite else 1e-8
@@ -181,28 +188,41 @@ def objective_for(
     feature_map: FeatureMap,
     a: Tensor,
     y: Tensor,
-    output_grid: Grid,
+    output_grid: Nodes,
     n_features: int | None = None,
     n_samples: int | None = None,
     seed: int = 0,
     target: int = 0,
+    sizes: Tensor | None = None,
 ) -> Objective:
     """An objective that is cheap to evaluate: few features, few samples, a coarse grid.
 
     `target` is the number of features of the model in the end; where it is large, the search gets a last rung at a quarter of it, or
     what the machine can do.
     """
-    grid = feature_map.domain.grid_of(a)
     scalar = feature_map(a[:1], feature_map.draw(1, seed).to(a)).ndim == 2
-    most = COARSE_POINTS.get(feature_map.domain.dim, 17)
-    if output_grid.shape and max(output_grid.shape) > most:
-        coarse = output_grid.domain.grid(*(min(points, most) for points in output_grid.shape))
-        a = a if scalar else resample(a, grid, coarse)
-        y, output_grid = resample(y, output_grid, coarse), coarse
-    side = math.isqrt(NUMBERS // (1 if scalar else output_grid.size))
-    m = min(side, 512 if scalar else 256) if n_features is None else n_features
+    if scalar and output_grid.size > len(a):
+        y = _coordinates(output_grid.embed(y))
+        output_grid = Vectors(y.shape[1])
+    fine = one_channel(output_grid)
+    if isinstance(fine, Grid) and fine.shape and max(fine.shape) > COARSE_POINTS.get(fine.domain.dim, 17):
+        most = COARSE_POINTS.get(fine.domain.dim, 17)
+        coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
+        a = a if scalar else resample(a, fine, coarse)
+        y = resample(y, fine, coarse)
+        output_grid = ChannelGrid(coarse, output_grid.count) if isinstance(output_grid, ChannelGrid) else coarse
+    side = math.isqrt(NUMBERS // (1 if scalar else one_channel(output_grid).size))
+    most_of_use = max(64, min(512, 4 * len(a))) if scalar else 256  # more numbers than that a sample are as good as infinitely many
+    m = min(side, most_of_use) if n_features is None else n_features
     n = min(side, 512 if scalar else 256) if n_samples is None else n_samples
     most_features = max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048)
     rung = min(target // 4, most_features)
     last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
-    return Objective(feature_map, a, y, output_grid, m, min(n, len(a)), seed, last)
+    return Objective(feature_map, a, y, output_grid, m, min(n, len(a)), seed, last, sizes)
+
+
+def _coordinates(v: Float[Tensor, "n points"]) -> Float[Tensor, "n rank"]:
+    """The same vectors in an orthonormal basis of their span: fewer numbers, equal norms and inner products."""
+    s, U = torch.linalg.eigh(v @ v.mT)
+    kept = s > 1e-14 * s[-1]
+    return U[:, kept] * s[kept].sqrt()

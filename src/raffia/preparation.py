@@ -1,0 +1,140 @@
+"""What a model makes of the arrays it is given: checked, moved to its device, normalised, on the grid to train on."""
+
+from abc import ABC, abstractmethod
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from raffia.checks import (
+    Array,
+    as_tensor,
+    check_device,
+    check_function,
+    check_instance,
+    check_output,
+    check_pairs,
+    check_seed,
+    check_settings,
+    output_space,
+)
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap
+from raffia.regression import Solution, Solver, fits, one_channel
+from raffia.resolution import coarsened
+from raffia.scaling import Scaling
+from raffia.spaces import ChannelGrid, Grid, Nodes, Space, Vectors, resample
+
+IDENTITY = Scaling(torch.zeros(()), torch.ones(()))
+
+
+class Preparation(ABC):
+    """The part of a model between the arrays of a user and the regression."""
+
+    feature_map: FeatureMap
+    n_features: int
+    ridge: float | Literal["auto"]
+    solver: Solver | None
+    batch_size: int | None
+    random_state: int
+    device: str | torch.device | None
+    memory_budget: int | None
+    points: int | Literal["auto"] | None
+    output: Space | None
+    normalize: bool
+
+    input_grid_: Nodes
+    output_grid_: Nodes
+    input_scaling_: Scaling
+    output_scaling_: Scaling
+
+    @property
+    @abstractmethod
+    def solution_(self) -> Solution:
+        """The coefficients and how the solver found them."""
+
+    def _prepared(self, a: Array, y: Array) -> tuple[Tensor, Tensor, Nodes, bool]:
+        """Pairs as they are learnt from: checked, normalised, in float64, on the grid to train on (that of the first batch if there
+        was one); the grid of the outputs; and whether features are numbers."""
+        self._check_settings()
+        inputs, outputs = self._checked(a).double(), self._moved(as_tensor("y", y)).double()
+        check_pairs(inputs, outputs)
+        domain, theta, first = self.feature_map.domain, self._theta(inputs), getattr(self, "output_grid_", None)
+        scalar = self._numbers(inputs)
+        space = self.output or output_space(domain, outputs, scalar)
+        grid = check_output(inputs, outputs, domain, space, scalar)
+        if self.normalize and not hasattr(self, "input_scaling_"):
+            self.input_scaling_, self.output_scaling_ = Scaling.of(inputs, domain), Scaling.of(outputs, space)
+        inputs, outputs = self._scaled(inputs), self._output_scaling.apply(outputs) if self.normalize else outputs
+        if self.points is None:
+            return inputs, outputs, grid, scalar
+        if scalar:
+            raise RaffiaError("points=… is for features whose values are functions: with scalar ones the grid costs nothing.")
+        here = one_channel(grid)
+        if first is not None and isinstance(here, Grid):
+            there = one_channel(first)
+            assert isinstance(there, Grid)  # as that of every batch
+            return resample(inputs, here, there), resample(outputs, here, there), first, scalar
+        inputs, outputs = coarsened(self.feature_map, theta, inputs, outputs, self.points)
+        return inputs, outputs, space.grid_of(outputs), scalar
+
+    def _sizes(self, outputs: Tensor, grid: Nodes) -> Tensor | None:
+        """What errors of normalised outputs are relative to: norms of the outputs themselves, in units of the standard deviations."""
+        if not self.normalize:
+            return None
+        scaling = self._output_scaling
+        whole = grid.norm(outputs + (scaling.shift / scaling.scale).to(outputs))
+        return whole if grid.size > 1 else whole.square().mean().sqrt().expand(len(outputs))
+
+    def _inputs(self, a: Array) -> Tensor:
+        """Inputs to predict from, checked and normalised."""
+        inputs = self._checked(a)
+        _ = self.solution_  # says so if nothing was fitted
+        if self._numbers(inputs) and isinstance(self.input_grid_, Vectors):
+            self.input_grid_.grid_of(inputs)
+        return self._scaled(inputs)
+
+    def _checked(self, a: Array) -> Tensor:
+        inputs = self._moved(as_tensor("a", a))
+        check_function("a", inputs, self.feature_map.domain)
+        return inputs
+
+    def _scaled(self, inputs: Tensor) -> Tensor:
+        return self.input_scaling_.apply(inputs) if self.normalize else inputs
+
+    @property
+    def _output_scaling(self) -> Scaling:
+        return self.output_scaling_ if self.normalize else IDENTITY
+
+    def _moved(self, values: Tensor) -> Tensor:
+        check_device(self.device)
+        whole = self.device is not None and fits(values, torch.device(self.device))
+        return values.to(self.device) if whole else values
+
+    def _theta(self, like: Tensor) -> Tensor:
+        """θ in the precision of `like`, where the model computes; drawn once."""
+        device = like.device if self.device is None else self.device
+        key = (self.n_features, self.random_state, self.feature_map.theta_shape, like.dtype, device)
+        if self.__dict__.get("_drawn", (None,))[0] != key:
+            self._drawn = (key, self.feature_map.draw(self.n_features, self.random_state).to(device, like.dtype))
+        return self._drawn[1]
+
+    def _nodes_of(self, inputs: Tensor) -> Nodes:
+        """Where predictions for these inputs are: on their grid, or with features that are numbers, on that of the training outputs;
+        if this was also the inputs', interpolated to the grid at hand."""
+        here = one_channel(self.feature_map.domain.grid_of(inputs))
+        if self._numbers(inputs) and (one_channel(self.input_grid_) != one_channel(self.output_grid_)):
+            return self.output_grid_
+        return ChannelGrid(here, self.output_grid_.count) if isinstance(self.output_grid_, ChannelGrid) else here
+
+    def _numbers(self, inputs: Tensor) -> bool:
+        """Whether features are numbers."""
+        theta = self._theta(inputs)
+        return self.feature_map(inputs[:1].to(theta.device), theta[:1]).ndim == 2
+
+    def _check_settings(self) -> None:
+        check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget, self.points)
+        check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
+        if self.solver is not None:
+            check_instance("solver", self.solver, Solver, "Cholesky()")
+        check_seed("random_state", self.random_state)

@@ -1,0 +1,41 @@
+"""Fourier series of functions on a mesh: coefficients by quadrature, values at the nodes by summation."""
+
+import math
+from functools import lru_cache
+from typing import Literal
+
+import torch
+from jaxtyping import Complex
+from torch import Tensor
+
+from raffia.spaces.mesh import Mesh
+
+
+@lru_cache(maxsize=8)
+def waves(
+    mesh: Mesh, shape: tuple[int, ...], boundary: Literal["neumann", "dirichlet"]
+) -> tuple[Complex[Tensor, "points waves"], Complex[Tensor, "waves points"]]:
+    """Matrices to and from the spectrum that `torch.fft.rfftn(…, norm="forward")` has on a torus of so many points.
+
+    On a torus, ∫ f e^(−ikx) / |T|. On a box the torus is twice as long, and f is continued evenly or oddly: each axis has cos kx, or
+    −i sin kx, in place of the exponential.
+    """
+    domain = mesh.domain
+    assert domain is not None  # a mesh always has one
+    lengths = [length * (1 if domain.periodic else 2) for length in domain.extents]
+    axes = [torch.fft.fftfreq(n, 1 / n).double() for n in shape[:-1]] + [torch.arange(shape[-1] // 2 + 1).double()]
+    vectors = torch.cartesian_prod(*axes).reshape(-1, len(shape))
+    phases = [2 * math.pi / L * vectors[:, j, None] * mesh.positions[:, j] for j, L in enumerate(lengths)]
+    total = torch.stack(phases).sum(0)
+    twice = torch.where(
+        (vectors[:, -1] == 0) | (2 * vectors[:, -1] == shape[-1]), 1.0, 2.0
+    )  # k and −k, but for those that are both
+    synthesis = twice[:, None] * torch.polar(torch.ones_like(total), total)
+    if domain.periodic:
+        analysis = torch.polar(torch.ones_like(total), -total)
+    else:
+        analysis = torch.ones_like(total, dtype=torch.complex128)
+        for phase in phases:
+            analysis = analysis * (phase.cos() if boundary == "neumann" else -1j * phase.sin())
+    weights = mesh.root_weights.square() / math.prod(domain.extents)
+    return (analysis * weights).mT.contiguous(), synthesis

@@ -1,5 +1,9 @@
-"""Reading and writing datasets."""
+"""Reading and writing datasets: arrays in files of many formats, what they mean, and pairs of functions from them."""
 
-from raffia.data.npz import dimension, read, read_inputs, write
+from raffia.data.formats import variables
+from raffia.data.inputs import dimension, read_inputs
+from raffia.data.own import write
+from raffia.data.source import Source, open_source, read
+from raffia.data.variable import Variable
 
-__all__ = ["dimension", "read", "read_inputs", "write"]
+__all__ = ["Source", "Variable", "dimension", "open_source", "read", "read_inputs", "variables", "write"]

@@ -1,0 +1,162 @@
+"""raffia inspect: what a file holds, what raffia makes of it, and what to type next."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.table import Table
+from torch import Tensor
+
+from raffia import data
+from raffia.cli.common import app, console
+from raffia.data.missing import meant
+from raffia.data.names import FLAGS
+from raffia.errors import RaffiaError
+from raffia.files import atomic
+from raffia.spaces import Channels, Domain, Mesh, Space
+
+LOOKED_AT = 2**22  # values of a variable that are read for the table
+
+
+@app.command()
+def inspect(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr or PyTorch.")],
+    input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
+    target: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
+    target_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,
+    coordinates: Annotated[
+        list[str] | None, typer.Option(FLAGS["coordinates"], help="Array of coordinates; again for more.")
+    ] = None,
+    cells: Annotated[str | None, typer.Option(FLAGS["cells"], help="Array of triangles or other cells.")] = None,
+    periodic: Annotated[
+        bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
+    ] = None,
+    figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
+) -> None:
+    """Show what a data file holds, what raffia would learn from it, and the command to type next.
+
+    Example: raffia inspect train.mat --figure first.png
+    """
+    _check_figure(figure)
+    found = data.variables(path)
+    console.print(_table(found))
+    if target_file:
+        console.print(_table(data.variables(target_file)))
+    source = data.open_source(
+        path,
+        input=input or None,
+        output=target or None,
+        coordinates=coordinates or None,
+        cells=cells,
+        periodic=periodic,
+        output_path=target_file,
+    )
+    a, y = source.read(range(1))
+    console.print(f"inputs:  {len(source)} × {_described(source.domain, a)}", soft_wrap=True)
+    console.print(f"outputs: {len(source)} × {_described(source.output or source.domain, y)}", soft_wrap=True)
+    for note in source.notes:
+        console.print(f"• {note}", soft_wrap=True)
+    if figure is not None:
+        with atomic(figure) as temporary:
+            figure_of(source).savefig(temporary, dpi=150)
+        console.print(f"drew the first sample into {figure}", soft_wrap=True)
+    words = _next(path, input, target, target_file, coordinates, cells, periodic)
+    console.print("next:\n  " + " ".join(shlex.quote(word) for word in words), soft_wrap=True)
+
+
+def figure_of(source: data.Source) -> Figure:
+    """Input and output of the first sample: curves, images, or values at the nodes of a mesh, one panel for each channel."""
+    panels = []
+    for name, values, space in zip(
+        ("input", "output"), source.read(range(1)), (source.domain, source.output or source.domain), strict=True
+    ):
+        base = space.of if isinstance(space, Channels) else space
+        channels = values[0].numpy() if isinstance(space, Channels) else values[0].numpy()[None]
+        panels += [(f"{name} {i}" if len(channels) > 1 else name, channel, base) for i, channel in enumerate(channels[:4])]
+    figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
+    for axes, (title, values, space) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
+        axes.set_title(title)
+        _draw(figure, axes, values, space)
+    return figure
+
+
+def _draw(figure: Figure, axes: Axes, values: np.ndarray, space: Space) -> None:
+    if isinstance(space, Mesh) and space.nodes.shape[1] > 1:
+        x, y = space.nodes[:, :2].T.numpy()
+        drawn = axes.scatter(x, y, c=values, s=max(1.0, 2e4 / len(values)) ** 0.5, cmap="viridis")
+        axes.set_aspect("equal")
+        figure.colorbar(drawn, ax=axes)
+    elif isinstance(space, Mesh):
+        axes.plot(space.nodes[:, 0].numpy(), values, ".-", lw=1)
+    elif values.ndim >= 2:
+        image = values[(..., *[size // 2 for size in values.shape[2:]])]  # the middle slice of what has more axes
+        lengths = space.extents if isinstance(space, Domain) else image.shape
+        figure.colorbar(axes.imshow(image.T, origin="lower", extent=(0, lengths[0], 0, lengths[1]), aspect="auto"), ax=axes)
+    elif isinstance(space, Domain) and space.dim == 1:
+        axes.plot(space.grid(len(values)).axes()[0].numpy(), values, lw=1.5)
+    else:
+        axes.bar(np.arange(values.size), values.reshape(-1))
+
+
+def _table(found: dict[str, data.Variable]) -> Table:
+    table = Table(*("name", "shape", "type", "axes", "min", "max", "missing"))
+    for name, variable in found.items():
+        low, high, missing = _range(variable) if variable.numeric else ("", "", "")
+        axes = ", ".join(variable.dims or ())
+        table.add_row(name, "×".join(map(str, variable.shape)) or "1", np.dtype(variable.dtype).name, axes, low, high, missing)
+    return table
+
+
+def _range(variable: data.Variable) -> tuple[str, str, str]:
+    """Least and largest value, and how many are missing; of the first rows, where there are many."""
+    n, total = (variable.shape or (1,))[0], int(np.prod(variable.shape, dtype=np.int64))
+    rows = n if total <= LOOKED_AT else max(1, n * LOOKED_AT // total)
+    values = meant(variable, variable.read(slice(0, rows) if rows < n else None))
+    there = values[np.isfinite(values)]
+    where = f" in the first {rows} rows" if rows < n else ""
+    if not there.size:
+        return "", "", f"{values.size}{where}"
+    return f"{there.min():.4g}", f"{there.max():.4g}", f"{values.size - there.size}{where}"
+
+
+def _described(space: Space, values: Tensor) -> str:
+    if isinstance(space, Channels):
+        return f"{space.count} channels of {_described(space.of, values[:, 0])}"
+    if isinstance(space, Mesh):
+        return f"functions on a {space}"
+    if isinstance(space, Domain) and space.dim:
+        size = "×".join(map(str, values.shape[1:]))
+        return f"functions on {size} points of a {'torus' if space.periodic else 'box'} of extent {space.extent}"
+    return f"{values[0].numel()} number{'s' if values[0].numel() > 1 else ''}"
+
+
+def _next(
+    path: Path,
+    input: list[str] | None,
+    target: list[str] | None,
+    target_file: Path | None,
+    coordinates: list[str] | None,
+    cells: str | None,
+    periodic: bool | None,
+) -> list[str]:
+    """The command that fits what was shown."""
+    words = ["raffia", "fit", str(path)]
+    words += [word for name in input or () for word in (FLAGS["input"], name)]
+    words += [word for name in target or () for word in (FLAGS["output"], name)]
+    words += [FLAGS["output_path"], str(target_file)] if target_file else []
+    words += [word for name in coordinates or () for word in (FLAGS["coordinates"], name)]
+    words += [FLAGS["cells"], cells] if cells else []
+    words += [] if periodic is None else ["--periodic" if periodic else "--box"]
+    return [*words, "--output", "model.safetensors"]
+
+
+def _check_figure(figure: Path | None) -> None:
+    """Before the work, not after it."""
+    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
+        raise RaffiaError(f"--figure must end in .png, .pdf or .svg; got {figure}.")
+    if figure is not None and not figure.parent.is_dir():
+        raise RaffiaError(f"--figure {figure}: there is no folder {figure.parent}. Make it first.")

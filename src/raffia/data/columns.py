@@ -1,0 +1,100 @@
+"""One variable of a file as samples: which axis counts them, which axes are the grid, which one holds channels."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from raffia.data.missing import check_whole, meant
+from raffia.data.variable import Variable, guarded
+
+CHANNELS = 16  # at most so many, where an axis is not named
+CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
+
+
+@dataclass
+class Column:
+    """Samples of one variable. Axes of one entry are left out, unless it is `plain`; `channel` is the axis of channels, if any."""
+
+    variable: Variable
+    samples_last: bool = False
+    plain: bool = False
+    channel: int | None = None
+    notes: list[str] = field(default_factory=list)
+    _all: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.variable.shape[-1 if self.samples_last else 0]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes of a sample that count, as they are in the file: those of more than one value."""
+        kept = self.variable.shape[:-1] if self.samples_last else self.variable.shape[1:]
+        return tuple(size for size in kept if size != 1 or self.plain)
+
+    @property
+    def dims(self) -> tuple[str, ...] | None:
+        """The names of these axes."""
+        if self.variable.dims is None:
+            return None
+        shape, dims = self.variable.shape, self.variable.dims
+        pairs = list(zip(shape, dims, strict=True))
+        return tuple(dim for size, dim in (pairs[:-1] if self.samples_last else pairs[1:]) if size != 1 or self.plain)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The axes of the grid."""
+        return tuple(size for axis, size in enumerate(self.axes) if axis != self.channel)
+
+    @property
+    def grid_dims(self) -> tuple[str, ...] | None:
+        """The names of the axes of the grid."""
+        return None if self.dims is None else tuple(dim for axis, dim in enumerate(self.dims) if axis != self.channel)
+
+    @property
+    def count(self) -> int:
+        """How many channels."""
+        return 1 if self.channel is None else self.axes[self.channel]
+
+    def read(self, rows: range) -> np.ndarray:
+        """Samples (n, channels, *grid), none of them missing."""
+        with guarded(self.variable.path, self.variable.name):
+            values = meant(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
+        check_whole(self.variable.path, self.variable.name, values, rows.start)
+        return values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
+
+    def _raw(self, rows: range) -> np.ndarray:
+        if self.samples_last:
+            if self._all is None:
+                self._all = self.variable.read()
+            return np.moveaxis(self._all[..., rows.start : rows.stop], -1, 0)
+        return self.variable.read(slice(rows.start, rows.stop))
+
+
+def column(variable: Variable, n: int | None, named: set[str]) -> Column:
+    """A variable with `n` samples, if that is known; `named` are the axes that have coordinates."""
+    found = Column(variable)
+    if n is not None and variable.shape[0] != n and variable.shape[-1] == n:
+        found.samples_last = True
+        found.notes.append(
+            f"{variable.name}: samples are along the last axis, where it has {n} entries as the other arrays have rows."
+        )
+    kept = variable.shape[:-1] if found.samples_last else variable.shape[1:]
+    if 1 in kept and kept != (1,):
+        found.notes.append(f"{variable.name}: an axis with a single entry is left out.")
+    found.channel = _channel(found, named)
+    if found.channel is not None:
+        found.notes.append(f"{variable.name}: the axis of {found.count} is taken for channels, the others for the grid.")
+    return found
+
+
+def _channel(found: Column, named: set[str]) -> int | None:
+    """The axis called channels, else a short one at either end without coordinates."""
+    axes, dims = found.axes, found.dims
+    if len(axes) < 2:
+        return None
+    if dims and (by_name := [axis for axis, dim in enumerate(dims) if dim.lower() in CHANNEL]):
+        return by_name[0]
+    for axis, others in ((len(axes) - 1, axes[:-1]), (0, axes[1:])):
+        if 2 <= axes[axis] <= CHANNELS and 2 * axes[axis] <= min(others) and not (dims and dims[axis] in named):
+            return axis
+    return None

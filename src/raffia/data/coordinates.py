@@ -1,0 +1,133 @@
+"""Where the values of functions lie: nodes and cells of a mesh, or coordinates along the axes of a grid."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from raffia.data.columns import Column
+from raffia.data.convention import equispaced
+from raffia.data.names import CELLS, COORDINATES, FLAGS, Names, Variables, contents, pick, shown
+from raffia.data.variable import Variable
+from raffia.errors import RaffiaError
+from raffia.spaces import Mesh
+
+
+@dataclass
+class Places:
+    """What a file tells of the nodes of its functions: a mesh, or coordinates along each axis where there are any."""
+
+    mesh: Mesh | None = None
+    axes: tuple[np.ndarray | None, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+
+def locate(path: object, column: Column, pool: Variables, given: Names | None, cells: str | None) -> Places | None:
+    """The places of a function's values; None where `given` coordinates are not for it."""
+    grid, n = column.grid, len(column)
+    chosen = pick(path, pool, given, "coordinates") if given is not None else []
+    if len(grid) == 1 and (found := _nodes(grid[0], n, chosen, pool)):
+        return _mesh(path, found, pool, cells)
+    axes, names = _axes(column, chosen, pool)
+    if chosen and not names:
+        return None
+    places = Places(axes=axes)
+    for axis, (x, name) in enumerate(zip(axes, names, strict=False)):
+        if x is None or not len(x):
+            continue
+        if not np.isfinite(x).all():
+            raise RaffiaError(f"{path}: the coordinates {name} have missing values. Pass {FLAGS['coordinates']} with others.")
+        if equispaced(x):
+            places.notes.append(f"{name} gives the coordinates along axis {axis + 1} of {column.variable.name}.")
+        elif len(grid) == 1:
+            mesh = Mesh(torch.from_numpy(x[:, None]))
+            return Places(
+                mesh, notes=[f"{name} gives the coordinates, not equispaced: the functions live on a mesh of the line."]
+            )
+        else:
+            raise RaffiaError(
+                f"{path}: the coordinates {name} are not equispaced, and raffia's grids are. Interpolate {column.variable.name} to "
+                f"equispaced points along axis {axis + 1}, or give its values as (samples, points) with coordinates (points, {len(grid)})."
+            )
+    return places
+
+
+def named_axes(found: Variables) -> set[str]:
+    """The names of axes that have coordinates in the file."""
+    return {name for name, v in found.items() if v.dims == (name,) and v.numeric}
+
+
+def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> tuple[np.ndarray, list[str]] | None:
+    """Nodes (points, dim), from one array of that shape or from arrays x, y and z; and notes."""
+    for v in chosen or pool.values():
+        certain = bool(chosen) or points != n or v.name.lower() in ("nodes", "coords", "coordinates", "points", "vertices")
+        if v.numeric and certain and len(v.shape) == 2 and v.shape[0] == points and v.shape[1] in (2, 3) and not _integer(v):
+            return v.read().astype(np.float64), [f"{v.name} gives the {points} nodes of a mesh."]
+        if chosen and len(chosen) == 1 and len(v.shape) == 2 and v.shape[1] == points and v.shape[0] in (2, 3):
+            return v.read().astype(np.float64).T.copy(), [f"{v.name} gives the {points} nodes of a mesh, in columns."]
+    lower = {v.name.lower(): v for v in pool.values() if v.numeric}
+    several = chosen if len(chosen) > 1 else [] if chosen else [lower[name] for name in "xyz" if name in lower]
+    lines = [_line(v, points, n) for v in several]
+    if len(lines) < 2 or any(line is None for line in lines):
+        return None
+    notes = [f"{', '.join(v.name for v in several)} give the {points} nodes of a mesh."]
+    if any(sorted(v.shape) == sorted((points, n)) and n > 1 for v in several):
+        notes.append(
+            "The nodes move from sample to sample: their mean positions are taken, and values are compared node by node."
+        )
+    return np.stack([line for line in lines if line is not None], axis=-1), notes
+
+
+def _line(v: Variable, points: int, n: int) -> np.ndarray | None:
+    """One coordinate of all points; the mean over samples where it changes from one to the next."""
+    axes = tuple(size for size in v.shape if size != 1)
+    if axes == (points,):
+        return v.read().astype(np.float64).reshape(points)
+    if axes == (points, n):
+        return v.read().astype(np.float64).reshape(axes).mean(1)
+    if axes == (n, points):
+        return v.read().astype(np.float64).reshape(axes).mean(0)
+    return None
+
+
+def _mesh(path: object, found: tuple[np.ndarray, list[str]], pool: Variables, cells: str | None) -> Places:
+    nodes, notes = found
+    corners = nodes.shape[1] + 1
+    listed_cells = pick(path, pool, cells, "cells") if cells else [v for v in pool.values() if v.name.lower() in CELLS]
+    for v in listed_cells:
+        if len(v.shape) == 2 and corners in v.shape and _integer(v, whole=bool(cells)):
+            array = v.read()
+            array = array.astype(np.int64) if array.shape[1] == corners else array.astype(np.int64).T
+            if array.min() == 1 and array.max() == len(nodes):
+                array, notes = array - 1, [*notes, f"{v.name} counts nodes from 1."]
+            mesh = Mesh.of_cells(torch.from_numpy(nodes), torch.from_numpy(array.copy()))
+            return Places(mesh, notes=[*notes, f"{v.name} gives its {len(array)} cells."])
+        if cells:
+            raise RaffiaError(
+                f"cells={cells!r} must be numbers of nodes (cells, {corners}); got {shown(v.shape)}. {contents(pool)}"
+            )
+    return Places(Mesh(torch.from_numpy(nodes)), notes=notes)
+
+
+def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tuple[np.ndarray | None, ...], list[str]]:
+    """Coordinates along each axis of the grid: by the names of the axes, as given, or by usual names and lengths."""
+    lines = {v.name: v for v in chosen or pool.values() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
+    if not chosen:
+        lines = {name: v for name, v in lines.items() if v.name.lower() in COORDINATES or v.dims == (name,)}
+    found: list[Variable | None] = []
+    for axis, size in enumerate(column.grid):
+        by_dim = lines.get(column.grid_dims[axis]) if column.grid_dims else None
+        by_length = (
+            [v for v in lines.values() if _entries(v) == size and v not in found] if column.grid_dims is None or chosen else []
+        )
+        found.append(by_dim if by_dim and _entries(by_dim) == size else by_length[0] if by_length else None)
+    axes = tuple(None if v is None else v.read().astype(np.float64).reshape(-1) for v in found)
+    return axes, ["" if v is None else v.name for v in found] if any(found) else []
+
+
+def _entries(v: Variable) -> int:
+    return int(np.prod(v.shape, dtype=np.int64)) if v.shape else 0
+
+
+def _integer(v: Variable, whole: bool = False) -> bool:
+    return whole or np.dtype(v.dtype).kind in "iu"

@@ -1,0 +1,58 @@
+"""Which format a file has, by its name and its first bytes, and the arrays in it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from raffia.data import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
+from raffia.data.variable import Variable, guarded
+from raffia.errors import RaffiaError
+
+HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
+SUFFIXES = ".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth"
+
+Reader = Callable[[Path], dict[str, Variable]]
+
+
+def variables(path: str | os.PathLike[str]) -> dict[str, Variable]:
+    """The arrays in a file of any format that raffia reads, by name. Nothing is ever unpickled, and no values are read yet.
+
+    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt.
+    """
+    place = Path(path)
+    if zarr_store.is_store(place) or (place.is_dir() and place.suffix == ".zarr"):
+        return zarr_store.variables(place)
+    if place.is_dir():
+        raise RaffiaError(f"{place} is a folder, and not a Zarr store: it has no zarr.json, .zgroup or .zarray. Pass a file.")
+    if not place.is_file():
+        raise RaffiaError(f"there is no file {place}.")
+    return _reader(place)(place)
+
+
+def _reader(path: Path) -> Reader:
+    with guarded(path), path.open("rb") as file:
+        start = file.read(1024)
+    suffix = path.suffix.lower()
+    hierarchical = start.startswith(HDF5) or start[512:].startswith(HDF5)  # MATLAB puts 512 bytes of text first
+    known: dict[str, Reader] = {
+        ".npz": numpy_files.npy if start.startswith(NPY) else numpy_files.npz,
+        ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
+        ".mat": matlab.version73 if hierarchical else matlab.version5,
+        ".h5": hdf5.variables,
+        ".hdf5": hdf5.variables,
+        ".he5": hdf5.variables,
+        ".nc": netcdf.version4 if hierarchical else netcdf.classic,
+        ".nc4": netcdf.version4,
+        ".cdf": netcdf.version4 if hierarchical else netcdf.classic,
+        ".pt": pytorch.variables,
+        ".pth": pytorch.variables,
+    }
+    if suffix in known:
+        return known[suffix]
+    if hierarchical:
+        return hdf5.variables
+    if start.startswith((b"CDF\x01", b"CDF\x02")):
+        return netcdf.classic
+    if start.startswith(NPY):
+        return numpy_files.npy
+    raise RaffiaError(f"{path} is of no kind that raffia reads. It reads {SUFFIXES}; rename the file if it is one of these.")

@@ -1,0 +1,113 @@
+"""What variables mean: samples of functions, vectors or numbers, and the spaces that they live in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from raffia.data.columns import Column, column
+from raffia.data.coordinates import Places, locate
+from raffia.data.grids import Extent, Function, domains
+from raffia.data.names import FLAGS, Names, Variables, shown
+from raffia.data.variable import Variable
+from raffia.errors import RaffiaError
+from raffia.spaces import Channels, Domain, Space, Vectors
+
+GLANCE = 64  # samples that are read to guess
+FEW = 8  # so many numbers a sample are a vector, unless coordinates say that they are a function
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller says of the places of values."""
+
+    coordinates: Names | None = None
+    cells: str | None = None
+    periodic: bool | None = None
+    extent: Extent = None
+    vectors: bool = False
+
+
+def columns(
+    ins: list[Variable], outs: list[Variable], named: set[str], domain: Space | None
+) -> tuple[list[Column], list[Column]]:
+    """Samples of all variables, as many as rows in one of them; along the last axis of another, unless a domain is given."""
+    both = (*ins, *outs)
+    for v in both:
+        if not v.shape or 0 in v.shape:
+            raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
+    strict = domain is not None
+    fitting = [n for n in (v.shape[0] for v in both) if all(n == v.shape[0] or (n == v.shape[-1] and not strict) for v in both)]
+    if not fitting:
+        counts = f"{ins[0].shape[0]} inputs and {outs[0].shape[0]} outputs"
+        raise RaffiaError(f"inputs and outputs must pair up; got {counts}: {_shapes(both)}.")
+    if domain is not None:
+        told = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in both]
+        return told[: len(ins)], told[len(ins) :]
+    return [column(v, fitting[0], named) for v in ins], [column(v, fitting[0], named) for v in outs]
+
+
+def spaces_of(
+    path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
+) -> tuple[Space, Space]:
+    """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
+    first = None if asked.vectors else _side(path, inputs, pool, asked, notes)
+    sides = [first, _side(path, outputs, pool, asked, notes)]
+    if asked.coordinates is not None and not any(side and (side.places.mesh or side.places.axes) for side in sides):
+        raise RaffiaError(
+            f"coordinates={asked.coordinates!r} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
+            f"{_shapes([part.variable for part in (*inputs, *outputs)])}."
+        )
+    bases = domains(path, sides, asked.periodic, asked.extent, notes)
+    return _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
+
+
+def as_told(inputs: list[Column], outputs: list[Column], domain: Space) -> tuple[Space, Space]:
+    """The given space, if the arrays have as many axes; outputs that are numbers are numbers whatever the domain."""
+    for parts in (inputs, outputs):
+        if len(parts) != 1 or len(parts[0].axes) not in (domain.ndim, 0 if parts is outputs else domain.ndim):
+            raise RaffiaError(
+                f"domain={domain} needs one array with {domain.ndim} axes a sample; got {_shapes([part.variable for part in parts])}. "
+                "Leave domain out, to have it read off the file."
+            )
+    return domain, domain if len(outputs[0].axes) == domain.ndim else Domain(0)
+
+
+def _side(path: Path, parts: list[Column], pool: Variables, asked: Asked, notes: list[str]) -> Function | None:
+    """The functions among inputs or outputs; None where there are numbers only."""
+    whole = _with_grid(parts)
+    if whole is None:
+        return None
+    places = locate(path, whole, pool, asked.coordinates, asked.cells) or Places()
+    name = whole.variable.name
+    if whole.grid == (whole.grid[0],) and whole.grid[0] <= FEW and not places.mesh and all(x is None for x in places.axes):
+        notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
+        return None
+    notes += [note for note in places.notes if note not in notes]
+    glance = [part.read(range(min(GLANCE, len(part)))) for part in parts if part.grid == whole.grid]
+    return Function(name, whole.grid, glance, places)
+
+
+def _with_grid(parts: list[Column]) -> Column | None:
+    """The variable that has a grid; all that have one must have the same, all others are numbers."""
+    functions = [part for part in parts if part.grid]
+    large = [part for part in functions if len(part.grid) > 1 or part.grid[0] > FEW]
+    if len({part.grid for part in large}) > 1:
+        raise RaffiaError(
+            f"{' and '.join(part.variable.name for part in large)} must be on one grid to be channels; "
+            f"got {' and '.join(shown(part.grid) for part in large)}. Resample one of them with raffia.resample."
+        )
+    return large[0] if large else functions[0] if len(functions) == len(parts) == 1 else None
+
+
+def _with_channels(base: Space | None, parts: list[Column], number: Space) -> Space:
+    """The space of all variables of a side together; `number` is that of a single number."""
+    if base is None:
+        return number if len(parts) == 1 and not parts[0].axes else Vectors()
+    grid = max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
+    count = sum(part.count if part.grid == grid else int(np.prod(part.axes, dtype=np.int64)) for part in parts)
+    return base if len(parts) == 1 and parts[0].channel is None else Channels(base, count)
+
+
+def _shapes(variables: "list[Variable] | tuple[Variable, ...]") -> str:
+    return ", ".join(f"{v.name} {shown(v.shape)}" for v in variables)

@@ -1,0 +1,41 @@
+"""Values as they are meant: fill values are missing, packed integers are unpacked, integers are floats."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raffia.data.variable import Variable
+from raffia.errors import RaffiaError
+
+FILLS = ("_FillValue", "missing_value", "FillValue", "fill_value")
+
+
+def meant(variable: Variable, values: np.ndarray) -> np.ndarray:
+    """float32 stays, all else becomes float64; fill values become NaN, and scale_factor and add_offset are applied."""
+    gaps = np.zeros(values.shape, dtype=bool)
+    for fill in (_number(variable.attributes.get(key)) for key in FILLS):
+        if fill is not None:
+            gaps |= (
+                values == np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else values == fill
+            )
+    floats = values.astype(np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64)
+    scale, offset = (_number(variable.attributes.get(key)) for key in ("scale_factor", "add_offset"))
+    if scale is not None or offset is not None:
+        floats = floats.astype(np.float64) * (1 if scale is None else scale) + (0 if offset is None else offset)
+    floats[gaps] = np.nan
+    return floats
+
+
+def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0) -> None:
+    """Refuse samples with missing or infinite values; `first` is the number of the first sample."""
+    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
+    if len(bad):
+        raise RaffiaError(
+            f"{path}: {name} must be finite; {len(bad)} of the {len(values)} samples read have missing values (NaN, infinite or "
+            f"fill values), the first is sample {first + int(bad[0])}. Leave those samples out or fill their gaps first."
+        )
+
+
+def _number(value: Any) -> int | float | None:
+    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value

@@ -1,0 +1,150 @@
+"""Which arrays of a file are inputs and which are outputs, where their names or their shapes tell."""
+
+from collections.abc import Sequence
+
+from raffia.data.variable import Variable
+from raffia.errors import RaffiaError
+
+FLAGS = {
+    "input": "--input", "output": "--target", "output_path": "--target-file", "coordinates": "--coordinates", "cells": "--cells",
+    "extent": "--extent",
+}  # fmt: skip  # what open_source's arguments are called on the command line, where --output is the file to write
+
+PAIRS = (
+    ("a", "y"), ("a", "u"), ("input", "output"), ("inputs", "outputs"), ("input_data", "output_data"), ("x_train", "y_train"),
+    ("x_train0", "y_train"), ("train_x", "train_y"), ("x_test", "y_test"), ("x_test0", "y_test"), ("test_x", "test_y"),
+    ("coeff", "sol"), ("u0", "u"), ("u_0", "u"), ("mu", "u"), ("f", "u"), ("k", "u"), ("kappa", "u"), ("branch", "target"),
+    ("features", "targets"), ("features", "labels"), ("0", "1"),
+)  # fmt: skip
+OUTPUTS = (
+    "y",
+    "u",
+    "s",
+    "sol",
+    "solution",
+    "out",
+    "output",
+    "outputs",
+    "output_data",
+    "target",
+    "targets",
+    "labels",
+    "y_train",
+)
+COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
+CELLS = ("triang", "triangles", "cells", "elements", "simplices", "faces", "tri", "connectivity", "elem")
+
+Names = str | Sequence[str]
+Variables = dict[str, Variable]
+
+
+def listed(names: Names | None) -> list[str]:
+    """One name or several, as a list."""
+    return [] if names is None else [names] if isinstance(names, str) else list(names)
+
+
+def choose(
+    path: object,
+    found: Variables,
+    input: Names | None,
+    output: Names | None,
+    output_path: object,
+    elsewhere: Variables,
+) -> tuple[list[Variable], list[Variable], list[str]]:
+    """Inputs and outputs by the names given, or guessed; `elsewhere` are the variables of the file with the outputs."""
+    if input is None and output is None and output_path is None:
+        ins, outs, note = pair(path, found)
+        return ins, outs, [note]
+    if (input is None or output is None) and output_path is None:
+        known, unknown = ("output", "input") if input is None else ("input", "output")
+        raise RaffiaError(f"{path}: {FLAGS[known]} ({known}=…) is given, so give {FLAGS[unknown]} ({unknown}=…) too.")
+    ins, note = (pick(path, found, input, "input"), "") if input is not None else only(path, found, "input")
+    outs, said = (
+        (pick(output_path or path, elsewhere, output, "output"), "")
+        if output is not None
+        else only(output_path, elsewhere, "output")
+    )
+    return ins, outs, [text for text in (note, said) if text]
+
+
+def pick(path: object, found: Variables, names: Names, argument: str) -> list[Variable]:
+    """The variables of these names."""
+    chosen = listed(names)
+    for name in chosen:
+        if name not in found or not found[name].numeric:
+            what = "real numbers" if name in found else "it"
+            raise RaffiaError(
+                f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(found)}"
+            )
+    if not chosen:
+        raise RaffiaError(f"{argument}=… ({FLAGS[argument]}) names no array. {contents(found)}")
+    return [found[name] for name in chosen]
+
+
+def contents(found: Variables) -> str:
+    """What a file holds, in a sentence."""
+    held = "; ".join(f"{name} {shown(v.shape)} {v.dtype.lstrip('<>|=')}" for name, v in list(found.items())[:24])
+    more = f"; and {len(found) - 24} more" if len(found) > 24 else ""
+    return f"It holds {held}{more}." if found else "It holds no arrays of numbers."
+
+
+def shown(shape: tuple[int, ...]) -> str:
+    """A shape, as in 3×64×64."""
+    return "×".join(str(axis) for axis in shape) or "a number"
+
+
+def pair(path: object, found: Variables) -> tuple[list[Variable], list[Variable], str]:
+    """Input and output of a file by their usual names, or as the only two arrays with as many rows; and why."""
+    numeric = {name: v for name, v in found.items() if v.numeric and v.shape}
+    lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
+    matches = [
+        (lower[a], lower[y]) for a, y in PAIRS if a in lower and y in lower and _samples(numeric[lower[a]], numeric[lower[y]])
+    ]
+    training = [match for match in matches if "train" in match[0].lower()]
+    matches = training or matches
+    by_name = [(lower[a], lower[y]) for a, y in PAIRS if a in lower and y in lower]
+    if not matches and "x" in lower and "y" in lower and _samples(numeric[lower["x"]], numeric[lower["y"]]):
+        matches = [(lower["x"], lower["y"])]
+    if len(matches) == 1 or (not matches and len(by_name) == 1):
+        a, y = (matches or by_name)[0]
+        return [numeric[a]], [numeric[y]], f"inputs are {a}, outputs are {y}: their names say so."
+    alone = [v for v in numeric.values() if not _auxiliary(v)]
+    if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
+        first, second = sorted(alone, key=_looks_like_output)
+        return [first], [second], f"inputs are {first.name}, outputs are {second.name}: no other arrays have as many rows."
+    what = (
+        f"several pairs could be meant: {', '.join(f'{a} → {y}' for a, y in matches)}" if matches else "the names do not tell"
+    )
+    raise RaffiaError(
+        f"{path}: which arrays are inputs and which outputs? {what[0].upper() + what[1:]}. {contents(found)} "
+        f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
+        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)." if len(numeric) == 1 else ".")
+    )
+
+
+def only(path: object, found: Variables, argument: str) -> tuple[list[Variable], str]:
+    """The one array of a file that can be meant."""
+    numeric = [v for v in found.values() if v.numeric and v.shape]
+    named = (
+        [v for v in numeric if any(v.name.lower() == p[argument == "output"] for p in PAIRS)] if len(numeric) > 1 else numeric
+    )
+    if len(named) != 1:
+        raise RaffiaError(
+            f"{path}: which array holds the {argument}s? {contents(found)} Pass {FLAGS[argument]} NAME ({argument}=…)."
+        )
+    return named, f"{argument}s are {named[0].name} in {path}."
+
+
+def _samples(a: Variable, y: Variable) -> bool:
+    """Whether two arrays can be samples of a pair: as many rows, or as many columns in one as rows in the other."""
+    return a.shape[0] == y.shape[0] or a.shape[0] == y.shape[-1] or a.shape[-1] == y.shape[0]
+
+
+def _auxiliary(v: Variable) -> bool:
+    """Coordinates along an axis, and cells."""
+    coordinate = len(v.shape) - v.shape.count(1) <= 1 and v.name.lower() in COORDINATES
+    return coordinate or (len(v.shape) == 1 and v.dims == (v.name,)) or v.name.lower() in CELLS
+
+
+def _looks_like_output(v: Variable) -> bool:
+    return v.name.lower() in OUTPUTS or "out" in v.name.lower() or "sol" in v.name.lower()

@@ -1,0 +1,40 @@
+"""NetCDF files, with the names of their axes: version 4 is HDF5, the classic formats are SciPy's."""
+
+from pathlib import Path
+
+import numpy as np
+from scipy.io import netcdf_file
+
+from raffia.data import hdf5
+from raffia.data.variable import Rows, Variable, check_stored, guarded
+
+
+def version4(path: Path) -> dict[str, Variable]:
+    """The variables of a NetCDF-4 file."""
+    return hdf5.variables(path)
+
+
+def classic(path: Path) -> dict[str, Variable]:
+    """The variables of a NetCDF-3 file, mapped into memory."""
+    found = {}
+    with guarded(path), netcdf_file(path, "r", mmap=True) as file:
+        for name, array in file.variables.items():
+            shape, dtype = tuple(int(axis) for axis in array.shape), np.dtype(array.data.dtype)
+            if dtype.kind in "fiubS":
+                check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
+                attributes = hdf5.plain(array._attributes)
+                found[name] = Variable(name, shape, dtype.str, tuple(array.dimensions), attributes, path, _Array(path, name))
+            del array
+    return found
+
+
+class _Array:
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        with netcdf_file(self.path, "r", mmap=True) as file:
+            array = file.variables[self.name].data
+            copy = np.array(array if rows is None else array[rows])
+            del array
+        return copy

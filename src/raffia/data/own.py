@@ -1,0 +1,39 @@
+"""Datasets of ours: NumPy's .npz files with arrays `a` and `y`, and `raffia`, a JSON text with the domain and the settings."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from raffia.data.variable import Variable
+from raffia.dataset import Dataset
+from raffia.errors import RaffiaError
+from raffia.files import atomic
+from raffia.spaces import Domain
+
+
+def write(path: str | os.PathLike[str], dataset: Dataset) -> None:
+    """Write a dataset; atomic."""
+    if not isinstance(dataset.domain, Domain) or dataset.output is not None:
+        raise RaffiaError(
+            f"only datasets of functions on one Domain are written; got {dataset.domain} and output={dataset.output}. "
+            "Write the arrays with np.savez, and their nodes beside them."
+        )
+    text = json.dumps({"domain": asdict(dataset.domain), "settings": dataset.settings})
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, a=dataset.a.numpy(force=True), y=dataset.y.numpy(force=True), raffia=np.array(text))
+
+
+def told(path: Path, found: dict[str, Variable]) -> tuple[Domain, dict] | None:
+    """The domain and the settings that a file of ours carries."""
+    if "raffia" not in found or np.dtype(found["raffia"].dtype).kind != "U":
+        return None
+    try:
+        content = json.loads(str(found["raffia"].read()))
+        extent = content["domain"]["extent"]
+        domain = Domain(**content["domain"] | {"extent": tuple(extent) if isinstance(extent, list) else extent})
+        return domain, dict(content["settings"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RaffiaError(f"{path} is damaged: its array raffia is not a description ({error}).") from None

@@ -1,0 +1,124 @@
+"""One small file of every format, written by the format's own library."""
+
+from pathlib import Path
+
+import h5py
+import netCDF4
+import numpy as np
+import scipy.io
+import torch
+import zarr
+
+RNG = np.random.default_rng(0)
+ARRAYS = {
+    "a": RNG.standard_normal((7, 12)),
+    "y": RNG.standard_normal((7, 5, 4)).astype(np.float32),
+    "k": RNG.integers(-5, 5, (7, 1)),
+}
+
+
+def npz(path, arrays):
+    np.savez(path, **arrays)
+
+
+def npz_compressed(path, arrays):
+    np.savez_compressed(path, **arrays)
+
+
+def npy(path, arrays):
+    np.save(path, arrays["a"])
+
+
+def npy_fortran(path, arrays):
+    np.save(path, np.asfortranarray(arrays["a"]))
+
+
+def mat5(path, arrays):
+    scipy.io.savemat(path, arrays)
+
+
+def mat5_compressed(path, arrays):
+    scipy.io.savemat(path, arrays, do_compression=True)
+
+
+def mat73(path, arrays):
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, array in arrays.items():
+            file[name] = array.T
+            file[name].attrs["MATLAB_class"] = np.bytes_("double")
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+def hdf5(path, arrays):
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+
+
+def hdf5_chunked(path, arrays):
+    with h5py.File(path, "w", libver="latest") as file:
+        for name, array in arrays.items():
+            file.create_dataset(name, data=array, chunks=True, compression="gzip", shuffle=True, fletcher32=True)
+
+
+def netcdf(path, arrays, kind="NETCDF4"):
+    with netCDF4.Dataset(path, "w", format=kind) as file:
+        for name, array in arrays.items():
+            dims = tuple(f"d{size}" for size in array.shape)
+            for dim, size in zip(dims, array.shape, strict=True):
+                if dim not in file.dimensions:
+                    file.createDimension(dim, size)
+            kept = array.astype(np.int32) if array.dtype == np.int64 and kind != "NETCDF4" else array
+            variable = file.createVariable(name, kept.dtype, dims)
+            variable[...] = kept
+            variable.units = "m"
+
+
+def netcdf_classic(path, arrays):
+    netcdf(path, arrays, "NETCDF3_CLASSIC")
+
+
+def zarr2(path, arrays, version=2):
+    group = zarr.open_group(path, mode="w", zarr_format=version)
+    for name, array in arrays.items():
+        group.create_array(name, data=array, chunks=(3, *array.shape[1:]))
+
+
+def zarr3(path, arrays):
+    zarr2(path, arrays, 3)
+
+
+def pt(path, arrays):
+    torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, path)
+
+
+def pt_legacy(path, arrays):
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    torch.save(tensors, path, _use_new_zipfile_serialization=False)
+
+
+WRITERS = {
+    "npz": (npz, ".npz"),
+    "npz compressed": (npz_compressed, ".npz"),
+    "npy": (npy, ".npy"),
+    "npy in columns": (npy_fortran, ".npy"),
+    "mat 5": (mat5, ".mat"),
+    "mat 5 compressed": (mat5_compressed, ".mat"),
+    "mat 7.3": (mat73, ".mat"),
+    "hdf5": (hdf5, ".h5"),
+    "hdf5 chunked": (hdf5_chunked, ".hdf5"),
+    "netcdf 4": (netcdf, ".nc"),
+    "netcdf classic": (netcdf_classic, ".nc"),
+    "zarr 2": (zarr2, ".zarr"),
+    "zarr 3": (zarr3, ".zarr"),
+    "pt": (pt, ".pt"),
+    "pt legacy": (pt_legacy, ".pth"),
+}
+
+
+def write(kind: str, folder: Path, arrays=ARRAYS) -> Path:
+    writer, suffix = WRITERS[kind]
+    path = folder / f"a{suffix}"
+    writer(path, arrays)
+    return path

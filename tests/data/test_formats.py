@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+import scipy.io
+
+from raffia.data.formats import variables
+from tests.data.examples import ARRAYS, WRITERS, write
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_what_a_library_wrote_comes_back_bit_by_bit(kind, tmp_path):
+    found = variables(write(kind, tmp_path))
+    assert set(found) == ({"a"} if kind.startswith("npy") else set(ARRAYS))
+    for name, variable in found.items():
+        array = ARRAYS[name]
+        assert variable.shape == array.shape
+        for rows in (None, slice(2, 5), slice(6, None), slice(0, 0)):
+            values = variable.read(rows)
+            np.testing.assert_array_equal(values, array if rows is None else array[rows])
+            assert values.dtype == np.dtype(variable.dtype)
+            assert values.dtype.kind == array.dtype.kind or kind.startswith("mat")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"])
+def test_matlab_arrays_are_those_that_scipy_reads(dtype, compressed, tmp_path):
+    path = tmp_path / "m.mat"
+    arrays = {
+        name: np.arange(24).reshape(shape).astype(dtype) for name, shape in {"s": (24, 1), "long_name": (2, 3, 4)}.items()
+    }
+    others = {
+        "text": "abc",
+        "cell": np.array([{}, 1], dtype=object),
+        "z": np.array([[1j]]),
+        "record": {"u": 1.0},
+        "one": np.array(3.5),
+    }
+    scipy.io.savemat(path, arrays | others, do_compression=compressed)
+    theirs, ours = scipy.io.loadmat(path, mat_dtype=True), variables(path)
+    assert set(ours) == {*arrays, "one"}
+    for name, variable in ours.items():
+        np.testing.assert_array_equal(variable.read(), theirs[name])
+        assert variable.read().dtype == np.dtype(dtype if name in arrays else "f8")

@@ -1,0 +1,244 @@
+"""What raffia makes of files as people have them."""
+
+import os
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+import torch
+import xarray
+import zarr
+
+from raffia import Channels, Domain, Mesh, RaffiaError, Vectors
+from raffia.data import open_source, read
+
+SHARED = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[3] / "shared")) / "data"
+shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the public data sets are not beside this checkout")
+
+X = np.arange(64) / 64
+RNG = np.random.default_rng(1)
+
+
+def waves(n, x=X, periodic=True):
+    """Smooth functions on [0, 1], on the circle or not."""
+    amplitude = RNG.standard_normal((n, 4, 1)) / np.arange(1, 5)[:, None]
+    phase = RNG.uniform(0, 6, (n, 4, 1))
+    rate = 2 * np.pi if periodic else 2.2
+    return (amplitude * np.sin(rate * np.arange(1, 5)[:, None] * x + phase)).sum(1)
+
+
+def save(folder, **arrays):
+    np.savez(folder / "d.npz", **arrays)
+    return folder / "d.npz"
+
+
+def said(source, *words):
+    return all(any(word in note for note in source.notes) for word in words)
+
+
+@shared
+def test_advection_in_two_files_of_bare_tensors():
+    folder = SHARED / "pina"
+    source = open_source(folder / "advection_input_training.pt", output_path=folder / "advection_output_training.pt")
+    assert (source.domain, source.output, len(source)) == (Domain(1, periodic=False), None, 100)
+    a, y = source.read(range(10, 13))
+    whole = torch.load(folder / "advection_input_training.pt", weights_only=True)
+    assert torch.equal(a, whole[10:13, :, 0])
+    assert y.shape == (3, 100)
+    assert said(source, "single entry is left out", "taken as a box")
+
+
+@shared
+def test_holed_poisson_has_parameters_a_moving_mesh_and_samples_in_columns():
+    source = open_source(SHARED / "pina" / "holed_poisson.pt")
+    assert (source.domain, len(source), len(source.output.nodes)) == (Vectors(), 121, 1352)
+    assert float(source.output.weights.sum()) < 1 - 1e-3  # the holes are no part of the domain
+    whole = torch.load(SHARED / "pina" / "holed_poisson.pt", weights_only=True)
+    a, y = source.read(slice(5, 9))
+    assert torch.equal(a, whole["mu"][5:9])
+    assert torch.equal(y, whole["u"][:, 5:9].T)
+    assert said(source, "samples are along the last axis", "mean positions", "triang gives its 2533 cells")
+
+
+@shared
+def test_triangle_has_boundary_values_and_scattered_outputs():
+    source = open_source(SHARED / "deeponet-extrapolation" / "poisson_test_ls_0.5_5082.npz")
+    assert source.domain == Domain(1, periodic=False)
+    assert float(source.output.weights.sum()) == pytest.approx(3**0.5 / 4, rel=1e-2)  # the area of the triangle
+    assert said(source, "X_test0, outputs are y_test", "X_test1 gives the 5082 nodes")
+
+
+@pytest.mark.parametrize(
+    ("names", "others"),
+    [
+        ("ay", {}),
+        ("fu", {"x": X}),
+        (("Input", "Output"), {"k": np.ones(3)}),
+        (("u0", "u"), {}),
+        (("first", "solution"), {"t": X}),
+    ],
+)
+def test_usual_names_are_known(names, others, tmp_path):
+    a, y = waves(5), waves(5)
+    source = open_source(save(tmp_path, **{names[1]: y, names[0]: a}, **others))
+    assert torch.equal(source.dataset().a, torch.from_numpy(a))
+    assert torch.equal(source.dataset().y, torch.from_numpy(y))
+
+
+def test_names_that_do_not_tell_are_asked_for(tmp_path):
+    path = save(tmp_path, alpha=waves(5), beta=waves(5), gamma=waves(5).astype(np.float32))
+    with pytest.raises(RaffiaError, match=r"alpha 5×64 f8; beta 5×64 f8; gamma 5×64 f4.* --input NAME --target NAME"):
+        open_source(path)
+    with pytest.raises(RaffiaError, match=r"input='delta'.*does not hold it"):
+        open_source(path, input="delta", output="beta")
+    with pytest.raises(RaffiaError, match="so give --target"):
+        open_source(path, input="alpha")
+    source = open_source(path, input=["alpha", "beta"], output="gamma")
+    assert (source.domain, source.output) == (Channels(Domain(1), 2), Domain(1))
+    assert source.read(range(2))[0].shape == (2, 2, 64)
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_periodic_and_box_are_told_apart_by_values(n, tmp_path):
+    ends = np.linspace(0, 1, 64)
+    assert open_source(save(tmp_path, a=waves(n), y=waves(n))).domain == Domain(1)
+    box = open_source(save(tmp_path, a=waves(n, ends, periodic=False), y=waves(n, ends, periodic=False)))
+    assert box.domain == Domain(1, periodic=False)
+    assert said(box, "times a usual step")
+    bridge = open_source(save(tmp_path, a=np.sin(np.pi * ends) * waves(n, ends), y=np.sin(np.pi * ends) * waves(n, ends)))
+    assert bridge.domain == Domain(1, periodic=False)
+    assert said(bridge, "one value at both ends")
+
+
+def test_a_repeated_end_is_never_repaired(tmp_path):
+    path = save(tmp_path, a=waves(9, np.linspace(0, 1, 65)), y=waves(9, np.linspace(0, 1, 65)))
+    with pytest.raises(RaffiaError, match=r"Is their grid a box.*Pass periodic=False \(--box\)"):
+        open_source(path)
+    with pytest.raises(RaffiaError, match=r"leaves the right end out. Drop the last point"):
+        open_source(path, periodic=True)
+    assert open_source(path, periodic=False).domain == Domain(1, periodic=False)
+
+
+def test_noise_does_not_show_whether_it_is_periodic(tmp_path):
+    path = save(tmp_path, a=RNG.standard_normal((20, 64)), y=RNG.standard_normal((20, 64)))
+    with pytest.raises(RaffiaError, match="neighbours differ as much"):
+        open_source(path)
+    assert open_source(path, periodic=True).domain == Domain(1)
+    assert open_source(path, domain=Vectors(), periodic=True).domain == Vectors()
+
+
+def test_channels_first_and_last_and_constant_ones(tmp_path):
+    fields = np.stack([waves(6), waves(6), waves(6)])
+    last = open_source(save(tmp_path, a=np.moveaxis(fields, 0, -1), y=fields[0]))
+    assert (last.domain, last.output) == (Channels(Domain(1), 3), Domain(1))
+    first = open_source(save(tmp_path, a=np.moveaxis(fields, 0, 1), y=fields[0]))
+    assert torch.equal(first.dataset().a, last.dataset().a)
+    assert said(first, "the axis of 3 is taken for channels")
+    mixed = open_source(
+        save(tmp_path, f=fields[0], c=np.arange(6), v=RNG.random((6, 2)), u=fields[1]), input=["f", "c", "v"], output="u"
+    )
+    a = mixed.dataset().a
+    assert mixed.domain == Channels(Domain(1), 4)
+    assert torch.equal(a[:, 1], torch.arange(6.0, dtype=torch.float64)[:, None].expand(6, 64))
+
+
+def test_numbers_are_vectors_or_numbers(tmp_path):
+    path = save(tmp_path, p=np.arange(6), q=RNG.random((6, 2)), u=waves(6), drag=RNG.random((6, 1)))
+    both = open_source(path, input=["p", "q"], output="drag")
+    a, y = both.read(slice(None))
+    assert (both.domain, both.output, a.shape, y.shape) == (Vectors(), Domain(0), (6, 3), (6,))
+    several = open_source(path, input="u", output=["q", "drag"])
+    assert (several.output, several.read(range(4))[1].shape) == (Vectors(), (4, 3))
+    assert open_source(path, input="p", output="u").read(range(1))[0].shape == (1, 1)
+
+
+def test_matlab_vectors_give_extents(tmp_path):
+    x, t = np.arange(64) * 2 * np.pi / 64, np.linspace(0, 3, 31)
+    u0 = waves(5)
+    scipy.io.savemat(tmp_path / "b.mat", {"u0": u0, "u": waves(5), "x": x, "t": t})
+    source = open_source(tmp_path / "b.mat")
+    assert source.domain.periodic
+    assert source.domain.extent == pytest.approx(2 * np.pi, rel=1e-5)
+    assert torch.equal(source.read(range(5))[0], torch.from_numpy(u0))
+
+
+def test_netcdf_coordinates_names_attributes_and_fill_values(tmp_path):
+    y, x = np.linspace(0, 2, 33), np.linspace(-1, 1, 41)
+    field = RNG.standard_normal((7, 1, 1)) * np.exp(y[:, None] + 2 * x)
+    content = xarray.Dataset({"a": (("sample", "y", "x"), field), "u": (("sample", "y", "x"), field**2)}, {"y": y, "x": x})
+    content.to_netcdf(tmp_path / "c.nc")
+    source = open_source(tmp_path / "c.nc")
+    assert source.domain == Domain(2, periodic=False, extent=2.0)
+    assert torch.equal(source.dataset().y, torch.from_numpy(field**2))
+    field[3, 5, 5] = np.nan
+    packing = {"a": {"_FillValue": -999, "dtype": "int16", "scale_factor": 0.01}}
+    content.assign(a=(("sample", "y", "x"), field)).to_netcdf(tmp_path / "gap.nc", encoding=packing)
+    with pytest.raises(RaffiaError, match=r"a must be finite; 1 of the 7 samples read .* the first is sample 3"):
+        open_source(tmp_path / "gap.nc")
+    whole = content.assign(a=(("sample", "y", "x"), np.nan_to_num(field)))
+    whole.to_netcdf(tmp_path / "packed.nc", encoding=packing)
+    np.testing.assert_allclose(open_source(tmp_path / "packed.nc").read(range(7))[0], np.nan_to_num(field), atol=0.006)
+
+
+def test_coordinates_that_are_not_equispaced_make_a_mesh_of_the_line(tmp_path):
+    x = np.sort(RNG.random(64))
+    source = open_source(save(tmp_path, a=waves(5, x), u=waves(5, x), x=x))
+    assert torch.equal(source.domain.nodes[:, 0], torch.from_numpy(x))
+    field = waves(5, x)[:, :, None] * waves(5, x)[:, None]
+    with pytest.raises(RaffiaError, match="the coordinates x are not equispaced"):
+        open_source(save(tmp_path, a=field, u=field, x=x, y=x))
+
+
+def test_nodes_and_cells_make_a_mesh(tmp_path):
+    nodes = np.stack(np.meshgrid(np.linspace(0, 1, 5), np.linspace(0, 1, 5)), -1).reshape(-1, 2)
+    corner = np.array([i * 5 + j for i in range(4) for j in range(4)])[:, None]
+    cells = np.concatenate([corner + np.array([0, 1, 5]), corner + np.array([1, 5, 6])])
+    path = save(tmp_path, a=RNG.random((7, 25)), u=RNG.random((7, 25)), where=nodes, triangles=cells + 1)
+    source = open_source(path)
+    assert source.domain == Mesh.of_cells(torch.from_numpy(nodes), torch.from_numpy(cells))
+    assert source.output is None
+    assert said(source, "triangles counts nodes from 1")
+    with pytest.raises(RaffiaError, match="fit neither inputs nor outputs"):
+        open_source(path, coordinates="triangles")
+
+
+@pytest.mark.parametrize("kind", ["h5", "zarr", "npy"])
+def test_a_glance_reads_a_few_rows_of_what_may_be_huge(kind, tmp_path, monkeypatch):
+    path = tmp_path / f"big.{kind}"
+    if kind == "h5":
+        with h5py.File(path, "w") as file:
+            for name in "ay":
+                file.create_dataset(name, (10**9, 64), chunks=(64, 64), dtype="f4")[:64] = waves(64)
+    elif kind == "zarr":
+        group = zarr.open_group(path, mode="w")
+        for name in "ay":
+            group.create_array(name, shape=(10**9, 64), chunks=(64, 64), dtype="f4")[:64] = waves(64)
+    else:
+        for name in "ay":
+            np.lib.format.open_memmap(tmp_path / f"{name}.npy", "w+", np.float32, (10**6, 64))[:64] = waves(64)
+    source = open_source(path) if kind != "npy" else open_source(tmp_path / "a.npy", output_path=tmp_path / "y.npy")
+    assert len(source) >= 10**6
+    assert source.domain == Domain(1)
+    a, _ = source.read(range(10**6 - 5, 10**6))
+    assert a.shape == (5, 64)
+
+
+def test_batches_cover_all_rows_once(tmp_path):
+    path = save(tmp_path, a=waves(10), y=waves(10))
+    source = open_source(path)
+    assert torch.equal(torch.cat([a for a, _ in source.batches(4)]), read(path).a)
+    assert [len(y) for _, y in source.batches(4, start=3)] == [4, 3]
+    with pytest.raises(RaffiaError, match="rows must be within 0 to 10"):
+        source.read(range(8, 12))
+
+
+def test_what_is_not_a_file_is_said(tmp_path):
+    with pytest.raises(RaffiaError, match="there is no file"):
+        open_source(tmp_path / "no.h5")
+    with pytest.raises(RaffiaError, match="is a folder, and not a Zarr store"):
+        open_source(tmp_path)
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(RaffiaError, match=r"no kind that raffia reads. It reads .npz"):
+        open_source(tmp_path / "notes.txt")

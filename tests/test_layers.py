@@ -9,12 +9,12 @@ ROOT = Path(raffia.__file__).parent
 LAYERS = {
     "errors": 0, "progress": 0, "files": 1, "spaces": 1, "measures": 2, "dataset": 2, "features": 3, "problems": 3, "data": 3,
     "regression": 4, "checks": 5, "metrics": 5, "kernel": 5, "io": 5, "uncertainty": 5, "theory": 5, "tuning": 5, "error_bars": 5.6,
-    "resolution": 5, "scaling": 5, "preparation": 5.5, "saving": 5.5, "model": 6, "contest": 6.5, "surrogate": 7, "plotting": 7,
-    "testing": 7,     "papers": 8, "bench": 8, "reproduce": 8.5, "cli": 9, "__init__": 10, "__main__": 10,
+    "resolution": 5, "scaling": 5, "preparation": 5.5, "saving": 5.5, "model": 6, "contest": 6.5, "streaming": 6.5, "distributed": 7,
+    "surrogate": 7, "plotting": 7, "testing": 7, "papers": 8, "bench": 8, "reproduce": 8.5, "cli": 9, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 
 
-OPTIONAL = {"rich", "optuna", "triton"}  # the core runs without them
+OPTIONAL = {"rich", "optuna", "triton", "dask", "distributed", "xarray"}  # the core runs without them
 
 
 def layered_imports():
@@ -58,7 +58,7 @@ def _package(node):
 
 
 def test_heavy_packages_are_imported_in_one_place_only():
-    users = {name: set() for name in ("typer", "rich", "matplotlib", "optuna", "triton")}
+    users = {name: set() for name in ("typer", "rich", "matplotlib", "optuna", "triton", "dask", "distributed")}
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             module = (
@@ -76,4 +76,6 @@ def test_heavy_packages_are_imported_in_one_place_only():
         "matplotlib": {"plotting", "reproduce"},
         "optuna": {"tuning"},
         "triton": {"features"},
+        "dask": {"distributed"},
+        "distributed": {"distributed"},
     }

@@ -198,10 +198,10 @@ def unpacked(content: Packed, device: torch.device | str = "cpu") -> Statistics:
     kinds: dict[str, type[Statistics]] = {"NormalEquations": NormalEquations, "TriangularFactor": TriangularFactor}
     fields = {name: value for name, value in content.items() if name != "kind"}
     for name, value in fields.items():
-        if isinstance(value, np.ndarray):
-            fields[name] = torch.from_numpy(np.require(value, requirements="W")).to(device)
-        elif isinstance(value, Tensor):
-            fields[name] = value.to(device)
+        if isinstance(
+            value, (np.ndarray, Tensor)
+        ):  # copied to memory of torch's: products may depend on its alignment, in the last bit
+            fields[name] = torch.as_tensor(value).clone().to(device)
     return kinds[content["kind"]](**fields)
 
 

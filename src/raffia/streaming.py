@@ -194,14 +194,14 @@ def packed(statistics: Statistics) -> Packed:
 
 
 def unpacked(content: Packed, device: torch.device | str = "cpu") -> Statistics:
-    """The inverse of `packed`."""
+    """The inverse of `packed`, in memory of torch's own: products may depend on how a file or a message was aligned, in the last bit."""
     kinds: dict[str, type[Statistics]] = {"NormalEquations": NormalEquations, "TriangularFactor": TriangularFactor}
     fields = {name: value for name, value in content.items() if name != "kind"}
     for name, value in fields.items():
-        if isinstance(
-            value, (np.ndarray, Tensor)
-        ):  # copied to memory of torch's: products may depend on its alignment, in the last bit
-            fields[name] = torch.as_tensor(value).clone().to(device)
+        if isinstance(value, np.ndarray):
+            fields[name] = torch.tensor(value, device=device)
+        elif isinstance(value, Tensor):
+            fields[name] = value.clone().to(device)
     return kinds[content["kind"]](**fields)
 
 

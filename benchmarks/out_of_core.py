@@ -71,8 +71,9 @@ def fit(folder, features, checkpoint):
     seconds = time.perf_counter() - begun
     y = source.y[-HELD_OUT:]
     error = float(np.linalg.norm(y - model.predict(source.a[-HELD_OUT:])) / np.linalg.norm(y))
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak": megabytes, "error": error, "expected": model.held_out_error_}))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    found = {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1024}
+    print(json.dumps(found | {"error": error, "expected": model.held_out_error_}))
 
 
 def main():
@@ -103,10 +104,9 @@ def main():
             first.wait()
             print(f"killed after {options.stop_after:.0f} s; the checkpoint has {checkpoint.stat().st_size / 1e6:.1f} MB")
         found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-        print(f"{options.features} features fitted in {found['seconds']:.0f} s, {found['peak']:.0f} MiB resident at the peak")
-        print(
-            f"relative error in the mean square: {found['error']:.4f} held out, {found['expected']:.4f} expected from the folds"
-        )
+        took = f"{found['seconds']:.0f} s ({found['cpu']:.0f} s of one core)"
+        print(f"{options.features} features fitted in {took}, {found['peak']:.0f} MiB resident at the peak")
+        print(f"relative error {found['error']:.4f} in the mean square; {found['expected']:.4f} expected from the folds")
     finally:
         shutil.rmtree(options.folder)
 

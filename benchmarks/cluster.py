@@ -1,0 +1,89 @@
+"""What a fit on a cluster costs: a model of its time against measurements on 1, 2 and 4 local workers.
+
+    python benchmarks/cluster.py [--features 1024] [--blocks 33] [--size 64] [--points 128]
+
+The model has three numbers, all measured in this process: t_block, to make the statistics of one block; t_move, to send statistics
+of 8m² bytes and add them; t_solve. The first block sets the model up while the others wait, so with w workers on c cores
+
+    T(w) = t_block + ⌈(blocks − 1) / min(w, c)⌉ t_block + (blocks / min(w, c) + split_every log(blocks)/log(split_every)) t_move + t_solve.
+"""
+
+import argparse
+import math
+import os
+import pickle
+import time
+from functools import partial
+
+import torch
+from distributed import Client, LocalCluster, wait
+from sklearn.base import clone
+
+from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
+from raffia.distributed import fit_source
+from raffia.streaming import packed, set_up, unpacked, with_batch
+
+SPLIT_EVERY = 4
+
+
+class Made:
+    """Pairs made where they are read: smooth random functions and their squares."""
+
+    def __init__(self, n, points):
+        self.n, self.points = n, points
+
+    def __len__(self):
+        return self.n
+
+    def read(self, rows):
+        """Some of them."""
+        a = GaussianField(n_modes=64).sample(range(*rows.indices(self.n)), Domain(1).grid(self.points), seed=0)
+        return a, a**2
+
+
+def seconds(work, repeat=3):
+    """The least time of a few, and what it gave."""
+    times = []
+    for _ in range(repeat):
+        begun = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - begun)
+    return min(times), result
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name, default in (("features", 1024), ("blocks", 33), ("size", 64), ("points", 128)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    torch.set_num_threads(1)  # as on a worker
+    opened = partial(Made, options.blocks * options.size, options.points)
+    model = RandomFeatureModel(FourierFeatures(n_modes=64), options.features, ridge=1e-3)
+
+    block = slice(0, options.size)
+    part = set_up(model, *opened().read(block))
+    t_block, statistics = seconds(lambda: with_batch(part, None, *opened().read(block)))
+    t_move, _ = seconds(lambda: statistics + unpacked(pickle.loads(pickle.dumps(packed(statistics)))))
+    part.equations_ = statistics
+    t_solve, _ = seconds(lambda: part._solve())
+    print(f"m = {options.features}, {options.blocks} blocks of {options.size} × {options.points} rows")
+    print(f"t_block {t_block:.3f} s, t_move {t_move:.3f} s ({statistics.gram.nbytes / 1e6:.1f} MB), t_solve {t_solve:.3f} s")
+
+    cores = len(os.sched_getaffinity(0))
+    print(f"\n| workers ({cores} cores) | modelled s | measured s |\n|---|---|---|")
+    for workers in (1, 2, 4):
+        at_once = min(workers, cores)
+        levels = math.log(options.blocks) / math.log(SPLIT_EVERY)
+        modelled = t_block * (1 + math.ceil((options.blocks - 1) / at_once)) + t_solve
+        modelled += t_move * (options.blocks / at_once + SPLIT_EVERY * levels)
+        cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
+        with cluster, Client(cluster) as client:
+            address = client.scheduler.address
+            fit_source(clone(model), partial(Made, 2 * workers, options.points), address, block_size=1)  # imports
+            wait(client.submit(int))
+            measured, _ = seconds(lambda: fit_source(clone(model), opened, address, block_size=options.size), repeat=1)  # noqa: B023
+        print(f"| {workers} | {modelled:.1f} | {measured:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""A fit on a cluster is the fit, whoever computed what."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, distributed
+from raffia.streaming import InMemory, fit_batches
+
+dask_array = pytest.importorskip("dask.array")
+cluster_of = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = cluster_of.LocalCluster(processes=True, n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with cluster, cluster_of.Client(cluster) as client:
+        yield client
+
+
+def a_model(**settings):
+    return RandomFeatureModel(FourierFeatures(n_modes=32), 48, **{"ridge": 1.0, "random_state": 1} | settings)
+
+
+def in_blocks(dataset, size):
+    return tuple(dask_array.from_array(f.numpy(), chunks=(size, *f.shape[1:])) for f in dataset)
+
+
+def close(model, other, rtol=1e-12):
+    difference = torch.linalg.vector_norm(model.coef_ - other.coef_)
+    return difference <= rtol * torch.linalg.vector_norm(other.coef_)
+
+
+def test_a_fit_on_a_cluster_is_the_fit(burgers, client):
+    whole = a_model().fit(burgers.a, burgers.y)
+    spread = distributed.fit(a_model(), *in_blocks(burgers, 3), client)
+    assert close(spread, whole)
+    assert (spread.input_grid_, spread.output_grid_, spread.ridge_) == (whole.input_grid_, whole.output_grid_, 1.0)
+    assert spread.equations_.n_samples == len(burgers)
+    torch.testing.assert_close(spread.predict(burgers.a), whole.predict(burgers.a), rtol=1e-10, atol=1e-12)
+
+
+def test_who_computes_what_does_not_matter(burgers, client):
+    a, y = in_blocks(burgers, 3)
+    threads = distributed.fit(a_model(), a, y)
+    processes = distributed.fit(a_model(), a, y, client)
+    torch.testing.assert_close(processes.equations_.gram, threads.equations_.gram, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("split_every", [2, 3, 40])
+def test_every_tree_has_the_same_sum(burgers, split_every):
+    assert close(distributed.fit(a_model(), *in_blocks(burgers, 3), split_every=split_every), a_model().fit(*burgers))
+
+
+def test_the_automatic_ridge_is_that_of_the_stream(burgers, client):
+    spread = distributed.fit(a_model(ridge="auto"), *in_blocks(burgers, 4), client, folds=3)
+    streamed = fit_batches(a_model(ridge="auto"), burgers, batch_size=4, folds=3)
+    assert spread.ridge_ == pytest.approx(streamed.ridge_, rel=1e-6)
+    assert spread.held_out_error_ == pytest.approx(streamed.held_out_error_, rel=1e-8)
+    assert close(spread, streamed, rtol=1e-6)
+
+
+def test_other_axes_may_be_split_and_blocks_need_not_match(burgers):
+    a = dask_array.from_array(burgers.a.numpy(), chunks=(7, 16))
+    y = dask_array.from_array(burgers.y.numpy(), chunks=(16, 64))
+    assert close(distributed.fit(a_model(), a, y), a_model().fit(*burgers))
+
+
+def test_scalar_features_and_xarray(burgers):
+    xarray = pytest.importorskip("xarray")
+    a, y = (xarray.DataArray(f, dims=("sample", "x")) for f in in_blocks(burgers, 7))
+    model = RandomFeatureModel(ScalarFeatures(n_modes=16), 16, ridge=1.0)
+    spread = distributed.fit(RandomFeatureModel(ScalarFeatures(n_modes=16), 16, ridge=1.0), a, y)
+    assert close(spread, model.fit(*burgers))
+
+
+def test_zarr_arrays_are_read_by_the_workers(burgers, client, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    for name, values in zip("ay", burgers, strict=True):
+        array = zarr.create_array(tmp_path / name, shape=values.shape, chunks=(8, 64), dtype="float64")
+        array[...] = values.numpy()
+    assert close(distributed.fit(a_model(), tmp_path / "a", tmp_path / "y", client), a_model().fit(*burgers))
+
+
+@pytest.mark.parametrize("ridge", [1.0, "auto"])
+def test_workers_open_the_source_themselves(burgers, client, ridge):
+    opened = partial(InMemory, burgers.a.numpy(), burgers.y.numpy())
+    spread = distributed.fit_source(a_model(ridge=ridge), opened, client.scheduler.address, block_size=5)
+    streamed = fit_batches(a_model(ridge=ridge), burgers, batch_size=5)
+    assert close(spread, streamed, rtol=1e-12 if ridge == 1.0 else 1e-6)
+
+
+def test_predictions_are_made_block_by_block(burgers, client):
+    model = a_model().fit(*burgers)
+    a, _ = in_blocks(burgers, 16)
+    for prediction in (distributed.predict(model, a), distributed.predict(model, a, client)):
+        assert (prediction.shape, prediction.dtype) == (a.shape, a.dtype)
+        np.testing.assert_allclose(prediction.compute(), model.predict(burgers.a).numpy(), rtol=1e-12)
+    numbers = RandomFeatureModel(ScalarFeatures(n_modes=16), 16, ridge=1.0).fit(burgers.a, burgers.y[:, 0])
+    assert distributed.predict(numbers, a).compute().shape == (len(burgers),)
+
+
+@pytest.mark.parametrize("ridge", [1.0, "auto"])
+def test_neither_theta_nor_statistics_travel_with_the_model(burgers, ridge):
+    ready, _ = distributed._first("run", RandomFeatureModel(FourierFeatures(n_modes=512), 512, ridge=ridge), tuple(burgers))
+    assert len(pickle.dumps(ready)) < 10_000
+
+
+def test_a_killed_worker_changes_nothing(burgers, client):
+    def slowly(block):
+        time.sleep(0.2)
+        return block
+
+    a, y = in_blocks(burgers, 2)
+    expected = distributed.fit(a_model(), a, y)
+    models, slow = [], a.map_blocks(slowly, dtype=a.dtype)
+    fitting = threading.Thread(target=lambda: models.append(distributed.fit(a_model(), slow, y, client)))
+    fitting.start()
+    time.sleep(1.0)
+    assert fitting.is_alive()
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+    fitting.join(60)
+    assert torch.equal(models[0].equations_.gram, expected.equations_.gram)
+
+
+def test_bad_arguments_are_named(burgers, client):
+    a, y = in_blocks(burgers, 8)
+    with pytest.raises(RaffiaError, match=r"a must be a Dask array.*model\.fit"):
+        distributed.fit(a_model(), burgers.a, y)
+    with pytest.raises(RaffiaError, match="pair up"):
+        distributed.fit(a_model(), a[:8], y)
+    with pytest.raises(RaffiaError, match="split_every"):
+        distributed.fit(a_model(), a, y, split_every=1)
+    with pytest.raises(RaffiaError, match="two or more"):
+        distributed.fit(a_model(ridge="auto"), a[:8], y[:8])
+    with pytest.raises(RaffiaError, match="cannot be opened"):
+        distributed.fit(a_model(), "nowhere.zarr", y)
+    with pytest.raises(RaffiaError, match="known block sizes"):
+        distributed.fit(a_model(), a[a[:, 0] > 0], y)
+
+
+def test_an_error_on_a_worker_is_the_error_here(burgers, client):
+    a, y = in_blocks(burgers, 8)
+    with pytest.raises(RaffiaError, match="must be finite"):
+        distributed.fit(a_model(), a / 0, y, client)
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr(distributed, "CONNECTING", 0.5)
+    with pytest.raises(RaffiaError, match=r"tcp://127\.0\.0\.1:1 .*dask scheduler"):
+        distributed.fit_source(a_model(), partial(InMemory, np.zeros((1, 4)), np.zeros((1, 4))), "tcp://127.0.0.1:1")

@@ -1,0 +1,268 @@
+"""Kills, full disks and damaged files: a run goes on where it was, or says what is wrong; the last good file stays."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, files, io
+from raffia.streaming import InMemory, fit_batches
+
+
+def a_model(**settings):
+    defaults = {"feature_map": FourierFeatures(n_modes=32), "n_features": 24, "ridge": 1e-3, "random_state": 1}
+    return RandomFeatureModel(**defaults | settings)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class StopsAt(InMemory):
+    """Pairs whose batch number `stop` cannot be read."""
+
+    stop = 5
+
+    def batches(self, size, start=0):
+        for number, batch in enumerate(super().batches(size, start), start=start // size):
+            if number == self.stop:
+                raise Interrupted
+            yield batch
+
+
+@pytest.fixture
+def checkpoint(burgers, tmp_path):
+    """That of a run that stopped after five of ten batches."""
+    path = tmp_path / "run.checkpoint"
+    with pytest.raises(Interrupted):
+        fit_batches(a_model(), StopsAt(burgers.a, burgers.y), batch_size=4, checkpoint=path, checkpoint_every=0.0)
+    return path
+
+
+KILLED = """
+import os, random, sys, time
+import torch
+from raffia import FourierFeatures, RandomFeatureModel
+from raffia.streaming import InMemory, fit_batches
+
+folder, ridge = sys.argv[1], {"auto": "auto", "0.001": 1e-3}[sys.argv[2]]
+torch.set_num_threads(1)
+
+class Slowly(InMemory):
+    def batches(self, size, start=0):
+        for batch in super().batches(size, start):
+            time.sleep(0.01)
+            yield batch
+
+def fit(checkpoint):
+    noise = torch.randn(48, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    a = torch.fft.irfft(torch.fft.rfft(noise)[:, :6], n=32)
+    model = RandomFeatureModel(FourierFeatures(n_modes=16), 24, ridge=ridge)
+    return fit_batches(model, Slowly(a, a**2), batch_size=2, checkpoint=checkpoint, checkpoint_every=0.02).coef_
+
+def child(checkpoint, result):
+    pid = os.fork()
+    if pid == 0:
+        torch.save(fit(checkpoint), result)
+        os._exit(0)
+    return pid
+
+rng, kills = random.Random(7), 0
+assert os.waitpid(child(None, f"{folder}/whole.pt"), 0)[1] == 0
+while True:
+    begun = time.monotonic()
+    pid = child(f"{folder}/run.checkpoint", f"{folder}/killed.pt")
+    if kills < 6:
+        time.sleep(rng.uniform(0.05, 0.35))
+        os.kill(pid, 9)
+        kills += 1
+    if os.waitpid(pid, 0)[1] == 0:
+        break
+whole, killed = torch.load(f"{folder}/whole.pt"), torch.load(f"{folder}/killed.pt")
+print(kills, torch.equal(whole, killed), sorted(os.listdir(folder)))
+"""
+
+
+@pytest.mark.parametrize("ridge", ["0.001", "auto"])
+def test_a_run_killed_at_any_moment_ends_with_the_same_coefficients(tmp_path, ridge):
+    result = subprocess.run([sys.executable, "-c", KILLED, tmp_path, ridge], capture_output=True, text=True)
+    assert result.stdout.split(" ", 1)[1] == "True ['killed.pt', 'whole.pt']\n", result.stderr
+
+
+@pytest.mark.parametrize("settings", [{}, {"ridge": "auto"}, {"solver": TriangularQR()}, {"points": 32}], ids=str)
+@pytest.mark.parametrize("stop", [1, 5, 9])
+def test_a_run_goes_on_bit_for_bit(burgers, tmp_path, settings, stop):
+    path, source = tmp_path / "run.checkpoint", StopsAt(burgers.a, burgers.y)
+    expected = fit_batches(a_model(**settings), InMemory(burgers.a, burgers.y), batch_size=4)
+    object.__setattr__(source, "stop", stop)
+    with pytest.raises(Interrupted):
+        fit_batches(a_model(**settings), source, batch_size=4, checkpoint=path, checkpoint_every=0.0)
+    assert path.exists()
+    again = fit_batches(a_model(**settings), InMemory(burgers.a, burgers.y), batch_size=4, checkpoint=path)
+    assert torch.equal(again.coef_, expected.coef_)
+    assert again.ridge_ == expected.ridge_
+    assert not path.exists()
+
+
+def test_batches_already_done_are_not_read_again(burgers, checkpoint):
+    read = []
+
+    class Watched(InMemory):
+        def read(self, rows):
+            read.append(rows.start)
+            return super().read(rows)
+
+    fit_batches(a_model(), Watched(burgers.a, burgers.y), batch_size=4, checkpoint=checkpoint)
+    assert read == [0, 20, 24, 28, 32, 36]  # the first batch again, for what it sets up
+
+
+def test_an_iterable_goes_on_by_skipping(burgers, tmp_path):
+    batches = list(InMemory(burgers.a, burgers.y).batches(4))
+
+    def interrupted():
+        yield from batches[:5]
+        raise Interrupted
+
+    path = tmp_path / "run.checkpoint"
+    with pytest.raises(Interrupted):
+        fit_batches(a_model(), interrupted(), checkpoint=path, checkpoint_every=0.0)
+    again = fit_batches(a_model(), iter(batches), checkpoint=path)
+    assert torch.equal(again.coef_, fit_batches(a_model(), batches).coef_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "change", "word"),
+    [
+        ({"random_state": 2}, {}, "random_state was 1 and is 2"),
+        ({"feature_map": FourierFeatures(n_modes=16)}, {}, "feature_map was"),
+        ({"ridge": "auto"}, {}, "folds was 1 and is 5"),
+        ({}, {"batch_size": 5}, "the size of batches was 4 and is 5"),
+        ({}, {"rows": 39}, "the number of pairs was 40 and is 39"),
+        ({}, {"factor": 2.0}, "the hash of the first batch was"),
+        ({}, {"dtype": torch.float32}, "a was torch.float64 of shape"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_checkpoint_of_another_problem_is_refused_and_kept(burgers, checkpoint, settings, change, word):
+    change = {"batch_size": 4, "rows": 40, "factor": 1.0, "dtype": torch.float64} | change
+    a, y = ((change["factor"] * f[: change["rows"]]).to(change["dtype"]) for f in burgers)
+    before = checkpoint.read_bytes()
+    with pytest.raises(RaffiaError, match=f"run.checkpoint is the checkpoint of another problem: .*{word}"):
+        fit_batches(a_model(**settings), InMemory(a, y), batch_size=change["batch_size"], checkpoint=checkpoint)
+    assert checkpoint.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["cut", "byte", "empty", "model"])
+def test_a_damaged_checkpoint_is_refused_and_kept(burgers, small_model, checkpoint, damage):
+    content = checkpoint.read_bytes()
+    if damage == "model":
+        small_model.save(checkpoint)
+    else:
+        flipped = content[:-100] + bytes([content[-100] ^ 1]) + content[-99:]
+        checkpoint.write_bytes({"cut": content[:-100], "byte": flipped, "empty": b""}[damage])
+    before = checkpoint.read_bytes()
+    with pytest.raises(RaffiaError, match=r"run\.checkpoint is not a checkpoint, or it is damaged: delete it"):
+        fit_batches(a_model(), burgers, batch_size=4, checkpoint=checkpoint)
+    assert checkpoint.read_bytes() == before
+    checkpoint.unlink()
+    fit_batches(a_model(), burgers, batch_size=4, checkpoint=checkpoint)
+
+
+FULL = """
+import resource, sys
+import torch
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel
+from raffia.streaming import InMemory, fit_batches
+
+a = torch.randn(48, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+class Filling(InMemory):
+    def batches(self, size, start=0):
+        for number, batch in enumerate(super().batches(size, start)):
+            if number == 4:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+            yield batch
+
+def fit(kind):
+    model = RandomFeatureModel(FourierFeatures(n_modes=16), 24, ridge=1e-3)
+    return fit_batches(model, kind(a, a), batch_size=2, checkpoint=sys.argv[1], checkpoint_every=0.0)
+
+try:
+    fit(Filling)
+except RaffiaError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+fit(InMemory)
+print("done")
+"""
+
+
+def test_a_full_disk_is_an_error_and_the_last_checkpoint_serves(tmp_path):
+    path = tmp_path / "run.checkpoint"
+    result = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True)
+    message, end = result.stdout.splitlines()
+    assert message.startswith(f"cannot write {path}: ")
+    assert "File too large" in message
+    assert end == "done"
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_while_saving_leaves_the_model_before(burgers, small_model, tmp_path, monkeypatch):
+    path = tmp_path / "model.safetensors"
+    small_model.save(path)
+    before = path.read_bytes()
+
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(io, "save_file", full)
+    with pytest.raises(RaffiaError, match="No space left on device"):
+        fit_batches(a_model(), burgers, batch_size=4).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model.safetensors"]
+
+
+def test_a_read_only_folder_is_found_after_the_first_batch(burgers, tmp_path, monkeypatch):
+    """As root may write anywhere, the refusal of the system is played."""
+
+    def refused(*arguments, **options):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(files.tempfile, "mkstemp", refused)
+    source = StopsAt(burgers.a, burgers.y)
+    with pytest.raises(RaffiaError, match=r"run\.checkpoint: Permission denied\. Choose a folder"):
+        fit_batches(a_model(), source, batch_size=4, checkpoint=tmp_path / "run.checkpoint")
+    with pytest.raises(RaffiaError, match="Choose a folder that exists"):
+        fit_batches(a_model(), source, batch_size=4, checkpoint=tmp_path / "none" / "run.checkpoint")
+
+
+def test_a_damaged_chunk_is_an_error_and_the_checkpoint_stays(burgers, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    for name, values in zip("ay", burgers, strict=True):
+        array = zarr.create_array(tmp_path / name, shape=values.shape, chunks=(4, 64), dtype="float64")
+        array[...] = values.numpy()
+
+    class Stored:
+        def __len__(self):
+            return 40
+
+        def batches(self, size, start=0):
+            a, y = (zarr.open_array(tmp_path / name, mode="r") for name in "ay")
+            for row in range(start, 40, size):
+                try:
+                    yield a[row : row + size], y[row : row + size]
+                except RuntimeError as error:
+                    raise RaffiaError(f"the chunk of row {row} cannot be read ({error}).") from None
+
+    source = Stored()
+    chunk, path = tmp_path / "y" / "c" / "6" / "0", tmp_path / "run.checkpoint"
+    good = chunk.read_bytes()
+    chunk.write_bytes(good[:20])
+    with pytest.raises(RaffiaError, match="chunk of row 24"):
+        fit_batches(a_model(), source, batch_size=4, checkpoint=path, checkpoint_every=0.0)
+    chunk.write_bytes(good)
+    again = fit_batches(a_model(), source, batch_size=4, checkpoint=path)
+    assert torch.equal(again.coef_, fit_batches(a_model(), burgers, batch_size=4).coef_)

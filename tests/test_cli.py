@@ -32,7 +32,7 @@ def train(tmp_path, capsys):
 @pytest.fixture
 def model(train, tmp_path, capsys):
     path = tmp_path / "model.safetensors"
-    code, out, _ = run(capsys, "fit", train, "--features", 40, "--ridge", "1e-6", "-o", path)
+    code, out, _ = run(capsys, "fit", train, "--map", "fourier", "--features", 40, "--ridge", "1e-6", "--no-report", "-o", path)
     assert code == 0
     assert "trained on 30 pairs" in out
     return path
@@ -64,14 +64,16 @@ def test_fitting_with_a_bar_is_fitting(train, model):
 
 
 def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path, capsys):
-    code, out, _ = run(capsys, "fit", train, "--features", 40, "-o", tmp_path / "auto.safetensors")
+    fitting = ("fit", train, "--map", "fourier", "--features", 40, "--held-out", 0, "-o", tmp_path / "auto.safetensors")
+    code, out, _ = run(capsys, *fitting)
     assert code == 0
     assert "(leave-one-out)" in out
     assert f"{load(tmp_path / 'auto.safetensors').loo_error_:.4f}" in out
 
 
 def test_points_are_counted_or_found_and_too_few_bring_one_line_of_warning(train, tmp_path, capsys):
-    fitting = ("fit", train, "--features", 20, "--ridge", "1e-4", "-o", tmp_path / "m.safetensors", "--points")
+    base = ("fit", train, "--map", "fourier", "--features", 20, "--ridge", "1e-4", "--held-out", 0)
+    fitting = (*base, "-o", tmp_path / "m.safetensors", "--points")
     assert run(capsys, *fitting, "auto")[0] == 0
     code, _, err = run(capsys, *fitting, 4)
     assert code == 0
@@ -84,9 +86,11 @@ def test_points_are_counted_or_found_and_too_few_bring_one_line_of_warning(train
 
 def test_tuning_prints_what_it_found(train, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
-        "raffia.cli.surrogate.GradientSearch", lambda **settings: GradientSearch(steps=3, contest_steps=1, swept=1, **settings)
+        "raffia.cli.fit.GradientSearch", lambda **settings: GradientSearch(steps=3, contest_steps=1, swept=1, **settings)
     )
-    code, out, _ = run(capsys, "fit", train, "--features", 40, "--tune", "-o", tmp_path / "tuned.safetensors")
+    code, out, _ = run(
+        capsys, "fit", train, "--map", "fourier", "--features", 40, "--tune", "-o", tmp_path / "tuned.safetensors"
+    )
     assert code == 0
     assert "found " in out
     assert "validation error" in out
@@ -131,13 +135,14 @@ def test_darcy_data_are_fitted_with_predictor_corrector_features(tmp_path, capsy
     train, model = tmp_path / "d.npz", tmp_path / "d.safetensors"
     run(capsys, "generate", "darcy", "--n", 12, "--points", 9, "--fine-points", 17, "-o", train)
     for kind in ("fourier", "scalar"):
-        assert run(capsys, "fit", train, "--map", kind, "--features", 8, "--ridge", "1e-8", "-o", model)[0] == 0
-    assert run(capsys, "fit", train, "--map", "predictor-corrector", "--features", 8, "--ridge", "1e-8", "-o", model)[0] == 0
+        assert run(capsys, "fit", train, "--map", kind, "--features", 8, "--ridge", "1e-8", "--no-report", "-o", model)[0] == 0
+    known = ("fit", train, "--map", "predictor-corrector", "--features", 8, "--ridge", "1e-8", "--no-report", "-o", model)
+    assert run(capsys, *known)[0] == 0
     _, out, _ = run(capsys, "evaluate", model, train, "--json")
     assert json.loads(out)["mean relative L2 error"] < 0.3
 
 
-@pytest.mark.parametrize("command", ["reproduce", "demo", "generate", "fit", "predict", "evaluate", "bench"])
+@pytest.mark.parametrize("command", ["reproduce", "demo", "generate", "inspect", "fit", "predict", "evaluate", "bench"])
 def test_every_help_shows_an_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
     assert code == 0
@@ -188,14 +193,27 @@ def test_a_file_that_does_not_say_its_grid_is_asked_for_it(tmp_path, capsys):
     a = np.random.default_rng(0).random((6, 9))
     np.savez(tmp_path / "box.npz", a=a, y=a**2)
     assert "--periodic or --box" in run(capsys, "fit", tmp_path / "box.npz", "-o", tmp_path / "m.safetensors")[2]
-    words = ("fit", tmp_path / "box.npz", "--box", "--features", 20, "--ridge", "1e-6", "-o", tmp_path / "m.safetensors")
+    fitting = ("fit", tmp_path / "box.npz", "--box", "--map", "fourier", "--features", 20, "--ridge", "1e-6")
+    words = (*fitting, "-o", tmp_path / "m.safetensors")
     assert run(capsys, *words)[0] == 0
     assert load(tmp_path / "m.safetensors").feature_map.domain == Domain(1, periodic=False)
 
 
 def test_output_to_a_pipe_has_no_bars_and_no_colours(train):
     result = subprocess.run(
-        [sys.executable, "-m", "raffia", "fit", str(train), "--features", "20", "-o", str(train.parent / "m.safetensors")],
+        [
+            sys.executable,
+            "-m",
+            "raffia",
+            "fit",
+            str(train),
+            "--map",
+            "scalar",
+            "--features",
+            "20",
+            "-o",
+            str(train.parent / "m.safetensors"),
+        ],
         capture_output=True,
         text=True,
     )
@@ -230,10 +248,10 @@ def test_files_that_do_not_fit_the_command_are_refused(model, train, tmp_path, c
         (["evaluate", model, tmp_path / "nan.npz"], "y must be finite"),
         (["evaluate", model, tmp_path / "empty.npz"], "at least one sample"),
         (["predict", model, tmp_path / "text.npz", "-o", tmp_path / "p.npy"], "no arrays in it"),
-        (["fit", train, "-o", train], "--output must end in .safetensors"),
+        (["fit", train, "-o", train], "--model must end in .safetensors"),
         (["fit", train, "-o", tmp_path / "no" / "m.safetensors"], "there is no folder"),
         (["generate", "burgers", "--n", 1, "--time", "nan", "-o", tmp_path / "g.npz"], "must be positive"),
-        (["fit", train, "--device", "cuda", "-o", tmp_path / "m.safetensors"], "device='cuda' needs a GPU"),
+        (["fit", train, "--map", "fourier", "--device", "cuda", "-o", tmp_path / "m.safetensors"], "device='cuda' needs a GPU"),
     ):
         if "cuda" in words and torch.cuda.is_available():
             continue

@@ -114,7 +114,7 @@ def contest(
     """
     if len(a) < LEAST:
         raise RaffiaError(
-            f"a contest holds out a fifth of the pairs, so it needs {LEAST} or more; got {len(a)}. Name the features."
+            f"a contest holds out a fifth of the pairs, so it needs {LEAST} or more; got {len(a)}. Name the features: features=…, --map."
         )
     order = uniform_noise(range(1), (len(a),), seed, "contest split")[0].argsort()
     held = max(2, round(VALIDATED * len(a)))

@@ -80,6 +80,7 @@ def fit_source(
     opened: Callable[[], Source],
     scheduler: str,
     *,
+    stop: int | None = None,
     block_size: int | None = None,
     split_every: int = 4,
     folds: int = 5,
@@ -88,11 +89,13 @@ def fit_source(
 
     `opened` opens it, for example `functools.partial(raffia.data.open_source, path)`; workers call it and read `block_size` pairs at
     a time, so that no data go through this process. None is 64 MiB of them, or less if there would be fewer blocks than folds.
+    `stop` leaves out the pairs from this number on.
     """
     if block_size is not None:
         check_count("block_size", block_size)
     with _connected(scheduler) as client:
         n, numbers = client.submit(_extent, opened, pure=False).result()
+        n = n if stop is None else min(n, stop)
         size = block_size or default_size(n, numbers, folds)
         blocks = [Rows(opened, start, min(start + size, n)) for start in range(0, n, size)]
         return _fit(model, blocks, client, split_every, folds)

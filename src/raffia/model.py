@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
-from raffia import io
+from raffia import distributed, io
 from raffia.checks import (
     Array,
     as_tensor,
@@ -18,6 +18,7 @@ from raffia.checks import (
     check_no_zero_function,
     check_pairs,
 )
+from raffia.data import open_source
 from raffia.error_bars import ErrorBars, like
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
@@ -45,6 +46,7 @@ from raffia.regression import (
 )
 from raffia.saving import FOUND, VALUES, content_of, restore
 from raffia.spaces import Grid, Nodes, Space, resample
+from raffia.streaming import fit_batches
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
 
@@ -120,8 +122,16 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         self.output = output
         self.normalize = normalize
 
-    def fit(self, a: Array, y: Array) -> "RandomFeatureModel":
-        """Train on the pairs (a_i, y_i), forgetting all earlier ones."""
+    def fit(self, a: Any, y: Any = None) -> "RandomFeatureModel":
+        """Train on the pairs (a_i, y_i), forgetting all earlier ones.
+
+        Without y, `a` is the path of a file, a `Source` or any iterable of batches (a, y), read a batch at a time in bounded memory (see
+        `raffia.streaming.fit_batches`). Dask arrays, or xarray's, are fitted where they lie (see `raffia.distributed.fit`).
+        """
+        if y is None:
+            return fit_batches(self, open_source(a) if isinstance(a, (str, os.PathLike)) else a)
+        if distributed.applies(a):
+            return distributed.fit(self, a, y)
         self._forget()
         self._learn(a, y, whole=True)
         self._solve()

@@ -103,7 +103,11 @@ def fit_batches(
     verbose
         Show a bar with the time left.
     """
-    _check_arguments(model, batch_size, checkpoint_every, folds)
+    if not isinstance(source, Iterable) and not isinstance(source, (Pairs, Dataset)):
+        raise RaffiaError(
+            f"without y, a must be a path, a Source or an iterable of batches (a, y); got {type(source).__name__}. Pass fit(a, y)."
+        )
+    _check_arguments(batch_size, checkpoint_every, folds, model.ridge)
     count = folds if model.ridge == "auto" else 1
     reader = _Reader(InMemory(source.a, source.y) if isinstance(source, Dataset) else source, batch_size, count)
     part = set_up(model, *reader.first)
@@ -336,11 +340,11 @@ def _pair(batch: object) -> Batch:
     return batch[0], batch[1]
 
 
-def _check_arguments(model: Model, batch_size: int | None, checkpoint_every: float, folds: int) -> None:
+def _check_arguments(batch_size: int | None, checkpoint_every: float, folds: int, ridge: float | str) -> None:
     if batch_size is not None:
         check_count("batch_size", batch_size)
     check_count("folds", folds)
-    if model.ridge == "auto" and folds < 2:
+    if ridge == "auto" and folds < 2:
         raise RaffiaError(f"folds must be 2 or more for ridge='auto', which holds one out at a time; got {folds}.")
     if not checkpoint_every >= 0:
         raise RaffiaError(f"checkpoint_every must be a number of seconds >= 0; got {checkpoint_every!r}.")

@@ -1,6 +1,9 @@
 """From a dataset to a surrogate: features chosen, trained, and judged on pairs held out. What `raffia fit` does, as a function."""
 
+import math
+import os
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,13 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from raffia.checks import check_settings
 from raffia.contest import SHORT, Contest, contest
+from raffia.data import Source
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.measures.noise import uniform_noise
 from raffia.model import RandomFeatureModel
+from raffia.regression import available_memory
+from raffia.streaming import fit_batches
 from raffia.tuning import GradientSearch, History
+
+SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,7 @@ def fit(
     gives the errors instead, where there is a dataset for it. Equal seeds give equal splits. `settings` go to the model.
     """
     begun = time.perf_counter()
+    check_settings(n_features, ridge, None, None, None)
     output = data.output if data.output is not None else data.domain
     order = uniform_noise(range(1), (len(data),), seed, "held out")[0].argsort().tolist()
     count = 0 if test is not None else _count(held_out, len(data))
@@ -79,13 +89,106 @@ def fit(
         split = f"{count} of {len(data)} pairs at random, seed {seed}"
     predicted = errors = None
     if test is not None:
+        _check_test(test, data)
         predicted = torch.as_tensor(model.predict(test.a))
         errors = model.errors(test.a, test.y)
     if count and refit:
-        model = RandomFeatureModel(**model.get_params(deep=False)).fit(data.a, data.y)
+        model = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}).fit(data.a, data.y)
         split += f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {len(data)}"
+    if errors is not None:
+        model.held_out_error_ = float(errors.mean())
     seconds = time.perf_counter() - begun
     return Surrogate(model, len(train), test, rows if count else None, predicted, errors, split, found, history, seconds)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive pairs of a source, itself a source."""
+
+    source: Source
+    rows: range
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self, rows: slice) -> tuple[Tensor, Tensor]:
+        """Some of them."""
+        chosen = self.rows[rows]
+        return self.source.read(chosen)
+
+    def batches(self, size: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """All of them, `size` at a time."""
+        for first in range(start, len(self), size):
+            yield self.read(slice(first, first + size))
+
+
+def too_large(source: Source) -> bool:
+    """Whether the pairs would take more than a quarter of the memory that is free."""
+    numbers = sum(math.prod(part.shape[1:]) for part in source.read(slice(0, 1)))
+    return 8 * numbers * len(source) > available_memory(torch.device("cpu")) // 4
+
+
+def fit_source(
+    source: Source,
+    features: FeatureMap | Literal["auto"] = "auto",
+    n_features: int = 1024,
+    ridge: float | Literal["auto"] = "auto",
+    held_out: float = 0.2,
+    seed: int = 0,
+    tune: GradientSearch | None = None,
+    normalize: bool = True,
+    verbose: bool = False,
+    train: Callable[..., Any] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Surrogate:
+    """`fit` for pairs that memory cannot hold: one pass over the file, a batch at a time, with a checkpoint to go on from.
+
+    The last pairs of the file are held out, at most 256, and nothing is trained on them. Features are chosen, or tuned, on
+    512 pairs spread over the others. `train(model, rows=…)` takes the place of the pass where a cluster does it.
+    """
+    begun = time.perf_counter()
+    check_settings(n_features, ridge, None, None, None)
+    count = min(_count(held_out, len(source)), MOST_HELD)
+    part = Part(source, range(len(source) - count))
+    output = source.output if source.output is not None else source.domain
+    found, history = None, None
+    if features == "auto" or tune is not None:
+        a, y = _spread(source, part.rows, SEARCHED)
+        if features == "auto":
+            found = contest(a, y, source.domain, output, n_features, seed, tune or SHORT, verbose, **settings)
+            history, features, normalize = found.best.history, found.best.candidate.feature_map, found.best.candidate.normalize
+        else:
+            tuned = RandomFeatureModel(features, n_features, random_state=seed, output=output, normalize=normalize, **settings)
+            history, features = tuned.tune(a, y, tune).history_, tuned.feature_map
+    model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
+    if train is None:
+        fit_batches(model, part, checkpoint=checkpoint, verbose=verbose)
+    else:
+        train(model, stop=len(part))
+    test = predicted = errors = None
+    if count:
+        a, y = source.read(range(len(part), len(source)))
+        test = Dataset(a, y, source.domain, source.settings, source.output)
+        predicted, errors = torch.as_tensor(model.predict(a)), model.errors(a, y)
+    split = f"the last {count} of {len(source)} pairs; the model was trained on the others"
+    rows = list(range(len(part), len(source))) if count else None
+    return Surrogate(model, len(part), test, rows, predicted, errors, split, found, history, time.perf_counter() - begun)
+
+
+def _check_test(test: Dataset, data: Dataset) -> None:
+    for name, one, other in (("inputs", test.domain, data.domain), ("outputs", test.output, data.output)):
+        if one != other:
+            raise RaffiaError(f"the test data have {name} in {one}, the training data in {other}: they must be of one kind.")
+
+
+def _spread(source: Source, rows: range, count: int) -> tuple[Tensor, Tensor]:
+    """About `count` pairs in up to 16 runs, evenly spread: few places to read, and not all from the beginning."""
+    runs = min(16, max(1, len(rows) // count))
+    each = min(count, len(rows)) // runs
+    starts = [rows[0] + i * (len(rows) - each) // max(1, runs - 1) for i in range(runs)]
+    parts = [source.read(range(start, start + each)) for start in starts]
+    return torch.cat([a for a, _ in parts]), torch.cat([y for _, y in parts])
 
 
 def _count(held_out: float, n: int) -> int:

@@ -66,9 +66,9 @@ def batches(label: str, total: int, size: int) -> Iterator[range]:
             bar.advance(task, len(rows))
 
 
-def check_output(output: Path, suffix: str) -> None:
+def check_output(output: Path, suffix: str, option: str = "--output") -> None:
     """Before the work, not after it."""
     if output.suffix != suffix:
-        raise RaffiaError(f"--output must end in {suffix}; got {output}.")
+        raise RaffiaError(f"{option} must end in {suffix}; got {output}.")
     if not output.parent.is_dir():
-        raise RaffiaError(f"--output {output}: there is no folder {output.parent}. Make it first.")
+        raise RaffiaError(f"{option} {output}: there is no folder {output.parent}. Make it first.")

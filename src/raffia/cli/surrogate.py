@@ -1,35 +1,21 @@
-"""raffia generate, fit, predict, evaluate: surrogates from files to files."""
+"""raffia generate, predict, evaluate: from files to files."""
 
 import json
 import sys
-import time
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.table import Table
 
 from raffia import data, metrics
-from raffia.checks import as_tensor, check_function
-from raffia.cli.common import Example, app, check_output, console, fit_in_batches, generate_in_batches, predict_in_batches
-from raffia.dataset import Dataset
+from raffia.cli.common import Example, app, check_output, console, generate_in_batches, predict_in_batches
 from raffia.errors import RaffiaError
-from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
 from raffia.spaces import Domain
-from raffia.tuning import GradientSearch
-
-
-class Map(StrEnum):
-    """Feature maps for fit."""
-
-    fourier = "fourier"
-    scalar = "scalar"
-    predictor_corrector = "predictor-corrector"
 
 
 @app.command()
@@ -65,68 +51,11 @@ def generate(
 
 
 @app.command()
-def fit(
-    source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with arrays a and y.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")],
-    features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
-    feature_map: Annotated[
-        Map, typer.Option("--map", help="Features: fourier, scalar (knows least of the problem), predictor-corrector (Darcy).")
-    ] = Map.fourier,
-    ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Seed of the features.")] = 0,
-    periodic: Annotated[
-        bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
-    ] = None,
-    tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters of the features first.")] = False,
-    device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
-    memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
-    points: Annotated[
-        str | None, typer.Option(help="Train on so many points along an axis, or auto for the fewest that serve.")
-    ] = None,
-) -> None:
-    """Train a model on pairs in a file.
-
-    Example: raffia fit train.npz --features 1024 --output model.safetensors
-    """
-    check_output(output, ".safetensors")
-    dataset = _read(source, periodic)
-    domain = dataset.domain
-    if domain.dim == 0 or (feature_map is Map.predictor_corrector and (domain.dim, domain.periodic) != (2, False)):
-        raise RaffiaError(
-            f"--map {feature_map} does not go with {source}, which has {domain}: "
-            "fourier and scalar need functions, predictor-corrector functions on a rectangle."
-        )
-    chosen = _feature_map(feature_map, domain)
-    penalty = _ridge(ridge)
-    model = RandomFeatureModel(
-        chosen, features, penalty, random_state=seed, device=device, memory_budget=memory_budget, points=_points(points)
-    )
-    begun = time.perf_counter()
-    if tune:
-        model.tune(dataset.a, dataset.y, GradientSearch(verbose=console.is_terminal))
-    else:
-        fit_in_batches(model, dataset)
-    spent = time.perf_counter() - begun
-    model.save(output)
-    if tune:
-        console.print(model.history_.summary, soft_wrap=True)
-        console.print(f"found {model.history_.found}", soft_wrap=True)
-        expected = f"error {model.held_out_error_:.4f} on a part held out"
-    elif penalty == "auto":
-        expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
-    else:
-        expected = f"training error {float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt()):.4f}"
-    console.print(
-        f"trained on {len(dataset)} pairs in {spent:.1f} s, ridge {model.ridge_:.1e}, {expected}; wrote {output}",
-        soft_wrap=True,
-    )
-
-
-@app.command()
 def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
-    source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with an array a, or an .npy file.")],
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
+    input_name: Annotated[str | None, typer.Option("--input", help="Array of the inputs, where the file has several.")] = None,
     times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
 ) -> None:
     """Predict outputs for inputs in a file, on their own grid.
@@ -135,7 +64,7 @@ def predict(
     """
     check_output(output, ".npy")
     model = load(model_file)
-    predicted, domain = data.read_inputs(source)
+    predicted, domain = data.read_inputs(source, input_name)
     _check_domain(source, domain, model)
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
@@ -147,7 +76,12 @@ def predict(
 @app.command()
 def evaluate(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
-    source: Annotated[Path, typer.Argument(metavar="DATA", help="An .npz file with arrays a and y.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A file with inputs and outputs, of any format that fit reads.")
+    ],
+    input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
+    output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
+    outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare predictions with the truth in a file.
@@ -155,12 +89,16 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    dataset = _read(source, model.feature_map.domain.periodic)
-    _check_domain(source, dataset.domain, model)
-    check_function("y", as_tensor("y", dataset.y), dataset.domain)
+    domain = model.feature_map.domain
+    periodic = domain.periodic if isinstance(domain, Domain) else None
+    pairs = data.open_source(source, input=input_names, output=output_names, output_path=outputs, periodic=periodic)
+    _check_domain(source, data.read_inputs(source, pairs.inputs[0].variable.name)[1], model)
+    dataset = pairs.dataset()
     predicted = predict_in_batches(model, dataset.a)
-    grid = dataset.domain.grid_of(dataset.y)
-    errors = metrics.relative_errors(dataset.y, predicted, grid)
+    if predicted.shape != dataset.y.shape:
+        raise RaffiaError(f"outputs in {source} must have shape {tuple(predicted.shape)}; got {tuple(dataset.y.shape)}.")
+    errors = model.errors(dataset.a, dataset.y)
+    grid = (pairs.domain if pairs.output is None else pairs.output).grid_of(dataset.y)
     report = {
         "samples": len(dataset),
         "mean relative L2 error": float(errors.mean()),
@@ -173,40 +111,10 @@ def evaluate(
         return
     table = Table(show_header=False)
     for name, value in report.items():
-        table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5f}")
+        table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
     console.print(table)
 
 
-def _read(source: Path, periodic: bool | None) -> Dataset:
-    domain = None if periodic is None else Domain(data.dimension(source), periodic=periodic)
-    return data.read(source, domain)
-
-
-def _feature_map(which: Map, domain: Domain) -> FeatureMap:
-    if which is Map.predictor_corrector:
-        return PredictorCorrectorFeatures(domain=domain)
-    return FourierFeatures(domain=domain) if which is Map.fourier else ScalarFeatures(n_modes=64 * domain.dim**2, domain=domain)
-
-
-def _ridge(text: str) -> float | Literal["auto"]:
-    if text == "auto":
-        return "auto"
-    try:
-        return float(text)
-    except ValueError:
-        raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
-
-
-def _points(text: str | None) -> int | Literal["auto"] | None:
-    if text is None:
-        return None
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise RaffiaError(f"--points must be an integer >= 3, or auto; got {text!r}.")
-    return int(text)
-
-
-def _check_domain(source: Path, domain: Domain | None, model: RandomFeatureModel) -> None:
+def _check_domain(source: Path, domain: Any, model: RandomFeatureModel) -> None:
     if domain is not None and domain != model.feature_map.domain:
         raise RaffiaError(f"{source} has {domain}, the model was trained on {model.feature_map.domain}.")

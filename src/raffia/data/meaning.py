@@ -80,7 +80,8 @@ def _side(path: Path, parts: list[Column], pool: Variables, asked: Asked, notes:
         return None
     places = locate(path, whole, pool, asked.coordinates, asked.cells) or Places()
     name = whole.variable.name
-    if whole.grid == (whole.grid[0],) and whole.grid[0] <= FEW and not places.mesh and all(x is None for x in places.axes):
+    few = whole.grid == (whole.grid[0],) and whole.grid[0] <= FEW and asked.periodic is None
+    if few and not places.mesh and all(x is None for x in places.axes):
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
     notes += [note for note in places.notes if note not in notes]

@@ -1,0 +1,225 @@
+"""raffia fit: from a file to a surrogate, its expected error and a report."""
+
+import functools
+import math
+import platform
+import shlex
+import sys
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+import typer
+from rich.table import Table as Printed
+
+from raffia import distributed, surrogate
+from raffia.checks import check_settings
+from raffia.cli.common import app, check_output, console
+from raffia.data import Source, open_source
+from raffia.errors import RaffiaError
+from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
+from raffia.page import Table
+from raffia.report import write_report
+from raffia.spaces import Channels, Domain, Mesh, Vectors
+from raffia.surrogate import Surrogate
+from raffia.tuning import GradientSearch
+
+
+class Map(StrEnum):
+    """Feature maps for fit."""
+
+    auto = "auto"
+    linear = "linear"
+    scalar = "scalar"
+    fourier = "fourier"
+    predictor_corrector = "predictor-corrector"
+
+
+@app.command()
+def fit(
+    source: Annotated[
+        Path, typer.Argument(metavar="DATA", help="npz, npy, mat, h5, nc, zarr or pt; `raffia inspect` says what is in it.")
+    ],
+    input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
+    output_names: Annotated[
+        list[str] | None,
+        typer.Option("--output", help="Array of the outputs; or, if it ends in .safetensors, the model file to write."),
+    ] = None,
+    model_file: Annotated[
+        Path | None, typer.Option("--model", "-o", help="The model file to write; DATA.safetensors here.")
+    ] = None,
+    outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
+    coordinates: Annotated[list[str] | None, typer.Option(help="Array of the coordinates of nodes, or of grid axes.")] = None,
+    cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
+    periodic: Annotated[
+        bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
+    ] = None,
+    extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
+    held_out: Annotated[
+        float, typer.Option(help="Pairs kept from everything, for the errors: a share below 1, or a number.")
+    ] = 0.2,
+    test: Annotated[Path | None, typer.Option(help="A file to take the errors from instead.")] = None,
+    test_outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs of --test.")] = None,
+    refit: Annotated[bool, typer.Option(help="Train on all pairs in the end, those held out included.")] = True,
+    feature_map: Annotated[Map, typer.Option("--map", help="Features; auto holds a contest.")] = Map.auto,
+    features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
+    ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
+    tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters at length (auto does it in short).")] = False,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise inputs and outputs (auto knows).")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the split and of the features.")] = 0,
+    points: Annotated[
+        str | None, typer.Option(help="Train on so many points along an axis, or auto for the fewest that serve.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
+    memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to train on, such as tcp://10.0.0.1:8786.")
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Write an HTML page beside the model.")] = True,
+) -> None:
+    """Train a surrogate on pairs in a file; write the model and a page that says how good it is.
+
+    Example: raffia fit train.npz
+    """
+    names, file = _names_and_file(output_names, model_file, source)
+    penalty, settings = _ridge(ridge), {"device": device, "memory_budget": memory_budget, "points": _points(points)}
+    check_settings(features, penalty, None, memory_budget, settings["points"])
+    check_output(file, ".safetensors", "--model")
+    options: dict[str, Any] = {
+        "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
+        "extent": None if not extent else extent[0] if len(extent) == 1 else tuple(extent),
+    }  # fmt: skip
+    pairs = open_source(source, **options, output_path=outputs)
+    for note in pairs.notes:
+        console.print(note, soft_wrap=True, style="dim")
+    common: dict[str, Any] = {
+        "features": "auto" if feature_map is Map.auto else _feature_map(feature_map, pairs),
+        "n_features": features, "ridge": penalty, "held_out": held_out if len(pairs) >= 10 or held_out >= 1 else 0.0,
+        "seed": seed, "verbose": console.is_terminal, "normalize": normalize, **settings,
+        "tune": GradientSearch(verbose=console.is_terminal) if tune else None,
+    }  # fmt: skip
+    if scheduler is not None or surrogate.too_large(pairs):
+        opened = functools.partial(open_source, source, **options, output_path=outputs)
+        train = None if scheduler is None else functools.partial(distributed.fit_source, opened=opened, scheduler=scheduler)
+        if refit and test is None:
+            console.print("the pairs held out stay so: one pass over the data, no second.", style="dim")
+        found = surrogate.fit_source(pairs, train=train, checkpoint=file.with_suffix(".checkpoint"), **common)
+    else:
+        other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
+        found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)
+    found.model.save(file)
+    _say(found, file)
+    if report and found.test is not None:
+        page = file.with_suffix(".html")
+        _report(found, page, file, source, pairs, seed)
+        console.print(f"report: {page}", soft_wrap=True)
+
+
+def _say(found: Surrogate, file: Path) -> None:
+    if found.contest is not None:
+        table = Printed("features", "error", "time", "found", title=f"contest, on {found.contest.n_validation} pairs held out")
+        for row in found.contest.rows:
+            table.add_row(*row)
+        console.print(table)
+    elif found.history is not None:
+        console.print(found.history.summary, soft_wrap=True)
+        console.print(f"found {found.history.found}", soft_wrap=True)
+    model = found.model
+    if found.errors is not None:
+        expected = (
+            f"mean relative error {float(found.errors.mean()):.3g} on {len(found.errors)} pairs "
+            f"{'held out' if found.rows is not None else 'of the test'} (worst {float(found.errors.max()):.3g})"
+        )
+    elif hasattr(model, "loo_error_"):
+        expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
+    else:
+        expected = f"training error {float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt()):.4f}"
+    console.print(
+        f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s, ridge {model.ridge_:.1e}, {expected}; wrote {file}",
+        soft_wrap=True,
+    )
+
+
+def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Source, seed: int) -> None:
+    model = found.model
+    caption = "Mean relative error on pairs that neither tuning nor the errors above saw."
+    contest = None if found.contest is None else Table(caption, ["features", "error", "time", "found"], found.contest.rows)
+    assert found.test is not None
+    assert found.predicted is not None
+    assert found.errors is not None
+    write_report(
+        page,
+        title=f"A surrogate of {source.name}",
+        facts={
+            "model file": str(file),
+            "data": f"{source}, {len(pairs)} pairs",
+            "command": "raffia " + shlex.join(sys.argv[1:]),
+            "features": f"{model.n_features} of {model.feature_map!r}",
+            "normalised": "yes" if model.normalize else "no",
+            "ridge": f"{model.ridge_:.3g}",
+            "seed": str(seed),
+            "time": f"{found.seconds:.1f} s",
+            "versions": f"raffia {version('raffia')}, torch {torch.__version__}, Python {platform.python_version()}",
+        },
+        notes=pairs.notes,
+        contest=contest,
+        history=found.history,
+        dataset=found.test,
+        predicted=found.predicted,
+        errors=found.errors,
+        split=found.split,
+        n_train=found.n_train,
+        rows=found.rows,
+    )
+
+
+def _names_and_file(given: list[str] | None, model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:
+    """The names of output arrays, and the model file: --model, an --output that ends in .safetensors, or DATA.safetensors here."""
+    names = [name for name in given or [] if not name.endswith(".safetensors")]
+    files = [Path(name) for name in given or [] if name.endswith(".safetensors")] + ([] if model_file is None else [model_file])
+    if len(files) > 1:
+        raise RaffiaError(f"--model must name one file; got {', '.join(map(str, files))}.")
+    return names or None, files[0] if files else Path(source.with_suffix(".safetensors").name)
+
+
+def _feature_map(which: Map, pairs: Source) -> FeatureMap:
+    domain, output = pairs.domain, pairs.output if pairs.output is not None else pairs.domain
+    one, there = (space.of if isinstance(space, Channels) else space for space in (domain, output))
+    darcy = isinstance(domain, Domain) and (domain.dim, domain.periodic) == (2, False) and domain == output
+    functions = one == there and not isinstance(one, Vectors) and one.ndim > 0
+    wanted = {Map.predictor_corrector: darcy, Map.fourier: functions}.get(which, domain.ndim > 0)
+    if not wanted:
+        raise RaffiaError(
+            f"--map {which} does not go with {pairs.path}, which has inputs in {domain} and outputs in {output}: "
+            "fourier needs functions on one domain, predictor-corrector functions on a rectangle; scalar and linear take any inputs "
+            "but single numbers."
+        )
+    if which is Map.predictor_corrector:
+        assert isinstance(domain, Domain)  # as checked
+        return PredictorCorrectorFeatures(domain=domain)
+    if which is Map.fourier:
+        return FourierFeatures(domain=domain)
+    base: Any = one.domain if isinstance(one, Mesh) else one
+    n_modes = math.prod(pairs.read(slice(0, 1))[0].shape[1:]) if isinstance(domain, Vectors) else 64 * base.dim**2
+    return ScalarFeatures(n_modes=n_modes, law="affine" if which is Map.linear else "gaussian", domain=domain)
+
+
+def _ridge(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    try:
+        return float(text)
+    except ValueError:
+        raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
+
+
+def _points(text: str | None) -> int | Literal["auto"] | None:
+    if text is None:
+        return None
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise RaffiaError(f"--points must be an integer >= 3, or auto; got {text!r}.")
+    return int(text)

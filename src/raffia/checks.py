@@ -1,6 +1,7 @@
 """Checks of what users pass in: nothing is repaired silently, every message names the argument and the remedy."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +12,8 @@ from raffia.regression import NormalEquations, Statistics, one_channel
 from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
 
 Array = np.ndarray | Tensor
+ArrayLike = Any
+"""An array or a tensor; where inputs are vectors, anything that scikit-learn takes for an array."""
 
 
 def as_tensor(name: str, values: Array) -> Tensor:

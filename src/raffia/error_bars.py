@@ -2,11 +2,10 @@
 
 from abc import ABC, abstractmethod
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.checks import Array, as_tensor, check_count, check_pairs
+from raffia.checks import Array, ArrayLike, as_tensor, check_count, check_pairs
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.regression import (
@@ -51,7 +50,7 @@ class ErrorBars(ABC):
     def _output_scaling(self) -> Scaling: ...
 
     @abstractmethod
-    def _inputs(self, a: Array) -> Tensor: ...
+    def _inputs(self, a: ArrayLike) -> Tensor: ...
 
     @abstractmethod
     def _theta(self, like: Tensor) -> Tensor: ...
@@ -158,6 +157,6 @@ class ErrorBars(ABC):
         return (std * self._output_scaling.scale.to(std)).to(inputs.dtype)
 
 
-def like(given: Array, values: Tensor) -> Array:
+def like(given: ArrayLike, values: Tensor) -> Array:
     """As an array if the user gave an array, on the device of the tensor if a tensor."""
-    return values.numpy(force=True) if isinstance(given, np.ndarray) else values.to(given.device)
+    return values.to(given.device) if isinstance(given, Tensor) else values.numpy(force=True)

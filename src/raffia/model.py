@@ -1,17 +1,21 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
+import copy
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 from torch import Tensor
 
 from raffia import distributed, io
 from raffia.checks import (
     Array,
+    ArrayLike,
     as_tensor,
     check_count,
     check_features,
@@ -45,7 +49,7 @@ from raffia.regression import (
     statistics_of,
 )
 from raffia.saving import FOUND, VALUES, content_of, restore
-from raffia.spaces import Grid, Nodes, Space, resample
+from raffia.spaces import Channels, Domain, Grid, Mesh, Nodes, Space, Vectors, resample
 from raffia.streaming import fit_batches
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
@@ -128,6 +132,10 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         Without y, `a` is the path of a file, a `Source` or any iterable of batches (a, y), read a batch at a time in bounded memory (see
         `raffia.streaming.fit_batches`). Dask arrays, or xarray's, are fitted where they lie (see `raffia.distributed.fit`).
         """
+        if y is None and isinstance(a, (np.ndarray, Tensor, list)) and len(a) and not isinstance(a[0], tuple):
+            raise RaffiaError(
+                "fit requires y to be passed, but the target y is None: pass fit(a, y), or a source of batches alone."
+            )
         if y is None:
             return fit_batches(self, open_source(a) if isinstance(a, (str, os.PathLike)) else a)
         if distributed.applies(a):
@@ -137,7 +145,16 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         self._solve()
         return self
 
-    def partial_fit(self, a: Array, y: Array) -> "RandomFeatureModel":
+    def __sklearn_tags__(self) -> Tags:
+        """Vectors or functions in, several of them out."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.required = True
+        tags.regressor_tags.poor_score = True  # ours is at most 0: minus a relative error
+        tags.input_tags.two_d_array = isinstance(self.feature_map.domain, Vectors)
+        return tags
+
+    def partial_fit(self, a: ArrayLike, y: ArrayLike) -> "RandomFeatureModel":
         """Add pairs to those already seen; the model becomes the one that `fit` gives on all of them, when next used."""
         if hasattr(self, "output_grid_") and not hasattr(self, "equations_"):
             raise RaffiaError(
@@ -151,7 +168,7 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         self._learn(a, y, whole=False)
         return self
 
-    def predict(self, a: Array, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(self, a: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """F(a_i; α) on the grid of a, whatever grid the model was trained on.
 
         With `return_std`, also the standard deviation of y at each point, see `raffia.uncertainty`. With scalar-valued features
@@ -161,7 +178,7 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         mean = like(a, self._mean(inputs))
         return (mean, like(a, self._std(inputs))) if return_std else mean
 
-    def tune(self, a: Array, y: Array, search: Search | None = None) -> "RandomFeatureModel":
+    def tune(self, a: ArrayLike, y: ArrayLike, search: Search | None = None) -> "RandomFeatureModel":
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
 
         A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
@@ -192,6 +209,24 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         self.held_out_error_ = error
         return self
 
+    def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
+        """The same trained operator for functions given on a mesh instead of a grid, or the other way round.
+
+        The mesh must lie in the domain that the model was trained on: `Mesh(nodes, domain=model.feature_map.domain)`.
+        """
+        _ = self.solution_
+        trained = self.feature_map.domain
+        before = trained.of if isinstance(trained, Channels) else trained
+        there, here = (s.domain if isinstance(s, Mesh) else s for s in (before, space))
+        if there != here:
+            raise RaffiaError(f"space must lie in the domain that the model was trained on, {there}; got {space!r}.")
+        other = copy.copy(self)
+        domain = Channels(space, trained.count) if isinstance(trained, Channels) else space
+        other.feature_map = clone(self.feature_map).set_params(domain=domain)
+        other.output = None if self.output == trained else self.output
+        other._settings = other._fingerprint()
+        return other
+
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
@@ -199,19 +234,19 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
             a = like(a, self._mean(self._inputs(a)))
         return a
 
-    def score(self, a: Array, y: Array) -> float:
+    def score(self, a: ArrayLike, y: ArrayLike) -> float:
         """Minus the mean relative L² error of the predictions, so that higher is better."""
-        errors = self.errors(a, y)
-        return -float(errors.mean()) if self.output_grid_.size > 1 else -relative_error(y, torch.as_tensor(self.predict(a)))
+        if self.output_grid_.size > 1 or isinstance(self.feature_map.domain, Vectors):
+            return -float(self.errors(a, y).mean())
+        return -relative_error(y, torch.as_tensor(self.predict(a)))
 
-    def errors(self, a: Array, y: Array) -> Tensor:
+    def errors(self, a: ArrayLike, y: ArrayLike) -> Tensor:
         """The relative L² error of the prediction for each pair; of numbers, relative to their root mean square.
 
         Where a model normalises, channels count in units of their standard deviations.
         """
-        outputs = as_tensor("y", y)
-        check_pairs(as_tensor("a", a), outputs)
-        inputs, scale = self._inputs(a), self._output_scaling.scale
+        outputs, inputs, scale = as_tensor("y", self._tabular_target(y)), self._inputs(a), self._output_scaling.scale
+        check_pairs(inputs, outputs)
         truth, guess, grid = outputs / scale.to(outputs), self._mean(inputs) / scale.to(inputs), self._nodes_of(inputs)
         if grid.size > 1:
             return relative_errors(truth, guess, grid)
@@ -242,7 +277,7 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         for learnt in ("equations_", "output_grid_", *FOUND, *VALUES, "_solution", "_pairs", "_settings"):
             self.__dict__.pop(learnt, None)
 
-    def _learn(self, a: Array, y: Array, whole: bool) -> None:
+    def _learn(self, a: ArrayLike, y: ArrayLike, whole: bool) -> None:
         """Assemble the statistics that the solver wants; `whole` says that no more pairs will come, so that rules may count them."""
         earlier = getattr(self, "equations_", None)
         inputs, outputs, grid, scalar = self._prepared(a, y)

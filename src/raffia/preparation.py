@@ -1,13 +1,15 @@
 """What a model makes of the arrays it is given: checked, moved to its device, normalised, on the grid to train on."""
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
+from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
 from raffia.checks import (
-    Array,
+    ArrayLike,
     as_tensor,
     check_device,
     check_function,
@@ -53,11 +55,12 @@ class Preparation(ABC):
     def solution_(self) -> Solution:
         """The coefficients and how the solver found them."""
 
-    def _prepared(self, a: Array, y: Array) -> tuple[Tensor, Tensor, Nodes, bool]:
+    def _prepared(self, a: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor, Nodes, bool]:
         """Pairs as they are learnt from: checked, normalised, in float64, on the grid to train on (that of the first batch if there
         was one); the grid of the outputs; and whether features are numbers."""
         self._check_settings()
-        inputs, outputs = self._checked(a).double(), self._moved(as_tensor("y", y)).double()
+        inputs = self._checked(a, first=not hasattr(self, "output_grid_")).double()
+        outputs = self._moved(as_tensor("y", self._tabular_target(y))).double()
         check_pairs(inputs, outputs)
         domain, theta, first = self.feature_map.domain, self._theta(inputs), getattr(self, "output_grid_", None)
         scalar = self._numbers(inputs)
@@ -86,7 +89,7 @@ class Preparation(ABC):
         whole = grid.norm(outputs + (scaling.shift / scaling.scale).to(outputs))
         return whole if grid.size > 1 else whole.square().mean().sqrt().expand(len(outputs))
 
-    def _inputs(self, a: Array) -> Tensor:
+    def _inputs(self, a: ArrayLike) -> Tensor:
         """Inputs to predict from, checked and normalised."""
         inputs = self._checked(a)
         _ = self.solution_  # says so if nothing was fitted
@@ -94,10 +97,26 @@ class Preparation(ABC):
             self.input_grid_.grid_of(inputs)
         return self._scaled(inputs)
 
-    def _checked(self, a: Array) -> Tensor:
-        inputs = self._moved(as_tensor("a", a))
+    def _checked(self, a: ArrayLike, first: bool = False) -> Tensor:
+        tabular = isinstance(self.feature_map.domain, Vectors) and not isinstance(a, Tensor)
+        inputs = self._moved(as_tensor("a", self._table(a, first) if tabular else a))
         check_function("a", inputs, self.feature_map.domain)
         return inputs
+
+    def _table(self, a: Any, first: bool) -> np.ndarray:
+        """Vectors as scikit-learn takes them: anything like an array (n, size), of whole numbers too."""
+        try:
+            return validate_data(self, a, reset=first, dtype=[np.float64, np.float32], ensure_min_samples=1)
+        except (ValueError, TypeError) as error:
+            raise RaffiaError(str(error)) from None
+
+    def _tabular_target(self, y: Any) -> Any:
+        if not isinstance(self.feature_map.domain, Vectors) or isinstance(y, Tensor):
+            return y
+        try:
+            return check_array(y, ensure_2d=False, allow_nd=True, dtype=[np.float64, np.float32], input_name="y")
+        except (ValueError, TypeError) as error:
+            raise RaffiaError(str(error)) from None
 
     def _scaled(self, inputs: Tensor) -> Tensor:
         return self.input_scaling_.apply(inputs) if self.normalize else inputs
@@ -123,7 +142,8 @@ class Preparation(ABC):
         """Where predictions for these inputs are: on their grid, or with features that are numbers, on that of the training outputs;
         if this was also the inputs', interpolated to the grid at hand."""
         here = one_channel(self.feature_map.domain.grid_of(inputs))
-        if self._numbers(inputs) and (one_channel(self.input_grid_) != one_channel(self.output_grid_)):
+        shared = isinstance(here, Grid) and one_channel(self.input_grid_) == one_channel(self.output_grid_)
+        if self._numbers(inputs) and not shared:
             return self.output_grid_
         return ChannelGrid(here, self.output_grid_.count) if isinstance(self.output_grid_, ChannelGrid) else here
 

@@ -35,7 +35,7 @@ class FeatureMap(BaseEstimator, ABC):
         """The shape of one θ, independent of any grid."""
 
     @abstractmethod
-    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
 
     @property
@@ -62,7 +62,7 @@ class FeatureMap(BaseEstimator, ABC):
         """The operator a ↦ Σ_j coef_j φ(a; θ_j) on a grid. The default streams over the features."""
         prepared = self.prepare(theta, grid)
 
-        def combined(a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
+        def combined(a: Float[Tensor, "n *input"]) -> Float[Tensor, "n *output"]:
             size = max(1, tile_numbers(a.device) // max(1, a.numel()))
             parts = zip(tiles(prepared, size), coef.split(size), strict=True)
             return sum_of(_weighted(self.evaluate(a, part), weights) for (part, _), weights in parts)

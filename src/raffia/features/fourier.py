@@ -92,7 +92,7 @@ class FourierFeatures(FeatureMap):
         """
         return (1 + (self.domain.count * (1 + self.n_modes) if isinstance(self.domain, Channels) else self.n_modes),)
 
-    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m *grid"]:
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m *grid"]:
         """Evaluate every feature on the grid of a."""
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
@@ -134,7 +134,7 @@ class FourierFeatures(FeatureMap):
         origin[(0,) * origin.ndim] = True
         return torch.where(origin, shift.reshape(-1, *[1] * origin.ndim), spectrum)
 
-    def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+    def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """One inverse transform a pair."""
         if len(prepared) == 2:
             return self._evaluate_channels(a, *prepared)
@@ -160,6 +160,10 @@ class FourierFeatures(FeatureMap):
         if isinstance(nodes, Mesh):
             torus = self._torus_grid(self._grid_for(nodes))
             forth, back = (matrix.to(multiplier) for matrix in waves(nodes, torus.shape, self.boundary))
+            forth, back = (
+                forth[:, : multiplier[0, 0].numel()],
+                back[: multiplier[0, 0].numel()],
+            )  # of a line, the wavenumbers it has
             spectrum = (channels.to(forth) @ forth).reshape(*channels.shape[:2], *multiplier.shape[2:])
         else:
             extended = self._reflected(channels.flatten(0, 1))

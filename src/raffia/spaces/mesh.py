@@ -26,8 +26,8 @@ class Mesh(Space, Nodes):
     that domain.
     """
 
-    nodes: Points
-    weights: Float[Tensor, "points"] | None = None
+    nodes: Tensor
+    weights: Tensor | None = None
     domain: Domain | None = None
     origin: tuple[float, ...] | None = None
 
@@ -64,7 +64,7 @@ class Mesh(Space, Nodes):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_cells(cls, nodes: Points, cells: Int[Tensor, "cells corners"]) -> "Mesh":
+    def of_cells(cls, nodes: Tensor, cells: Tensor) -> "Mesh":
         """Weights from given intervals, triangles or tetrahedra, so that holes are no part of the domain."""
         points, corners = torch.as_tensor(nodes).double(), torch.as_tensor(cells).long()
         if corners.ndim != 2 or corners.shape[1] != points.shape[1] + 1 or corners.min() < 0 or corners.max() >= len(points):

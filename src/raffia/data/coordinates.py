@@ -113,7 +113,11 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
     """Coordinates along each axis of the grid: by the names of the axes, as given, or by usual names and lengths."""
     lines = {v.name: v for v in chosen or pool.values() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
     if not chosen:
-        lines = {name: v for name, v in lines.items() if v.name.lower() in COORDINATES or v.dims == (name,)}
+        usual = {name for name, v in lines.items() if v.name.lower() in COORDINATES or v.dims == (name,)}
+        usual |= {
+            name for name, v in lines.items() if v.shape[1:] == (1,) and v.shape[0] != len(column) and len(column.grid) == 1
+        }
+        lines = {name: v for name, v in lines.items() if name in usual and not _integer(v)}
     found: list[Variable | None] = []
     for axis, size in enumerate(column.grid):
         by_dim = lines.get(column.grid_dims[axis]) if column.grid_dims else None

@@ -212,7 +212,9 @@ def objective_for(
         y = resample(y, fine, coarse)
         output_grid = ChannelGrid(coarse, output_grid.count) if isinstance(output_grid, ChannelGrid) else coarse
     side = math.isqrt(NUMBERS // (1 if scalar else one_channel(output_grid).size))
-    most_of_use = max(64, min(512, 4 * len(a))) if scalar else 256  # more numbers than that a sample are as good as infinitely many
+    most_of_use = (
+        max(64, min(512, 4 * len(a))) if scalar else 256
+    )  # more numbers than that a sample are as good as infinitely many
     m = min(side, most_of_use) if n_features is None else n_features
     n = min(side, 512 if scalar else 256) if n_samples is None else n_samples
     most_features = max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048)

@@ -51,15 +51,17 @@ def _ends(path: object, alike: list[Function], periodic: bool | None) -> tuple[E
     if periodic is not None:
         if periodic and repeated:
             raise RaffiaError(
-                f"{path}: functions of {_repeating(alike, repeated[0])} repeat their first point at the right end of axis {repeated[0] + 1}, and a "
-                "periodic grid leaves the right end out. Drop the last point from the file, or pass periodic=False (--box)."
+                f"{path}: functions of {_repeating(alike, repeated[0])} repeat their first point at the right end of axis "
+                f"{repeated[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
+                "periodic=False (--box)."
             )
         return Ends.PERIODIC if periodic else Ends.BOX, "as asked for"
     ends, reason = together(verdicts)
     if ends is Ends.REPEATED:
         raise RaffiaError(
-            f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. Is their grid a box with both "
-            "ends in it, or periodic with its first point repeated? Pass periodic=False (--box), or drop the last point from the file."
+            f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. "
+            "Is their grid a box with both ends in it, or periodic with its first point repeated? "
+            "Pass periodic=False (--box), or drop the last point from the file."
         )
     if ends is Ends.UNCLEAR:
         raise RaffiaError(

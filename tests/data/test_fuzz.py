@@ -18,7 +18,7 @@ from tests.data.damage import attempt, damaged_copy
 from tests.data.examples import WRITERS, write
 
 ROOT = Path(__file__).parents[2]
-QUICK = {kind: 50 if kind.startswith("zarr") else 150 for kind in WRITERS}
+QUICK = {kind: 40 if kind.startswith("zarr") else 120 for kind in WRITERS}
 THOROUGH = 800  # for each of 15 formats, and models
 
 

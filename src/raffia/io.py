@@ -62,15 +62,18 @@ def read(path: Path, classes: Iterable[type] = ()) -> dict[str, Any]:
                 )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
         content = decode(json.loads(metadata["content"]), tensors, {cls.__name__: cls for cls in classes})
+    except RaffiaError as error:
+        raise error if os.fspath(path) in str(error) else RaffiaError(f"{os.fspath(path)}: {error}") from None
     except (
         SafetensorError,
-        json.JSONDecodeError,
-        UnicodeDecodeError,
+        ValueError,
         OSError,
         KeyError,
         TypeError,
         AttributeError,
-        RecursionError,
+        ArithmeticError,
+        RuntimeError,
+        MemoryError,
     ) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise RaffiaError(f"{os.fspath(path)} is damaged or not a raffia file ({reason}).") from None

@@ -85,13 +85,9 @@ def read_all(path: Path) -> None:
 
 
 def guess(path: Path) -> None:
-    for name in ("y", "k"):
-        try:
-            source = open_source(path, input="a", output=name)
-            source.read(range(0, min(2, len(source))))
-        except RaffiaError as error:
-            if name == "k":
-                raise error
+    for name in ("a",) if path.suffix == ".npy" else ("y", "k"):
+        source = open_source(path, input="a", output=name, periodic=False)
+        source.read(range(0, min(2, len(source))))
 
 
 def main(example: Path, folder: Path, first: int, last: int) -> None:

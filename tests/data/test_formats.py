@@ -1,7 +1,12 @@
+import sys
+
+import h5py
 import numpy as np
 import pytest
 import scipy.io
+import torch
 
+from raffia import RaffiaError
 from raffia.data.formats import variables
 from tests.data.examples import ARRAYS, WRITERS, write
 
@@ -40,3 +45,35 @@ def test_matlab_arrays_are_those_that_scipy_reads(dtype, compressed, tmp_path):
     for name, variable in ours.items():
         np.testing.assert_array_equal(variable.read(), theirs[name])
         assert variable.read().dtype == np.dtype(dtype if name in arrays else "f8")
+
+
+@pytest.mark.parametrize(("kind", "package"), [("hdf5", "h5py"), ("mat 7.3", "h5py"), ("netcdf 4", "h5py"), ("zarr 3", "zarr")])
+def test_a_missing_package_is_named_with_the_remedy(kind, package, tmp_path, monkeypatch):
+    path = write(kind, tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(RaffiaError, match=rf"need the package {package}. Run: pip install raffia\[data\]"):
+        variables(path)
+
+
+def test_names_of_axes_and_attributes_are_kept(tmp_path):
+    for kind in ("netcdf 4", "netcdf classic"):
+        found = variables(write(kind, tmp_path))
+        assert found["y"].dims == ("d7", "d5", "d4")
+        assert found["y"].attributes["units"] == "m"
+
+
+def test_nested_groups_and_dictionaries_give_paths(tmp_path):
+    with h5py.File(tmp_path / "g.h5", "w") as file:
+        file["train/a"] = np.ones((2, 3))
+    torch.save({"train": {"a": torch.ones(2, 3)}, "more": [torch.zeros(1)]}, tmp_path / "g.pt")
+    assert set(variables(tmp_path / "g.h5")) == {"train/a"}
+    assert set(variables(tmp_path / "g.pt")) == {"train.a", "more.0"}
+
+
+def test_a_damaged_chunk_is_found_when_it_is_read(tmp_path):
+    path = write("zarr 3", tmp_path)
+    (path / "a" / "c" / "1" / "0").write_bytes(b"no chunk")
+    variable = variables(path)["a"]
+    np.testing.assert_array_equal(variable.read(slice(0, 3)), ARRAYS["a"][:3])
+    with pytest.raises(RaffiaError, match=r"a.zarr, variable a, is damaged"):
+        variable.read(slice(3, 6))

@@ -182,6 +182,23 @@ def test_netcdf_coordinates_names_attributes_and_fill_values(tmp_path):
     np.testing.assert_allclose(open_source(tmp_path / "packed.nc").read(range(7))[0], np.nan_to_num(field), atol=0.006)
 
 
+def test_a_periodic_axis_beside_one_that_is_not_makes_a_box(tmp_path):
+    lat, lon = np.linspace(-90, 90, 37), np.arange(0, 360, 5)
+    field = np.arange(1, 9)[:, None, None] * (np.deg2rad(lat)[:, None] + np.cos(np.deg2rad(lon) + 1))
+    dims = ("time", "lat", "lon")
+    content = xarray.Dataset({"heat": (dims, field), "rain": (dims, field**2)}, {"lat": lat, "lon": lon})
+    content.to_zarr(tmp_path / "c.zarr", zarr_format=2, consolidated=False)
+    source = open_source(tmp_path / "c.zarr")
+    assert source.domain == Domain(2, periodic=False, extent=(180.0, 355.0))
+    assert said(source, "axis 2 looks periodic", "heat, outputs are rain, the two arrays with as many rows, in their order")
+
+
+def test_coordinates_in_a_column_go_along_the_axis(tmp_path):
+    x = np.linspace(0, 3, 49)
+    source = open_source(save(tmp_path, X_train0=waves(9, x, False), X_train1=x[:, None], y_train=waves(9, x, False)))
+    assert source.domain == Domain(1, periodic=False, extent=3.0)
+
+
 def test_coordinates_that_are_not_equispaced_make_a_mesh_of_the_line(tmp_path):
     x = np.sort(RNG.random(64))
     source = open_source(save(tmp_path, a=waves(5, x), u=waves(5, x), x=x))

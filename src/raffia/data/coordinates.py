@@ -1,5 +1,6 @@
 """Where the values of functions lie: nodes and cells of a mesh, or coordinates along the axes of a grid."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -113,7 +114,9 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
     """Coordinates along each axis of the grid: by the names of the axes, as given, or by usual names and lengths."""
     lines = {v.name: v for v in chosen or pool.values() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
     if not chosen:
-        lines = {name: v for name, v in lines.items() if v.name.lower() in COORDINATES or v.dims == (name,)}
+        usual = {name for name, v in lines.items() if v.name.lower() in COORDINATES or v.dims == (name,)}
+        usual |= {name for name, v in lines.items() if v.shape[1:] == (1,) and len(column) != v.shape[0] and not _integer(v)}
+        lines = {name: v for name, v in lines.items() if name in usual}
     found: list[Variable | None] = []
     for axis, size in enumerate(column.grid):
         by_dim = lines.get(column.grid_dims[axis]) if column.grid_dims else None
@@ -126,7 +129,7 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
 
 
 def _entries(v: Variable) -> int:
-    return int(np.prod(v.shape, dtype=np.int64)) if v.shape else 0
+    return math.prod(v.shape) if v.shape else 0
 
 
 def _integer(v: Variable, whole: bool = False) -> bool:

@@ -51,29 +51,36 @@ def _ends(path: object, alike: list[Function], periodic: bool | None) -> tuple[E
     if periodic is not None:
         if periodic and repeated:
             raise RaffiaError(
-                f"{path}: functions of {alike[-1].name} repeat their first point at the right end of axis {repeated[0] + 1}, and a "
-                "periodic grid leaves the right end out. Drop the last point from the file, or pass periodic=False (--box)."
+                f"{path}: functions of {_repeating(alike, repeated[0])} repeat their first point at the right end of axis "
+                f"{repeated[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
+                "periodic=False (--box)."
             )
         return Ends.PERIODIC if periodic else Ends.BOX, "as asked for"
     ends, reason = together(verdicts)
     if ends is Ends.REPEATED:
         raise RaffiaError(
-            f"{path}: functions of {alike[-1].name} have one value at both ends of axis {repeated[0] + 1}. Is their grid a box with both "
-            "ends in it, or periodic with its first point repeated? Pass periodic=False (--box), or drop the last point from the file."
+            f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. "
+            "Is their grid a box with both ends in it, or periodic with its first point repeated? "
+            "Pass periodic=False (--box), or drop the last point from the file."
         )
     if ends is Ends.UNCLEAR:
         raise RaffiaError(
             f"{path} does not say whether its grid is periodic: pass domain=Domain(dim, periodic=…), on the command line --periodic "
             f"or --box. {alike[0].name} does not show it, as {reason}. If it holds no functions but parameters, pass domain=Vectors()."
         )
+    around = [axis for axis, verdict in enumerate(verdicts) if verdict[0] is Ends.PERIODIC]
+    if around and ends is not Ends.PERIODIC:
+        reason += f" (axis {around[0] + 1} looks periodic, but a domain is so in all of its axes or in none)"
     return ends, reason
+
+
+def _repeating(alike: list[Function], axis: int) -> str:
+    return next(g.name for g in alike for f in g.glance if by_values(f, 2 + axis)[0] is Ends.REPEATED)
 
 
 def _ends_of_axis(alike: list[Function], axis: int) -> tuple[Ends, str]:
     """Values that jump make a box; else coordinates speak before values."""
-    values = together(
-        [by_values(f.astype(np.float64) if f.dtype != np.float32 else f, 2 + axis) for g in alike for f in g.glance]
-    )
+    values = together([by_values(f, 2 + axis) for g in alike for f in g.glance])
     lines = [g.places.axes[axis] for g in alike if g.places.axes and g.places.axes[axis] is not None]
     coordinates = together([by_coordinates(x) for x in lines if x is not None]) if lines else (Ends.UNCLEAR, "")
     return values if values[0] in (Ends.BOX, Ends.REPEATED) or coordinates[0] is Ends.UNCLEAR else coordinates

@@ -97,23 +97,24 @@ def pair(path: object, found: Variables) -> tuple[list[Variable], list[Variable]
     """Input and output of a file by their usual names, or as the only two arrays with as many rows; and why."""
     numeric = {name: v for name, v in found.items() if v.numeric and v.shape}
     lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
-    matches = [
-        (lower[a], lower[y]) for a, y in PAIRS if a in lower and y in lower and _samples(numeric[lower[a]], numeric[lower[y]])
-    ]
-    training = [match for match in matches if "train" in match[0].lower()]
-    matches = training or matches
-    by_name = [(lower[a], lower[y]) for a, y in PAIRS if a in lower and y in lower]
-    if not matches and "x" in lower and "y" in lower and _samples(numeric[lower["x"]], numeric[lower["y"]]):
-        matches = [(lower["x"], lower["y"])]
+    by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
+    matches = [two for two in by_name if _in_rows(*two)] or [two for two in by_name if _in_columns(*two)]
+    matches = [two for two in matches if "train" in two[0].name.lower()] or matches
+    if not matches and "x" in lower and "y" in lower and _in_rows(numeric[lower["x"]], numeric[lower["y"]]):
+        matches = [(numeric[lower["x"]], numeric[lower["y"]])]
     if len(matches) == 1 or (not matches and len(by_name) == 1):
         a, y = (matches or by_name)[0]
-        return [numeric[a]], [numeric[y]], f"inputs are {a}, outputs are {y}: their names say so."
+        return [a], [y], f"inputs are {a.name}, outputs are {y.name}: their names say so."
     alone = [v for v in numeric.values() if not _auxiliary(v)]
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
         first, second = sorted(alone, key=_looks_like_output)
-        return [first], [second], f"inputs are {first.name}, outputs are {second.name}: no other arrays have as many rows."
+        note = f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
+        order = "" if _looks_like_output(second) else f", in their order; else pass {FLAGS['input']} and {FLAGS['output']}"
+        return [first], [second], f"{note}{order}."
     what = (
-        f"several pairs could be meant: {', '.join(f'{a} → {y}' for a, y in matches)}" if matches else "the names do not tell"
+        f"several pairs could be meant: {', '.join(f'{a.name} → {y.name}' for a, y in matches)}"
+        if matches
+        else "the names do not tell"
     )
     raise RaffiaError(
         f"{path}: which arrays are inputs and which outputs? {what[0].upper() + what[1:]}. {contents(found)} "
@@ -135,9 +136,14 @@ def only(path: object, found: Variables, argument: str) -> tuple[list[Variable],
     return named, f"{argument}s are {named[0].name} in {path}."
 
 
-def _samples(a: Variable, y: Variable) -> bool:
-    """Whether two arrays can be samples of a pair: as many rows, or as many columns in one as rows in the other."""
-    return a.shape[0] == y.shape[0] or a.shape[0] == y.shape[-1] or a.shape[-1] == y.shape[0]
+def _in_rows(a: Variable, y: Variable) -> bool:
+    """Whether two arrays have as many rows, as samples of a pair have."""
+    return a.shape[0] == y.shape[0]
+
+
+def _in_columns(a: Variable, y: Variable) -> bool:
+    """Whether one array has as many columns as the other has rows."""
+    return a.shape[0] == y.shape[-1] or a.shape[-1] == y.shape[0]
 
 
 def _auxiliary(v: Variable) -> bool:

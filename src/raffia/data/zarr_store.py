@@ -1,6 +1,7 @@
 """Zarr stores, of version 2 or 3: an array, or groups of arrays, in a folder."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def _arrays(zarr: Any, path: Path) -> Iterator[tuple[str, str, Any]]:
     except (zarr.errors.ContainsArrayError, zarr.errors.NodeTypeValidationError, FileNotFoundError):
         yield path.stem, "", zarr.open_array(path, mode="r")
         return
-    for name, item in group.members(max_depth=None, use_consolidated_for_children=False):
+    for name, item in sorted(group.members(max_depth=None, use_consolidated_for_children=False), key=itemgetter(0)):
         if isinstance(item, zarr.Array):
             yield name, name, item
 

@@ -69,9 +69,9 @@ def fit(folder, features, checkpoint):
     begun = time.perf_counter()
     fit_batches(model, source, batch_size=CHUNK, checkpoint=checkpoint)
     seconds = time.perf_counter() - begun
+    used = resource.getrusage(resource.RUSAGE_SELF)
     y = source.y[-HELD_OUT:]
     error = float(np.linalg.norm(y - model.predict(source.a[-HELD_OUT:])) / np.linalg.norm(y))
-    used = resource.getrusage(resource.RUSAGE_SELF)
     found = {"seconds": seconds, "cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1024}
     print(json.dumps(found | {"error": error, "expected": model.held_out_error_}))
 

@@ -40,8 +40,11 @@ def write(path: Path, content: dict[str, Any]) -> None:
     """Write a dictionary of configurations, numbers, strings and tensors; atomic."""
     tensors: dict[str, Tensor] = {}
     header = json.dumps(encode(content, tensors), allow_nan=False)
-    with atomic(path) as temporary:
-        save_file(tensors, temporary, metadata={"format": FORMAT, "version": str(VERSION), "content": header})
+    try:
+        with atomic(path) as temporary:
+            save_file(tensors, temporary, metadata={"format": FORMAT, "version": str(VERSION), "content": header})
+    except SafetensorError as error:  # a full disk, as safetensors says it
+        raise RaffiaError(f"cannot write {os.fspath(path)}: {error}.") from None
 
 
 def read(path: Path, classes: Iterable[type] = ()) -> dict[str, Any]:

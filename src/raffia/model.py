@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -346,11 +346,12 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         trained, device = self._combination(inputs), self._theta(inputs).device
         scalar, grid = self._numbers(inputs), one_channel(self.feature_map.domain.grid_of(inputs))
         size = self._workspace(device).predict_size(16 if scalar else max(grid.size, inputs[0].numel()))
+        parts = (part for part in inputs.split(size))
         if inputs.device == device:
-            outputs = torch.cat([trained(part) for part in inputs.split(size)])
+            outputs = _joined(len(inputs), (trained(part) for part in parts))
         else:
-            parts = arriving(((part,) for part in inputs.split(size)), device)
-            outputs = torch.cat([trained(part).to(inputs.device) for (part,) in parts])
+            sent = arriving(((part,) for part in parts), device)
+            outputs = _joined(len(inputs), (trained(part).to(inputs.device) for (part,) in sent))
         if scalar:
             outputs = self.output_grid_.unembed(outputs.reshape(len(inputs), -1)).reshape(len(inputs), *self.output_grid_.shape)
             there, target = one_channel(self.output_grid_), self._nodes_of(inputs)
@@ -382,6 +383,19 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
 
     def _workspace(self, device: torch.device) -> Workspace:
         return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
+
+
+def _joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
+    """The parts one after the other, in memory taken once: what many small pieces leave behind would be many times as much."""
+    whole, done = None, 0
+    for part in parts:
+        if len(part) == rows or part.requires_grad:
+            return torch.cat([part, *parts]) if whole is None else torch.cat([whole[:done], part, *parts])
+        whole = part.new_empty(rows, *part.shape[1:]) if whole is None else whole
+        whole[done : done + len(part)] = part
+        done += len(part)
+    assert whole is not None  # there is at least one input
+    return whole
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:

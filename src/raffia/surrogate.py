@@ -50,7 +50,7 @@ def fit(
     features: FeatureMap | Literal["auto"] = "auto",
     n_features: int = 1024,
     ridge: float | Literal["auto"] = "auto",
-    held_out: float = 0.2,
+    held_out: float | int = 0.2,
     test: Dataset | None = None,
     refit: bool = True,
     seed: int = 0,
@@ -133,7 +133,7 @@ def fit_source(
     features: FeatureMap | Literal["auto"] = "auto",
     n_features: int = 1024,
     ridge: float | Literal["auto"] = "auto",
-    held_out: float = 0.2,
+    held_out: float | int = 0.2,
     seed: int = 0,
     tune: GradientSearch | None = None,
     normalize: bool = True,
@@ -191,7 +191,7 @@ def _spread(source: Source, rows: range, count: int) -> tuple[Tensor, Tensor]:
     return torch.cat([a for a, _ in parts]), torch.cat([y for _, y in parts])
 
 
-def _count(held_out: float, n: int) -> int:
+def _count(held_out: float | int, n: int) -> int:
     """How many pairs a share, or a number of them, is."""
     if not np.isfinite(held_out) or held_out < 0 or (held_out >= 1 and held_out != int(held_out)):
         raise RaffiaError(f"held_out must be a share below 1 or a whole number of pairs; got {held_out!r}.")

@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+import torch
+
+import raffia
+from raffia import Burgers, Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, ScalarFeatures, Vectors, surrogate
+from raffia.contest import Candidate, candidates, contest
+from raffia.data import open_source
+from raffia.tuning import GradientSearch
+
+BRIEF = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1)
+CIRCLE, SQUARE = Domain(1), Domain(2, periodic=False)
+
+
+def smooth(n, points=16, seed=0):
+    return raffia.GaussianField(n_modes=8).sample(n, CIRCLE.grid(points), seed=seed)
+
+
+def linear_data(n=40):
+    a = smooth(n)
+    return Dataset(a, a.roll(3, dims=1) + 0.5 * a, CIRCLE)
+
+
+@pytest.fixture(scope="module")
+def burgers():
+    return Burgers(fine_points=128).dataset(60, 32, seed=0)
+
+
+def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest():
+    a, y = linear_data()
+    found = contest(a, y, CIRCLE, CIRCLE, 120, search=BRIEF)
+    assert [entry.candidate.name for entry in found.entries] == ["linear"]
+    assert found.best.error < 1e-10
+    assert (found.n_train, found.n_validation) == (32, 8)
+
+
+def test_features_that_are_functions_win_on_burgers_equation(burgers):
+    found = contest(*burgers, CIRCLE, CIRCLE, 100, search=BRIEF)
+    assert [row[0] for row in found.rows] == ["linear", "scalar", "fourier"]
+    assert found.best.candidate.name == "fourier"
+    assert found.best.error == min(entry.error for entry in found.entries)
+
+
+def test_equal_seeds_hold_equal_contests(burgers):
+    first, second = (contest(*burgers, CIRCLE, CIRCLE, 30, seed=3, search=BRIEF) for _ in range(2))
+    assert [entry.error for entry in first.entries] == [entry.error for entry in second.entries]
+
+
+@pytest.mark.parametrize(
+    ("domain", "output", "a", "y", "names"),
+    [
+        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "scalar", "fourier"]),
+        (CIRCLE, CIRCLE, (16,), (12,), ["linear", "scalar"]),
+        (CIRCLE, Domain(0), (16,), (), ["linear", "scalar"]),
+        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "scalar", "fourier"]),
+        (Vectors(), SQUARE, (3,), (9, 9), ["linear", "scalar"]),
+        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "scalar", "fourier", "predictor-corrector"]),
+        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "scalar", "fourier"]),
+        (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "scalar"]),
+    ],
+)
+def test_only_features_that_apply_take_part(domain, output, a, y, names):
+    inputs, outputs = torch.rand(5, *a) + 1, torch.rand(5, *y)
+    if output == SQUARE:
+        outputs[:, [0, -1]] = outputs[..., [0, -1]] = 0
+    assert [candidate.name for candidate in candidates(inputs, outputs, domain, output)] == names
+
+
+def test_features_that_fail_are_infinitely_wrong_and_say_why(burgers, monkeypatch):
+    class Failing(ScalarFeatures):
+        def evaluate(self, a, prepared):
+            raise RaffiaError("out of order.")
+
+    known = [Candidate("failing", Failing(4, domain=CIRCLE), tuned=False), Candidate("scalar", ScalarFeatures(8), tuned=False)]
+    monkeypatch.setattr("raffia.contest.candidates", lambda *_: known)
+    found = contest(*burgers, CIRCLE, CIRCLE, 20)
+    assert found.rows[0][1:] == ["inf", found.rows[0][2], "failed: out of order."]
+    assert found.best.candidate.name == "scalar"
+    monkeypatch.setattr("raffia.contest.candidates", lambda *_: known[:1])
+    with pytest.raises(RaffiaError, match=r"no features suit these data: failed: out of order\."):
+        contest(*burgers, CIRCLE, CIRCLE, 20)
+
+
+def test_pairs_held_out_have_no_part_in_the_model(burgers):
+    a, y = burgers
+    found = raffia.fit(burgers, "auto", 30, seed=1, held_out=10, refit=False, tune=BRIEF)
+    changed = y.clone()
+    changed[found.rows] = 1.0
+    again = raffia.fit(Dataset(a, changed, CIRCLE), "auto", 30, seed=1, held_out=10, refit=False, tune=BRIEF)
+    assert again.rows == found.rows
+    assert len(found.rows) == 10
+    assert torch.equal(again.model.coef_, found.model.coef_)
+    assert again.errors.mean() > found.errors.mean()
+
+
+def test_errors_are_of_the_pairs_held_out_and_the_model_is_then_trained_on_all(burgers):
+    a, y = burgers
+    found = raffia.fit(burgers, FourierFeatures(20), 30, held_out=0.25, seed=1, normalize=False)
+    rest = [i for i in range(60) if i not in found.rows]
+    by_hand = raffia.RandomFeatureModel(FourierFeatures(20), 30, "auto", random_state=1).fit(a[rest], y[rest])
+    assert torch.allclose(found.errors, by_hand.errors(a[found.rows], y[found.rows]))
+    assert found.n_train == 45
+    assert found.model.equations_.n_samples == 60
+    assert found.model.held_out_error_ == float(found.errors.mean())
+
+
+def test_other_data_give_the_errors_where_there_are_some(burgers):
+    test = Burgers(fine_points=128).dataset(8, 32, seed=1)
+    found = raffia.fit(burgers, FourierFeatures(20), 30, 1e-6, test=test)
+    assert found.rows is None
+    assert found.n_train == 60
+    assert torch.equal(found.errors, found.model.errors(*test))
+    with pytest.raises(RaffiaError, match="the test data have inputs in"):
+        raffia.fit(burgers, FourierFeatures(20), 30, 1e-6, test=Dataset(*test, Domain(1, extent=2.0)))
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(-0.1, "share below 1"), (1.5, "share below 1"), (59, "leaves 1 of 60"), (0.99, "leaves 1")]
+)
+def test_shares_that_leave_nothing_are_refused(burgers, share, words):
+    with pytest.raises(RaffiaError, match=words):
+        raffia.fit(burgers, FourierFeatures(20), 30, held_out=share)
+
+
+def test_too_few_pairs_for_a_contest_are_refused(burgers):
+    with pytest.raises(RaffiaError, match="needs 10 or more; got 5"):
+        raffia.fit(Dataset(burgers.a[:5], burgers.y[:5], CIRCLE), held_out=0)
+
+
+def test_a_file_too_large_for_memory_gives_the_model_of_a_file_that_is_not(burgers, tmp_path):
+    raffia.data.write(tmp_path / "burgers.npz", burgers)
+    source = open_source(tmp_path / "burgers.npz")
+    assert not surrogate.too_large(source)
+    found = surrogate.fit_source(source, FourierFeatures(20), 30, 1e-6, held_out=10, normalize=False)
+    whole = raffia.RandomFeatureModel(FourierFeatures(20), 30, 1e-6).fit(burgers.a[:50], burgers.y[:50])
+    assert torch.allclose(found.model.coef_, whole.coef_, rtol=1e-9)
+    assert found.rows == list(range(50, 60))
+    assert torch.allclose(found.errors, whole.errors(burgers.a[50:], burgers.y[50:]), rtol=1e-9)
+
+
+def test_a_model_is_fitted_from_a_path_or_from_batches(burgers, tmp_path):
+    raffia.data.write(tmp_path / "burgers.npz", burgers)
+    make = lambda: raffia.RandomFeatureModel(FourierFeatures(20), 30, 1e-6)  # noqa: E731
+    whole = make().fit(*burgers)
+    batches = list(zip(burgers.a.split(7), burgers.y.split(7), strict=True))
+    for source in (tmp_path / "burgers.npz", str(tmp_path / "burgers.npz"), batches, iter(batches), burgers):
+        assert torch.allclose(make().fit(source).coef_, whole.coef_, rtol=1e-9)
+    with pytest.raises(RaffiaError, match="requires y"):
+        make().fit(np.asarray(burgers.a))

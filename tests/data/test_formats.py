@@ -1,10 +1,12 @@
 import sys
 
 import h5py
+import numcodecs
 import numpy as np
 import pytest
 import scipy.io
 import torch
+import zarr
 
 from raffia import RaffiaError
 from raffia.data.formats import variables
@@ -77,3 +79,27 @@ def test_a_damaged_chunk_is_found_when_it_is_read(tmp_path):
     np.testing.assert_array_equal(variable.read(slice(0, 3)), ARRAYS["a"][:3])
     with pytest.raises(RaffiaError, match=r"a.zarr, variable a, is damaged"):
         variable.read(slice(3, 6))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_chunk_of_blosc_that_is_cut_off_is_not_filled_with_what_lies_in_memory(version, tmp_path):
+    compressor = numcodecs.Blosc() if version == 2 else zarr.codecs.BloscCodec()
+    array = zarr.create_array(
+        tmp_path / "b.zarr", data=ARRAYS["a"], chunks=(3, 12), compressors=compressor, zarr_format=version
+    )
+    np.testing.assert_array_equal(variables(tmp_path / "b.zarr")["b"].read(slice(2, 7)), ARRAYS["a"][2:7])
+    chunk = tmp_path / "b.zarr" / array.metadata.encode_chunk_key((1, 0))
+    chunk.write_bytes(chunk.read_bytes()[:-40])
+    variable = variables(tmp_path / "b.zarr")["b"]
+    np.testing.assert_array_equal(variable.read(slice(0, 3)), ARRAYS["a"][:3])
+    with pytest.raises(RaffiaError, match=r"b.zarr, variable b, is damaged .*chunk"):
+        variable.read(slice(2, 5))
+
+
+def test_a_flipped_bit_in_a_tensor_is_found(tmp_path):
+    path = write("pt", tmp_path)
+    content = bytearray(path.read_bytes())
+    content[content.index(ARRAYS["a"].tobytes()) + 5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RaffiaError, match=r"a.pt is damaged .*checksum"):
+        variables(path)

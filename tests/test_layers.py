@@ -74,7 +74,7 @@ def test_heavy_packages_are_imported_in_one_place_only():
     assert users == {
         "typer": {"cli"},
         "rich": {"cli", "progress"},
-        "matplotlib": {"page", "plotting", "reproduce", "cli"},
+        "matplotlib": {"page", "plotting", "reproduce"},
         "optuna": {"tuning"},
         "triton": {"features"},
         "h5py": {"data"},

@@ -49,6 +49,7 @@ class Preparation(ABC):
     output_grid_: Nodes
     input_scaling_: Scaling
     output_scaling_: Scaling
+    _known: tuple[FeatureMap, bool]
 
     @property
     @abstractmethod
@@ -148,9 +149,11 @@ class Preparation(ABC):
         return ChannelGrid(here, self.output_grid_.count) if isinstance(self.output_grid_, ChannelGrid) else here
 
     def _numbers(self, inputs: Tensor) -> bool:
-        """Whether features are numbers."""
-        theta = self._theta(inputs)
-        return self.feature_map(inputs[:1].to(theta.device), theta[:1]).ndim == 2
+        """Whether features are numbers: one of them is evaluated, once for each feature map."""
+        if self.__dict__.get("_known", (None, False))[0] is not self.feature_map:
+            theta = self._theta(inputs)
+            self._known = (self.feature_map, self.feature_map(inputs[:1].to(theta.device), theta[:1]).ndim == 2)
+        return self._known[1]
 
     def _check_settings(self) -> None:
         check_settings(self.n_features, self.ridge, self.batch_size, self.memory_budget, self.points)

@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from raffia.cli.inspect import figure_of
+from raffia import plotting
 from raffia.data import open_source
 from tests.data.examples import WRITERS, write
 from tests.data.test_source import SHARED, save, shared, waves
@@ -19,22 +19,22 @@ def test_inspect_shows_what_is_there_and_what_to_type_next(tmp_path, capsys):
     assert code == 0
     assert "12.5" in out
     assert "inputs:  6 × functions on 64 points of a torus of extent 1.0" in out
-    assert f"raffia fit {path} --output model.safetensors" in out
+    assert f"raffia fit {path}" in out
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_was_asked_for_is_in_the_command_to_type_next(tmp_path, capsys):
     path = save(tmp_path, first=waves(6), second=waves(6), third=waves(6))
     code, _, err = run(capsys, "inspect", path)
-    assert (code, "--input NAME --target NAME" in err) == (2, True)
-    _, out, _ = run(capsys, "inspect", path, "--input", "first", "--input", "second", "--target", "third", "--box")
+    assert (code, "--input NAME --output NAME" in err) == (2, True)
+    _, out, _ = run(capsys, "inspect", path, "--input", "first", "--input", "second", "--output", "third", "--box")
     assert "2 channels of functions on 64 points of a box" in out
-    assert f"raffia fit {path} --input first --input second --target third --box --output model.safetensors" in out
+    assert f"raffia fit {path} --input first --input second --output third --box" in out
 
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_every_format_can_be_inspected(kind, tmp_path, capsys):
-    words = ["--input", "a", "--target", "a" if kind.startswith("npy") else "k", "--box"]
+    words = ["--input", "a", "--output", "a" if kind.startswith("npy") else "k", "--box"]
     code, out, err = run(capsys, "inspect", write(kind, tmp_path), *words)
     assert (code, err) == (0, "")
     assert "7×12" in out
@@ -43,7 +43,9 @@ def test_every_format_can_be_inspected(kind, tmp_path, capsys):
 @shared
 @pytest.mark.parametrize("name", ["pina/holed_poisson.pt", "deeponet-extrapolation/poisson_test_ls_0.2_5082.npz"])
 def test_functions_on_a_mesh_are_drawn_at_its_nodes(name):
-    figure = figure_of(open_source(SHARED / name))
+    source = open_source(SHARED / name)
+    a, y = source.read(range(1))
+    figure = plotting.pair(a[0], y[0], source.domain, source.output)
     assert any(axes.collections for axes in figure.axes)
 
 

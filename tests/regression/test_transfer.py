@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-import raffia.model
+import raffia.preparation
 from raffia import FourierFeatures, RandomFeatureModel
 from raffia.regression import arriving, available_memory, fits
 
@@ -35,7 +35,7 @@ def test_a_model_of_data_that_stay_on_the_cpu_is_the_same(burgers, device, ridge
     a, y = burgers.a, burgers.y
     settings = {"feature_map": FourierFeatures(n_modes=32), "n_features": 48, "ridge": ridge, "device": device}
     whole = RandomFeatureModel(**settings).fit(a, y)
-    monkeypatch.setattr(raffia.model, "fits", lambda values, device: False)
+    monkeypatch.setattr(raffia.preparation, "fits", lambda values, device: False)
     streamed = RandomFeatureModel(batch_size=7, **settings).fit(a, y)
     (mean, std), (mean_whole, std_whole) = streamed.predict(a, return_std=True), whole.predict(a, return_std=True)
     assert mean.device.type == "cpu"

@@ -6,12 +6,10 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.table import Table
 from torch import Tensor
 
-from raffia import data
+from raffia import data, plotting
 from raffia.cli.common import app, console
 from raffia.data.missing import meant
 from raffia.data.names import FLAGS
@@ -26,8 +24,8 @@ LOOKED_AT = 2**22  # values of a variable that are read for the table
 def inspect(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr or PyTorch.")],
     input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
-    target: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
-    target_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,
+    output: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
+    output_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,
     coordinates: Annotated[
         list[str] | None, typer.Option(FLAGS["coordinates"], help="Array of coordinates; again for more.")
     ] = None,
@@ -44,16 +42,16 @@ def inspect(
     _check_figure(figure)
     found = data.variables(path)
     console.print(_table(found))
-    if target_file:
-        console.print(_table(data.variables(target_file)))
+    if output_file:
+        console.print(_table(data.variables(output_file)))
     source = data.open_source(
         path,
         input=input or None,
-        output=target or None,
+        output=output or None,
         coordinates=coordinates or None,
         cells=cells,
         periodic=periodic,
-        output_path=target_file,
+        output_path=output_file,
     )
     a, y = source.read(range(1))
     console.print(f"inputs:  {len(source)} × {_described(source.domain, a)}", soft_wrap=True)
@@ -62,44 +60,10 @@ def inspect(
         console.print(f"• {note}", soft_wrap=True)
     if figure is not None:
         with atomic(figure) as temporary:
-            figure_of(source).savefig(temporary, dpi=150)
+            plotting.pair(a[0], y[0], source.domain, source.output).savefig(temporary, dpi=150)
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
-    words = _next(path, input, target, target_file, coordinates, cells, periodic)
+    words = _next(path, input, output, output_file, coordinates, cells, periodic)
     console.print("next:\n  " + " ".join(shlex.quote(word) for word in words), soft_wrap=True)
-
-
-def figure_of(source: data.Source) -> Figure:
-    """Input and output of the first sample: curves, images, or values at the nodes of a mesh, one panel for each channel."""
-    panels = []
-    for name, values, space in zip(
-        ("input", "output"), source.read(range(1)), (source.domain, source.output or source.domain), strict=True
-    ):
-        base = space.of if isinstance(space, Channels) else space
-        channels = values[0].numpy() if isinstance(space, Channels) else values[0].numpy()[None]
-        panels += [(f"{name} {i}" if len(channels) > 1 else name, channel, base) for i, channel in enumerate(channels[:4])]
-    figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
-    for axes, (title, values, space) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True):
-        axes.set_title(title)
-        _draw(figure, axes, values, space)
-    return figure
-
-
-def _draw(figure: Figure, axes: Axes, values: np.ndarray, space: Space) -> None:
-    if isinstance(space, Mesh) and space.nodes.shape[1] > 1:
-        x, y = space.nodes[:, :2].T.numpy()
-        drawn = axes.scatter(x, y, c=values, s=max(1.0, 2e4 / len(values)) ** 0.5, cmap="viridis")
-        axes.set_aspect("equal")
-        figure.colorbar(drawn, ax=axes)
-    elif isinstance(space, Mesh):
-        axes.plot(space.nodes[:, 0].numpy(), values, ".-", lw=1)
-    elif values.ndim >= 2:
-        image = values[(..., *[size // 2 for size in values.shape[2:]])]  # the middle slice of what has more axes
-        lengths = space.extents if isinstance(space, Domain) else image.shape
-        figure.colorbar(axes.imshow(image.T, origin="lower", extent=(0, lengths[0], 0, lengths[1]), aspect="auto"), ax=axes)
-    elif isinstance(space, Domain) and space.dim == 1:
-        axes.plot(space.grid(len(values)).axes()[0].numpy(), values, lw=1.5)
-    else:
-        axes.bar(np.arange(values.size), values.reshape(-1))
 
 
 def _table(found: dict[str, data.Variable]) -> Table:
@@ -137,8 +101,8 @@ def _described(space: Space, values: Tensor) -> str:
 def _next(
     path: Path,
     input: list[str] | None,
-    target: list[str] | None,
-    target_file: Path | None,
+    output: list[str] | None,
+    output_file: Path | None,
     coordinates: list[str] | None,
     cells: str | None,
     periodic: bool | None,
@@ -146,12 +110,12 @@ def _next(
     """The command that fits what was shown."""
     words = ["raffia", "fit", str(path)]
     words += [word for name in input or () for word in (FLAGS["input"], name)]
-    words += [word for name in target or () for word in (FLAGS["output"], name)]
-    words += [FLAGS["output_path"], str(target_file)] if target_file else []
+    words += [word for name in output or () for word in (FLAGS["output"], name)]
+    words += [FLAGS["output_path"], str(output_file)] if output_file else []
     words += [word for name in coordinates or () for word in (FLAGS["coordinates"], name)]
     words += [FLAGS["cells"], cells] if cells else []
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
-    return [*words, "--output", "model.safetensors"]
+    return words
 
 
 def _check_figure(figure: Path | None) -> None:

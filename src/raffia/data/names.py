@@ -6,9 +6,9 @@ from raffia.data.variable import Variable
 from raffia.errors import RaffiaError
 
 FLAGS = {
-    "input": "--input", "output": "--target", "output_path": "--target-file", "coordinates": "--coordinates", "cells": "--cells",
+    "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
     "extent": "--extent",
-}  # fmt: skip  # what open_source's arguments are called on the command line, where --output is the file to write
+}  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
     ("a", "y"), ("a", "u"), ("input", "output"), ("inputs", "outputs"), ("input_data", "output_data"), ("x_train", "y_train"),

@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from raffia.plotting.curves import brownian_bridge, error_against_features, error_against_resolution, search
-from raffia.plotting.samples import fields, prediction
+from raffia.plotting.samples import fields, pair, prediction
 from raffia.plotting.spread import errors, parity
 from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
 
@@ -19,6 +19,7 @@ __all__ = [
     "error_against_resolution",
     "errors",
     "fields",
+    "pair",
     "parity",
     "prediction",
     "search",

@@ -67,7 +67,7 @@ def fields(
     height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - BESIDE) + BELOW for _, _, view in (*inputs, *outputs))
     figure, input_panels, output_panels = _layout(len(inputs), len(outputs), columns, float(height))
     for axes, (name, values, view) in zip(input_panels, inputs, strict=True):
-        _input_panel(axes, name, values, view)
+        _one_panel(axes, "input a", name, values, view, "Greys")
     for panels, (name, truth, view), guess in zip(output_panels, outputs, guesses, strict=True):
         if isinstance(view, Line):
             _line_panels(panels, truth, guess, view, name)
@@ -76,6 +76,18 @@ def fields(
     said = _relative_error(y, predicted, output_space) if title is None else title
     if said:
         figure.suptitle(said, fontsize=11)
+    return figure
+
+
+def pair(a: Array, y: Array, input_space: Space, output_space: Space | None = None) -> Figure:
+    """The input and the output of one sample, a panel for each of the first four channels, or for each of three slices in 3-D."""
+    a, y = _arrays(a, y)
+    sides = (("input a", _rows(a, input_space)), ("output y", _rows(y, output_space or input_space)))
+    panels = [(side, *row) for side, rows in sides for row in rows]
+    height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - BESIDE) + BELOW for *_, view in panels)
+    figure = Figure(figsize=(WIDTH * len(panels), float(height) + 0.3), layout=ConstrainedLayoutEngine(wspace=0.05))
+    for axes, (side, name, values, view) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _one_panel(axes, side, name, values, view, "viridis")
     return figure
 
 
@@ -122,13 +134,13 @@ def _titled(axes: Axes, what: str, name: str) -> None:
     axes.set_title(f"{what}\n{name}" if name else what, fontsize=10)
 
 
-def _input_panel(axes: Axes, name: str, values: np.ndarray, view: View) -> None:
+def _one_panel(axes: Axes, what: str, name: str, values: np.ndarray, view: View, colours: str) -> None:
     if isinstance(view, Line):
         view.draw(axes, values, (0, 1), color=INK, lw=1.4)
         view.frame(axes)
     elif isinstance(view, Field):
-        _coloured(axes, view, values, _limits(view.pick(values)), "Greys")
-    _titled(axes, "input a", name)
+        _coloured(axes, view, values, _limits(view.pick(values)), colours)
+    _titled(axes, what, name)
 
 
 def _line_panels(panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, view: Line, name: str = "") -> None:

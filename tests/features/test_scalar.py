@@ -78,5 +78,5 @@ def test_bad_settings_are_refused():
     with pytest.raises(RaffiaError, match="or 4 numbers, one a mode; got 3"):
         short(a, short.draw(2, seed=0))
     unknown = ScalarFeatures(n_modes=4).set_params(law="uniform")
-    with pytest.raises(RaffiaError, match="'gaussian', 'student' or 'cauchy'; got 'uniform'"):
+    with pytest.raises(RaffiaError, match="'gaussian', 'student', 'cauchy' or 'affine'; got 'uniform'"):
         unknown(a, unknown.draw(2, seed=0))

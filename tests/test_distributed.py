@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, distributed
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, distributed, load
+from raffia.cli import main
+from raffia.data import write
 from raffia.streaming import InMemory, fit_batches
 
 dask_array = pytest.importorskip("dask.array")
@@ -45,6 +47,36 @@ def test_a_fit_on_a_cluster_is_the_fit(burgers, client):
     assert (spread.input_grid_, spread.output_grid_, spread.ridge_) == (whole.input_grid_, whole.output_grid_, 1.0)
     assert spread.equations_.n_samples == len(burgers)
     torch.testing.assert_close(spread.predict(burgers.a), whole.predict(burgers.a), rtol=1e-10, atol=1e-12)
+
+
+def test_a_normalised_fit_on_a_cluster_has_the_units_of_all_blocks(burgers, client):
+    a, y = burgers.a + torch.linspace(0, 3, len(burgers))[:, None], 5 * burgers.y + 2  # the first block is not like the others
+    whole = a_model(normalize=True).fit(a, y)
+    spread = distributed.fit(a_model(normalize=True), *in_blocks((a, y), 3), client)
+    torch.testing.assert_close(spread.input_scaling_.shift, whole.input_scaling_.shift, rtol=1e-13, atol=0)
+    torch.testing.assert_close(spread.output_scaling_.scale, whole.output_scaling_.scale, rtol=1e-13, atol=0)
+    assert close(spread, whole)
+
+
+def test_model_fit_takes_dask_arrays(burgers):
+    assert close(a_model().fit(*in_blocks(burgers, 3)), a_model().fit(*burgers))
+
+
+def test_raffia_fit_trains_on_a_cluster(burgers, client, tmp_path, capsys, monkeypatch):
+    write(tmp_path / "d.npz", burgers)
+    scheduler = client.scheduler.address
+    fitting = ["raffia", "fit", tmp_path / "d.npz", "--map", "fourier", "--features", 48, "--ridge", "1.0", "--held-out", 5]
+    monkeypatch.setattr(
+        "sys.argv", [str(word) for word in [*fitting, "--scheduler", scheduler, "-o", tmp_path / "m.safetensors"]]
+    )
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code in (0, None), capsys.readouterr().err
+    n = len(burgers) - 5
+    whole = RandomFeatureModel(FourierFeatures(), 48, 1.0).fit(burgers.a[:n], burgers.y[:n])
+    assert close(load(tmp_path / "m.safetensors"), whole)
+    assert f"trained on {n} pairs" in capsys.readouterr().out
+    assert (tmp_path / "m.html").is_file()
 
 
 def test_who_computes_what_does_not_matter(burgers, client):
@@ -109,7 +141,9 @@ def test_predictions_are_made_block_by_block(burgers, client):
 
 @pytest.mark.parametrize("ridge", [1.0, "auto"])
 def test_neither_theta_nor_statistics_travel_with_the_model(burgers, ridge):
-    ready, _ = distributed._first("run", RandomFeatureModel(FourierFeatures(n_modes=512), 512, ridge=ridge), tuple(burgers))
+    ready, _ = distributed._first(
+        "run", RandomFeatureModel(FourierFeatures(n_modes=512), 512, ridge=ridge), tuple(burgers), None
+    )
     assert len(pickle.dumps(ready)) < 10_000
 
 

@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from raffia.checks import Array, check_count
 from raffia.errors import RaffiaError
+from raffia.scaling import Moments
 from raffia.streaming import Batch, Model, Packed, default_size, nothing_like, packed, set_up, settle, unpacked, with_batch
 
 Path = str | os.PathLike[str]
@@ -124,7 +125,10 @@ def _fit(model: Model, blocks: Sequence[object], client: Any, split_every: int, 
             raise RaffiaError(f"{name} must be {least} or more; got {value!r}.")
     dask = _dask()
     run, count = uuid.uuid4().hex, folds if model.ridge == "auto" else 1
-    start = dask.delayed(_first, nout=2)(run, dask.delayed(clone(model), traverse=False), blocks[0])
+    sent = dask.delayed(clone(model), traverse=False)
+    moments = [dask.delayed(_moments)(sent, block) for block in blocks] if model.normalize else []
+    total = _tree(dask.delayed(_sum_of_moments), moments, split_every) if moments else None
+    start = dask.delayed(_first, nout=2)(run, sent, blocks[0], total)
     ready, first = start[0], start[1]
     statistics = [first] + [dask.delayed(_statistics)(run, ready, block) for block in blocks[1:]]
     sums = [_tree(dask.delayed(_sum), statistics[fold::count], split_every) for fold in range(min(count, len(blocks)))]
@@ -150,9 +154,21 @@ def applies(values: Any) -> bool:
 # What follows runs on workers.
 
 
-def _first(run: str, model: Model, block: object) -> tuple[Model, Packed]:
+def _moments(model: Model, block: object) -> tuple[Moments, Moments]:
+    """Of the inputs and of the outputs."""
+    a, y = (torch.as_tensor(values) for values in _pair(block))
+    return Moments.of(a, model.feature_map.domain), Moments.of(y, model._output_space(a, y))
+
+
+def _sum_of_moments(parts: Sequence[tuple[Moments, Moments]]) -> tuple[Moments, Moments]:
+    inputs, outputs = zip(*parts, strict=True)
+    return sum(inputs[1:], start=inputs[0]), sum(outputs[1:], start=outputs[0])
+
+
+def _first(run: str, model: Model, block: object, moments: tuple[Moments, Moments] | None) -> tuple[Model, Packed]:
     """The model that the first block has set up, without θ and statistics; and these statistics."""
-    part = set_up(_here(model), *_pair(block))
+    scalings = None if moments is None else (moments[0].scaling, moments[1].scaling)
+    part = set_up(_here(model), *_pair(block), scalings)
     content = packed(part.equations_)
     part.equations_ = nothing_like(part.equations_, "cpu")
     ready = _light(part)

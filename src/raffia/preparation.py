@@ -64,8 +64,7 @@ class Preparation(ABC):
         outputs = self._moved(as_tensor("y", self._tabular_target(y))).double()
         check_pairs(inputs, outputs)
         domain, theta, first = self.feature_map.domain, self._theta(inputs), getattr(self, "output_grid_", None)
-        scalar = self._numbers(inputs)
-        space = self.output or output_space(domain, outputs, scalar)
+        scalar, space = self._numbers(inputs), self._output_space(inputs, outputs)
         grid = check_output(inputs, outputs, domain, space, scalar)
         if self.normalize and not hasattr(self, "input_scaling_"):
             self.input_scaling_, self.output_scaling_ = Scaling.of(inputs, domain), Scaling.of(outputs, space)
@@ -81,6 +80,10 @@ class Preparation(ABC):
             return resample(inputs, here, there), resample(outputs, here, there), first, scalar
         inputs, outputs = coarsened(self.feature_map, theta, inputs, outputs, self.points)
         return inputs, outputs, space.grid_of(outputs), scalar
+
+    def _output_space(self, inputs: Tensor, outputs: Tensor) -> Space:
+        """Where the outputs live, as told or as they look."""
+        return self.output or output_space(self.feature_map.domain, outputs, self._numbers(inputs))
 
     def _sizes(self, outputs: Tensor, grid: Nodes) -> Tensor | None:
         """What errors of normalised outputs are relative to: norms of the outputs themselves, in units of the standard deviations."""

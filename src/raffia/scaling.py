@@ -18,11 +18,7 @@ class Scaling:
     @classmethod
     def of(cls, f: Tensor, space: Space) -> "Scaling":
         """Mean and standard deviation over samples and points; what does not vary keeps its scale."""
-        parted = isinstance(space, (Channels, Vectors))
-        axes = [axis for axis in range(f.ndim) if axis != 1 or not parted]
-        mean = f.double().mean(axes, keepdim=True)[0]
-        deviation = (f.double() - mean).square().mean(axes, keepdim=True)[0].sqrt()
-        return cls(mean.cpu(), torch.where(deviation > 0, deviation, torch.ones_like(deviation)).cpu())
+        return Moments.of(f, space).scaling
 
     def apply(self, f: Tensor) -> Tensor:
         """Normalised."""
@@ -31,3 +27,33 @@ class Scaling:
     def undo(self, f: Tensor) -> Tensor:
         """In the units of the data."""
         return f * self.scale.to(f) + self.shift.to(f)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """How many numbers, their mean and their sum of squared deviations from it; moments of disjoint samples add."""
+
+    count: int
+    mean: Tensor
+    deviations: Tensor
+
+    @classmethod
+    def of(cls, f: Tensor, space: Space) -> "Moments":
+        """Over samples and points, for each channel or component."""
+        parted = isinstance(space, (Channels, Vectors))
+        axes = [axis for axis in range(f.ndim) if axis != 1 or not parted]
+        mean = f.double().mean(axes, keepdim=True)[0]
+        deviations = (f.double() - mean).square().sum(axes, keepdim=True)[0]
+        return cls(f.numel() // mean.numel(), mean.cpu(), deviations.cpu())
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Of all samples together, without cancellation."""
+        count, apart = self.count + other.count, other.mean - self.mean
+        deviations = self.deviations + other.deviations + apart.square() * (self.count * other.count / count)
+        return Moments(count, self.mean + apart * (other.count / count), deviations)
+
+    @property
+    def scaling(self) -> Scaling:
+        """Mean 0 and standard deviation 1; what does not vary keeps its scale."""
+        deviation = (self.deviations / self.count).sqrt()
+        return Scaling(self.mean, torch.where(deviation > 0, deviation, torch.ones_like(deviation)))

@@ -30,6 +30,7 @@ from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.progress import Progress
 from raffia.regression import NormalEquations, Statistics, Streamed, TriangularFactor, best_ridge, k_fold_errors
+from raffia.scaling import Scaling
 
 Model = Any
 """A `RandomFeatureModel`, which is made of what is here."""
@@ -134,9 +135,14 @@ def fit_batches(
     return model
 
 
-def set_up(model: Model, a: Array, y: Array) -> Model:
-    """A copy of the model that the first batch has set up: it knows its grids, and `with_batch` makes it assemble statistics."""
+def set_up(model: Model, a: Array, y: Array, scalings: tuple[Scaling, Scaling] | None = None) -> Model:
+    """A copy of the model that the first batch has set up: it knows its grids, and `with_batch` makes it assemble statistics.
+
+    `scalings` normalise inputs and outputs, where more is known of them than the first batch says.
+    """
     part = clone(model).set_params(ridge=0.0 if model.ridge == "auto" else model.ridge)
+    if scalings is not None:
+        part.input_scaling_, part.output_scaling_ = scalings
     part.partial_fit(a, y)
     if isinstance(part.equations_, Streamed):
         raise RaffiaError(

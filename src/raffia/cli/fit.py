@@ -6,7 +6,6 @@ import platform
 import shlex
 import sys
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,7 @@ import torch
 import typer
 from rich.table import Table as Printed
 
-from raffia import distributed, surrogate
+from raffia import __version__, distributed, surrogate
 from raffia.checks import check_settings
 from raffia.cli.common import app, check_output, console
 from raffia.data import Source, open_source
@@ -161,7 +160,7 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
             "ridge": f"{model.ridge_:.3g}",
             "seed": str(seed),
             "time": f"{found.seconds:.1f} s",
-            "versions": f"raffia {version('raffia')}, torch {torch.__version__}, Python {platform.python_version()}",
+            "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
         },
         notes=pairs.notes,
         contest=contest,

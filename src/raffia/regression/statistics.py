@@ -69,8 +69,8 @@ class FeatureStream:
     batch_size: int
     tile: int
     prepared_numbers: int = 2**25
-    scalar: bool = False
-    """Whether features are numbers: then a sample is one row."""
+    scalar: bool | None = None
+    """Whether features are numbers: then a sample is one row. None finds out."""
 
     @property
     def one_channel(self) -> Nodes:
@@ -85,7 +85,7 @@ class FeatureStream:
 
     def numbers(self, a: Tensor) -> bool:
         """Whether features are numbers."""
-        return self.scalar or self.feature_map(a[:1].to(self.theta), self.theta[:1]).ndim == 2
+        return self.feature_map(a[:1].to(self.theta), self.theta[:1]).ndim == 2 if self.scalar is None else self.scalar
 
     def blocks(
         self, a: Tensor, y: Tensor, weighted: bool = True

@@ -4,11 +4,13 @@ import errno
 import os
 import subprocess
 import sys
+import time
 
+import numpy as np
 import pytest
 import torch
 
-from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, files, io
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, files, io, load
 from raffia.streaming import InMemory, fit_batches
 
 
@@ -90,6 +92,39 @@ print(kills, torch.equal(whole, killed), sorted(os.listdir(folder)))
 def test_a_run_killed_at_any_moment_ends_with_the_same_coefficients(tmp_path, ridge):
     result = subprocess.run([sys.executable, "-c", KILLED, tmp_path, ridge], capture_output=True, text=True)
     assert result.stdout.split(" ", 1)[1] == "True ['killed.pt', 'whole.pt']\n", result.stderr
+
+
+def test_the_same_command_after_a_kill_gives_the_same_model(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    a = torch.fft.irfft(torch.randn(600, 9, dtype=torch.complex128, generator=torch.Generator().manual_seed(0)), n=32).numpy()
+    store = zarr.open_group(tmp_path / "d.zarr", mode="w")
+    store.create_array("a", data=a, chunks=(50, 32))
+    store.create_array("u", data=np.sin(a), chunks=(50, 32))
+    reading = ["--stream", "--batch-size", "2", "--checkpoint-every", "0", "--no-report"]
+    fitting = [
+        "fit",
+        str(tmp_path / "d.zarr"),
+        "--periodic",
+        "--map",
+        "fourier",
+        "--features",
+        "64",
+        "--ridge",
+        "0.001",
+        *reading,
+    ]
+    command = [sys.executable, "-m", "raffia", *fitting]
+    whole, again = tmp_path / "whole.safetensors", tmp_path / "again.safetensors"
+    subprocess.run([*command, "--model", str(whole)], check=True, capture_output=True)
+    run = subprocess.Popen([*command, "--model", str(again)], stdout=subprocess.DEVNULL)
+    while not again.with_suffix(".checkpoint").exists() and run.poll() is None:
+        time.sleep(0.005)
+    run.kill()
+    assert run.wait() == -9
+    assert not again.exists()
+    subprocess.run([*command, "--model", str(again)], check=True, capture_output=True)
+    assert torch.equal(load(again).coef_, load(whole).coef_)
+    assert not again.with_suffix(".checkpoint").exists()
 
 
 @pytest.mark.parametrize("settings", [{}, {"ridge": "auto"}, {"solver": TriangularQR()}, {"points": 32}], ids=str)

@@ -1,9 +1,8 @@
 """From a dataset to a surrogate: features chosen, trained, and judged on pairs held out. What `raffia fit` does, as a function."""
 
 import math
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -139,13 +138,14 @@ def fit_source(
     normalize: bool = True,
     verbose: bool = False,
     train: Callable[..., Any] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
+    reading: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Surrogate:
     """`fit` for pairs that memory cannot hold: one pass over the file, a batch at a time, with a checkpoint to go on from.
 
     The last pairs of the file are held out, at most 256, and nothing is trained on them. Features are chosen, or tuned, on
-    512 pairs spread over the others. `train(model, rows=…)` takes the place of the pass where a cluster does it.
+    512 pairs spread over the others. `train(model, stop=…)` takes the place of the pass where a cluster does it; else `reading` has the
+    arguments of `streaming.fit_batches`.
     """
     begun = time.perf_counter()
     check_settings(n_features, ridge, None, None, None)
@@ -163,7 +163,7 @@ def fit_source(
             history, features = tuned.tune(a, y, tune).history_, tuned.feature_map
     model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
     if train is None:
-        fit_batches(model, part, checkpoint=checkpoint, verbose=verbose)
+        fit_batches(model, part, verbose=verbose, **reading or {})
     else:
         train(model, stop=len(part))
     test = predicted = errors = None

@@ -73,6 +73,12 @@ def fit(
     ] = None,
     device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
     memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option("--stream/--whole", help="Read in batches, with a checkpoint to go on from; by size if not said."),
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Pairs to read at once with --stream.")] = None,
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints with --stream.")] = 30.0,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to train on, such as tcp://10.0.0.1:8786.")
     ] = None,
@@ -99,12 +105,19 @@ def fit(
         "seed": seed, "verbose": console.is_terminal, "normalize": normalize, **settings,
         "tune": GradientSearch(verbose=console.is_terminal) if tune else None,
     }  # fmt: skip
-    if scheduler is not None or surrogate.too_large(pairs):
+    if scheduler is not None or (surrogate.too_large(pairs) if stream is None else stream):
         opened = functools.partial(open_source, source, **options, output_path=outputs)
         train = None if scheduler is None else functools.partial(distributed.fit_source, opened=opened, scheduler=scheduler)
-        if refit and test is None:
-            console.print("the pairs held out stay so: one pass over the data, no second.", style="dim")
-        found = surrogate.fit_source(pairs, train=train, checkpoint=file.with_suffix(".checkpoint"), **common)
+        if test is not None:
+            raise RaffiaError(
+                "--test is for data that are read as a whole: with --stream and --scheduler, use raffia evaluate then."
+            )
+        reading = {
+            "batch_size": batch_size,
+            "checkpoint_every": checkpoint_every,
+            "checkpoint": file.with_suffix(".checkpoint"),
+        }
+        found = surrogate.fit_source(pairs, train=train, reading=reading, **common)
     else:
         other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
         found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)

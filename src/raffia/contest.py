@@ -124,6 +124,9 @@ def contest(
     with Progress("contest", len(known), verbose) as progress:
         for candidate in known:
             begun = time.perf_counter()
+            own = settings | (
+                {"points": None} if isinstance(candidate.feature_map, ScalarFeatures) else {}
+            )  # they have no grid
             model = RandomFeatureModel(
                 candidate.feature_map,
                 n_features,
@@ -131,7 +134,7 @@ def contest(
                 random_state=seed,
                 output=output,
                 normalize=candidate.normalize,
-                **settings,
+                **own,
             )
             try:
                 if candidate.tuned and len(trained) >= 8:

@@ -15,7 +15,7 @@ from raffia.contest import SHORT, Contest, contest
 from raffia.data import Source
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import FeatureMap
+from raffia.features import FeatureMap, ScalarFeatures
 from raffia.measures.noise import uniform_noise
 from raffia.model import RandomFeatureModel
 from raffia.regression import available_memory
@@ -76,6 +76,7 @@ def fit(
         found = contest(a, y, data.domain, output, n_features, seed, tune or SHORT, verbose, **settings)
         chosen, history = found.best.candidate, found.best.history
         features, normalize = chosen.feature_map, chosen.normalize
+        settings = settings | ({"points": None} if isinstance(features, ScalarFeatures) else {})
     model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
     if found is None and tune is not None:
         model.tune(a, y, tune)
@@ -158,6 +159,7 @@ def fit_source(
         if features == "auto":
             found = contest(a, y, source.domain, output, n_features, seed, tune or SHORT, verbose, **settings)
             history, features, normalize = found.best.history, found.best.candidate.feature_map, found.best.candidate.normalize
+            settings = settings | ({"points": None} if isinstance(features, ScalarFeatures) else {})
         else:
             tuned = RandomFeatureModel(features, n_features, random_state=seed, output=output, normalize=normalize, **settings)
             history, features = tuned.tune(a, y, tune).history_, tuned.feature_map

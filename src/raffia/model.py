@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +43,7 @@ from raffia.regression import (
     choose_solver,
     direct_solution,
     dual_ridge_for,
+    joined,
     left_out_ridge,
     one_channel,
     ridge_for,
@@ -348,10 +349,10 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         size = self._workspace(device).predict_size(16 if scalar else max(grid.size, inputs[0].numel()))
         parts = (part for part in inputs.split(size))
         if inputs.device == device:
-            outputs = _joined(len(inputs), (trained(part) for part in parts))
+            outputs = joined(len(inputs), (trained(part) for part in parts))
         else:
             sent = arriving(((part,) for part in parts), device)
-            outputs = _joined(len(inputs), (trained(part).to(inputs.device) for (part,) in sent))
+            outputs = joined(len(inputs), (trained(part).to(inputs.device) for (part,) in sent))
         if scalar:
             outputs = self.output_grid_.unembed(outputs.reshape(len(inputs), -1)).reshape(len(inputs), *self.output_grid_.shape)
             there, target = one_channel(self.output_grid_), self._nodes_of(inputs)
@@ -383,19 +384,6 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
 
     def _workspace(self, device: torch.device) -> Workspace:
         return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
-
-
-def _joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
-    """The parts one after the other, in memory taken once: what many small pieces leave behind would be many times as much."""
-    whole, done = None, 0
-    for part in parts:
-        if len(part) == rows or part.requires_grad:
-            return torch.cat([part, *parts]) if whole is None else torch.cat([whole[:done], part, *parts])
-        whole = part.new_empty(rows, *part.shape[1:]) if whole is None else whole
-        whole[done : done + len(part)] = part
-        done += len(part)
-    assert whole is not None  # there is at least one input
-    return whole
 
 
 def load(path: io.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:

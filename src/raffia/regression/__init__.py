@@ -23,7 +23,7 @@ from raffia.regression.solvers import (
     TriangularQR,
 )
 from raffia.regression.statistics import FeatureStream, Statistics, one_channel, targets_of
-from raffia.regression.transfer import arriving, available_memory, fits
+from raffia.regression.transfer import arriving, available_memory, fits, joined
 from raffia.regression.triangular import TriangularFactor, assemble_triangular
 from raffia.regression.workspace import Workspace
 
@@ -52,6 +52,7 @@ __all__ = [
     "direct_solution",
     "dual_ridge_for",
     "fits",
+    "joined",
     "k_fold_errors",
     "leave_one_out",
     "left_out_ridge",

@@ -40,6 +40,19 @@ def _received(sent: Batch, arrived: torch.cuda.Event) -> Batch:
     return sent
 
 
+def joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
+    """The parts one after the other, in memory taken once: what many small pieces leave behind would be many times as much."""
+    whole, done = None, 0
+    for part in parts:
+        if len(part) == rows or part.requires_grad:
+            return torch.cat([part, *parts]) if whole is None else torch.cat([whole[:done], part, *parts])
+        whole = part.new_empty(rows, *part.shape[1:]) if whole is None else whole
+        whole[done : done + len(part)] = part
+        done += len(part)
+    assert whole is not None  # there is at least one input
+    return whole
+
+
 def available_memory(device: torch.device) -> int:
     """Bytes that can be taken now without swapping."""
     if device.type == "cuda":

@@ -284,3 +284,62 @@ assert "times must be a positive integer" in said(lambda: model(ridge=1e-3).fit(
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_models_of_several_arrays_remember_their_names_and_order(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 24)
+    hot, cold = (np.sin(x * rng.uniform(1, 3, (30, 1)) + rng.uniform(0, 3, (30, 1))) for _ in range(2))
+    dose = rng.random(30)
+    np.savez(tmp_path / "d.npz", hot=hot, cold=cold, dose=dose, answer=hot + 2 * cold + dose[:, None])
+    names = [word for name in ("hot", "cold", "dose") for word in ("--input", name)]
+    fitting = (
+        "fit",
+        tmp_path / "d.npz",
+        *names,
+        "--output",
+        "answer",
+        "--box",
+        "--map",
+        "linear",
+        "--normalize",
+        "--no-report",
+    )
+    assert run(capsys, *fitting, "-o", tmp_path / "m.safetensors")[0] == 0
+    code, _, err = run(capsys, "predict", tmp_path / "m.safetensors", tmp_path / "d.npz", "-o", tmp_path / "p.npy")
+    assert code == 0, err
+    inputs = np.stack([hot, cold, np.broadcast_to(dose[:, None], hot.shape)], 1)
+    assert np.allclose(np.load(tmp_path / "p.npy"), load(tmp_path / "m.safetensors").predict(inputs))
+    _, out, _ = run(capsys, "evaluate", tmp_path / "m.safetensors", tmp_path / "d.npz", "--json")
+    assert json.loads(out)["mean relative L2 error"] < 1e-3
+
+
+def test_channels_that_come_last_are_predicted_as_they_are_fitted(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 24)[:, None]
+    a = np.sin(x * rng.uniform(1, 3, (30, 1, 2)) + rng.uniform(0, 3, (30, 1, 2)))
+    np.savez(tmp_path / "d.npz", a=a, u=a.sum(-1))
+    fitting = (
+        "fit",
+        tmp_path / "d.npz",
+        "--box",
+        "--map",
+        "linear",
+        "--normalize",
+        "--no-report",
+        "-o",
+        tmp_path / "m.safetensors",
+    )
+    assert run(capsys, *fitting)[0] == 0
+    assert run(capsys, "predict", tmp_path / "m.safetensors", tmp_path / "d.npz", "-o", tmp_path / "p.npy")[0] == 0
+    assert np.allclose(np.load(tmp_path / "p.npy"), a.sum(-1), atol=1e-3)
+
+
+def test_raffia_fit_says_how_each_entry_of_the_contest_did_as_it_ends(tmp_path, capsys):
+    a = np.random.default_rng(0).standard_normal((40, 3))
+    np.savez(tmp_path / "d.npz", a=a, u=a @ np.ones((3, 2)))
+    code, out, err = run(capsys, "fit", tmp_path / "d.npz", "--features", 40, "-o", tmp_path / "m.safetensors")
+    assert code == 0, err
+    assert re.search(r"linear: error \S+ on \d+ pairs", out)
+    assert "contest" in out
+    assert "deviation" in (tmp_path / "m.html").read_text()

@@ -72,7 +72,7 @@ def damaged(tmp_path, metadata, tensors=None):
 
 
 def header(**content):
-    return {"format": "raffia", "version": "1", "content": json.dumps(content)}
+    return {"format": "raffia", "version": "2", "content": json.dumps(content)}
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,21 @@ def header(**content):
         ({"format": "pt"}, "not one of raffia's"),
         ({"format": "raffia", "version": "99", "content": "{}"}, "format version '99'.*Upgrade"),
         ({"format": "raffia", "version": "one", "content": "{}"}, "format version 'one'"),
-        ({"format": "raffia", "version": "1", "content": "{"}, "damaged"),
-        ({"format": "raffia", "version": "1"}, "damaged"),
+        ({"format": "raffia", "version": "2", "content": "{"}, "damaged"),
+        ({"format": "raffia", "version": "2"}, "damaged"),
+        ({"format": "raffia", "version": "1", "content": "{}"}, "fit the model again"),
         (header(dict={}), "does not hold a model"),
         (header(tensor="nowhere"), "damaged"),
         (
-            {"format": "raffia", "version": "1", "content": json.dumps({"class": "os.system", "arguments": {"dict": {}}})},
+            {"format": "raffia", "version": "2", "content": json.dumps({"class": "os.system", "arguments": {"dict": {}}})},
             "not part of raffia",
         ),
         (
-            {"format": "raffia", "version": "1", "content": json.dumps({"class": "raffia.io.read", "arguments": {"dict": {}}})},
+            {"format": "raffia", "version": "2", "content": json.dumps({"class": "raffia.io.read", "arguments": {"dict": {}}})},
             "which it is not",
         ),
         (
-            {"format": "raffia", "version": "1", "content": json.dumps({"class": "raffia.no.Such", "arguments": {"dict": {}}})},
+            {"format": "raffia", "version": "2", "content": json.dumps({"class": "raffia.no.Such", "arguments": {"dict": {}}})},
             "does not have",
         ),
     ],

@@ -181,3 +181,70 @@ def test_score_is_minus_the_mean_relative_error_whatever_the_output():
         model = RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 6, 1e-3, output=output).fit(a, y)
         expected = metrics.relative_error(y, model.predict(a), output.grid_of(y))
         assert model.score(a, y) == pytest.approx(-expected)
+
+
+def test_components_that_do_not_vary_are_not_divided_by_their_rounding():
+    a = torch.cat([samples(Vectors()), torch.full((12, 1), 0.1, dtype=torch.float64)], 1)
+    model = RandomFeatureModel(ScalarFeatures(4, domain=Vectors()), 60, 1e-6, normalize=True).fit(a, samples(Domain(0), seed=1))
+    assert float(model.input_scaling_.scale[3]) == 1.0
+    assert torch.allclose(model.predict(a.float()).double(), model.predict(a), atol=1e-3)
+
+
+@pytest.mark.parametrize("output", [Vectors(), Channels(CIRCLE, 2), Domain(0)], ids=str)
+def test_what_is_large_and_hardly_varies_does_not_hide_what_is_not_learnt(output):
+    a = samples(Vectors(), 40)
+    noise = torch.randn(40, *SHAPES[output], dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    y = noise + 1e5
+    model = RandomFeatureModel(ScalarFeatures(3, domain=Vectors()), 20, 10.0, output=output, normalize=True).fit(a[:30], y[:30])
+    assert 0.7 < float(model.errors(a[30:], y[30:]).mean()) < 2
+
+
+def test_settings_that_coefficients_depend_on_may_not_change_after_the_fit():
+    model = RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 10, 1e-3, normalize=True).fit(samples(CIRCLE), samples(CIRCLE))
+    for change in ({"normalize": False}, {"output": Vectors()}):
+        with pytest.raises(RaffiaError, match="changed since the model was fitted"):
+            RandomFeatureModel.set_params(model, **change).predict(samples(CIRCLE))
+        model.set_params(normalize=True, output=None)
+    other = Mesh(NODES.flip(0), domain=SQUARE)
+    mesh = RandomFeatureModel(ScalarFeatures(4, domain=Mesh(NODES, domain=SQUARE)), 10, 1e-3).fit(
+        torch.rand(5, 40), torch.rand(5)
+    )
+    with pytest.raises(RaffiaError, match="changed since"):
+        mesh.set_params(feature_map__domain=other).predict(torch.rand(5, 40))
+
+
+def test_pairs_that_are_refused_leave_no_trace():
+    model = RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 10, 1e-3, normalize=True)
+    with pytest.raises(RaffiaError):
+        model.partial_fit(samples(CIRCLE), samples(CIRCLE)[:, :0])
+    model.partial_fit(samples(CIRCLE), samples(CIRCLE, seed=1))
+    with pytest.raises(RaffiaError):
+        model.partial_fit(samples(CIRCLE), samples(Channels(CIRCLE, 2)))
+    fresh = RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 10, 1e-3, normalize=True)
+    fresh.partial_fit(samples(CIRCLE), samples(CIRCLE, seed=1))
+    assert torch.equal(model.predict(samples(CIRCLE)), fresh.predict(samples(CIRCLE)))
+
+
+def test_error_bars_have_the_shape_of_the_predictions():
+    a = samples(CIRCLE, 20)
+    for features, y in (
+        (fourier(CIRCLE), samples(CIRCLE, 20, seed=1)[:, None]),
+        (ScalarFeatures(4), samples(Domain(0), 20, seed=1)),
+    ):
+        mean, std = RandomFeatureModel(features, 10, "auto").fit(a, y).predict(a, return_std=True)
+        assert mean.shape == std.shape == y.shape
+        assert bool((std > 0).all())
+
+
+def test_the_evidence_of_two_equal_channels_is_twice_that_of_one():
+    a, y = samples(CIRCLE), samples(CIRCLE, seed=1)
+    one = RandomFeatureModel(fourier(CIRCLE), 10, 1e-2).fit(a, y)
+    two = RandomFeatureModel(fourier(CIRCLE), 10, 1e-2).fit(a, torch.stack([y, y], 1))
+    assert two.log_marginal_likelihood(0.3) == pytest.approx(2 * one.log_marginal_likelihood(0.3), rel=1e-9)
+
+
+def test_errors_of_another_shape_are_refused():
+    a, y = samples(CIRCLE), samples(Domain(0))
+    model = RandomFeatureModel(ScalarFeatures(4), 10, 1e-3).fit(a, y)
+    with pytest.raises(RaffiaError, match="shape of the predictions"):
+        model.errors(a, y[:, None])

@@ -74,7 +74,8 @@ def check_output(a: Tensor, y: Tensor, domain: Space, output: Space, scalar: boo
     grid = output.grid_of(y)
     if not scalar and one_channel(grid) != one_channel(domain.grid_of(a)):
         raise RaffiaError(
-            f"a and y must be on one grid; got {one_channel(domain.grid_of(a)).shape} and {one_channel(grid).shape} points. "
+            f"a and y must be on one grid; got {one_channel(domain.grid_of(a)).shape} and {one_channel(grid).shape} points"
+            f"{'' if one_channel(domain.grid_of(a)).shape != one_channel(grid).shape else f' of {domain} and {output}'}. "
             "Resample one of them with raffia.resample, or use features that are numbers, such as ScalarFeatures."
         )
     return grid

@@ -1,13 +1,14 @@
 """Which features suit these data? A short contest of those that apply, each tuned, judged on pairs that none of them saw."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from raffia.checks import check_device
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.measures.noise import uniform_noise
@@ -17,6 +18,8 @@ from raffia.spaces import Channels, Domain, Mesh, Space, Vectors
 from raffia.tuning import GradientSearch, History
 
 SHORT = GradientSearch(steps=60, contest_steps=6, screened=4, swept=3)
+SHORTER = GradientSearch(steps=20, contest_steps=1, screened=0, swept=2)  # in several dimensions, where a step takes seconds
+HOPELESS = 5.0  # times the best error so far: untuned features that are as far behind are not tuned
 VALIDATED, LEAST = 0.2, 10
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one
 ENOUGH = {torch.float32: 1e-6, torch.float64: 1e-10}  # an error below which there is nothing left to win
@@ -103,15 +106,21 @@ def contest(
     output: Space,
     n_features: int = 1024,
     seed: int = 0,
-    search: GradientSearch = SHORT,
+    search: GradientSearch | None = None,
     verbose: bool = False,
+    said: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Contest:
     """Tune every candidate on four fifths of the pairs and judge it on the others; `settings` go to the models.
 
-    A candidate whose features are undefined on these data counts as infinitely wrong. The contest ends when an error is as small as
-    the precision of the data allows.
+    A candidate whose features are undefined on these data counts as infinitely wrong, and one that is far behind before it is tuned is
+    not tuned. The contest ends when an error is as small as the precision of the data allows. `said` is told of every entry.
     """
+    check_device(settings.get("device"))
+    if domain.ndim == 0:
+        raise RaffiaError(
+            "inputs that are single numbers have no contest: pass them as vectors, a[:, None] with domain=Vectors()."
+        )
     if len(a) < LEAST:
         raise RaffiaError(
             f"a contest holds out a fifth of the pairs, so it needs {LEAST} or more; got {len(a)}. Name the features: features=…, --map."
@@ -137,24 +146,35 @@ def contest(
                 **own,
             )
             try:
-                if candidate.tuned and len(trained) >= 8:
-                    model.tune(a[trained], y[trained], search)
-                else:
-                    model.fit(a[trained], y[trained])
+                model.fit(a[trained], y[trained])
                 error = float(model.errors(a[judged], y[judged]).mean())
+                best = min((entry.error for entry in entries), default=float("inf"))
+                if candidate.tuned and len(trained) >= 8 and error <= HOPELESS * best:
+                    model.tune(a[trained], y[trained], search or (SHORT if _dim_of(domain) < 2 else SHORTER))
+                    error = float(model.errors(a[judged], y[judged]).mean())
             except RaffiaError as failure:
                 entries.append(Entry(candidate, float("inf"), time.perf_counter() - begun, f"failed: {failure}"))
                 continue
             history = getattr(model, "history_", None)
             fitted = Candidate(candidate.name, model.feature_map, candidate.normalize, candidate.tuned)
-            found = "nothing to tune" if history is None else history.found
+            found = (
+                history.found if history is not None else "too far behind to be tuned" if candidate.tuned else "nothing to tune"
+            )
             entries.append(Entry(fitted, error, time.perf_counter() - begun, found, history))
+            if said is not None:
+                said(f"{candidate.name}: error {error:.2e} on {held} pairs, {entries[-1].seconds:.1f} s")
             progress.step(min(entry.error for entry in entries))
-            if error < ENOUGH[a.dtype]:
+            if error < ENOUGH.get(a.dtype, 0.0):
                 break
     if not any(entry.error < float("inf") for entry in entries):
         raise RaffiaError(f"no features suit these data: {entries[0].found}")
     return Contest(entries, len(trained), held)
+
+
+def _dim_of(space: Space) -> int:
+    """Of the functions; 0 for vectors."""
+    one = space.of if isinstance(space, Channels) else space
+    return 0 if isinstance(one, Vectors) else _dim(one)
 
 
 def _dim(space: Any) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from raffia.checks import Array, check_count
+from raffia.checks import Array, as_tensor, check_count
 from raffia.errors import RaffiaError
 from raffia.scaling import Moments
 from raffia.streaming import Batch, Model, Packed, default_size, nothing_like, packed, set_up, settle, unpacked, with_batch
@@ -148,7 +148,8 @@ def _tree(add: Any, parts: list[Any], split_every: int) -> Any:
 
 def applies(values: Any) -> bool:
     """Whether values are a collection of Dask or xarray."""
-    return type(values).__module__.split(".")[0] in ("dask", "xarray")
+    held = getattr(values, "data", values) if type(values).__module__.startswith("xarray") else values
+    return type(held).__module__.split(".")[0] == "dask"
 
 
 # What follows runs on workers.
@@ -156,7 +157,7 @@ def applies(values: Any) -> bool:
 
 def _moments(model: Model, block: object) -> tuple[Moments, Moments]:
     """Of the inputs and of the outputs."""
-    a, y = (torch.as_tensor(values) for values in _pair(block))
+    a, y = (as_tensor(name, values) for name, values in zip("ay", _pair(block), strict=True))
     return Moments.of(a, model.feature_map.domain), Moments.of(y, model._output_space(a, y))
 
 

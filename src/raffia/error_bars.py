@@ -34,6 +34,7 @@ class ErrorBars(ABC):
     ridge_: float
     noise_: Noise
     _pairs: tuple[Tensor, Tensor]
+    _known: tuple[FeatureMap, bool]
 
     @property
     @abstractmethod
@@ -59,7 +60,13 @@ class ErrorBars(ABC):
     def _mean(self, inputs: Tensor) -> Tensor: ...
 
     @abstractmethod
-    def _stream(self, theta: Tensor, grid: Nodes) -> FeatureStream: ...
+    def _stream(self, theta: Tensor, grid: Nodes, scalar: bool = False) -> FeatureStream: ...
+
+    @abstractmethod
+    def _numbers(self, inputs: Tensor) -> bool: ...
+
+    @abstractmethod
+    def _nodes_of(self, inputs: Tensor) -> Nodes: ...
 
     def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
         """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
@@ -92,9 +99,9 @@ class ErrorBars(ABC):
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
         if noise is not None and not noise > 0:
             raise RaffiaError(f"noise must be positive; got {noise!r}.")
-        coef = self.coef_
+        _ = self.coef_
         path = RidgePath(self._normal_equations("log_marginal_likelihood"))
-        rows = path.equations.n_samples * (1 if coef.ndim == 2 else self.output_grid_.size)
+        rows = path.equations.n_samples * (1 if self._known[1] else one_channel(self.output_grid_).size)
         ridge = self._positive_ridge("log_marginal_likelihood")
         return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
 
@@ -124,7 +131,7 @@ class ErrorBars(ABC):
                     "return_std=True once before saving with statistics=True."
                 )
             path = RidgePath(self._normal_equations("return_std"))
-            stream = self._stream(self._theta(self._pairs[0]), self.output_grid_)
+            stream = self._stream(self._theta(self._pairs[0]), self.output_grid_, self._numbers(self._pairs[0]))
             left_out = leave_one_out(path, stream, *self._pairs, [self._positive_ridge("return_std")])
             self.noise_ = noise_of(left_out, self.output_grid_)
         return self.noise_
@@ -147,13 +154,14 @@ class ErrorBars(ABC):
     def _std(self, inputs: Tensor) -> Tensor:
         """√(σ² + Var F) at every point."""
         posterior, noise = self._posterior(), self._noise()
-        grid = one_channel(self.feature_map.domain.grid_of(inputs))
-        stream = self._stream(self._theta(inputs.double()), grid)
+        nodes = self._nodes_of(inputs)
+        grid = one_channel(nodes)
+        stream = self._stream(self._theta(inputs.double()), grid, self._numbers(inputs))
         values = torch.zeros(len(inputs), *grid.shape, dtype=torch.float64, device=inputs.device)
         variance = [posterior.variance(rows) for rows, _ in stream.blocks(inputs.double(), values)]
         pointwise = torch.cat(variance).reshape(len(inputs), grid.size)
         pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
-        std = (pointwise + noise.variance).sqrt().reshape(len(inputs), *grid.shape)
+        std = (pointwise + noise.variance).sqrt().reshape(len(inputs), *nodes.shape)
         return (std * self._output_scaling.scale.to(std)).to(inputs.dtype)
 
 

@@ -23,7 +23,7 @@ from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.spaces import ChannelGrid, Channels, Domain, Grid, Mesh, Vectors
 
-FORMAT, VERSION = "raffia", 1
+FORMAT, VERSION = "raffia", 2
 VALUES = (
     Domain,
     Grid,
@@ -57,6 +57,10 @@ def read(path: Path, classes: Iterable[type] = ()) -> dict[str, Any]:
             if metadata.get("format") != FORMAT:
                 raise RaffiaError(
                     f"{os.fspath(path)} is a safetensors file, but not one of raffia's. Pass a file written by model.save."
+                )
+            if metadata.get("version") == "1":
+                raise RaffiaError(
+                    f"{os.fspath(path)} was written before raffia 0.1 was released: fit the model again, and save it."
                 )
             if not metadata.get("version", "").isdecimal() or int(metadata["version"]) > VERSION:
                 raise RaffiaError(

@@ -1,6 +1,5 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
-import copy
 import os
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
@@ -50,7 +49,7 @@ from raffia.regression import (
     statistics_of,
 )
 from raffia.saving import FOUND, VALUES, content_of, restore
-from raffia.spaces import Channels, Domain, Grid, Mesh, Nodes, Space, Vectors, resample
+from raffia.spaces import Grid, Nodes, Space, Vectors, resample
 from raffia.streaming import fit_batches
 from raffia.tuning import GradientSearch, History, Search, objective_for
 from raffia.uncertainty import Noise, noise_of
@@ -141,6 +140,7 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
             return fit_batches(self, open_source(a) if isinstance(a, (str, os.PathLike)) else a)
         if distributed.applies(a):
             return distributed.fit(self, a, y)
+        a, y = (values.values if type(values).__module__.startswith("xarray") else values for values in (a, y))
         self._forget()
         self._learn(a, y, whole=True)
         self._solve()
@@ -156,7 +156,10 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         return tags
 
     def partial_fit(self, a: ArrayLike, y: ArrayLike) -> "RandomFeatureModel":
-        """Add pairs to those already seen; the model becomes the one that `fit` gives on all of them, when next used."""
+        """Add pairs to those already seen; the model becomes the one that `fit` gives on all of them, when next used.
+
+        (With `normalize`, in the units that the first pairs have.)
+        """
         if hasattr(self, "output_grid_") and not hasattr(self, "equations_"):
             raise RaffiaError(
                 "partial_fit cannot continue: this model was saved without its statistics. "
@@ -166,7 +169,13 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
             raise RaffiaError(
                 "ridge='auto' leaves out one sample at a time, so it needs all of them: call fit, or pass a number."
             )
-        self._learn(a, y, whole=False)
+        begun = hasattr(self, "equations_")
+        try:
+            self._learn(a, y, whole=False)
+        except Exception:
+            if not begun:
+                self._forget()  # the units of pairs that were refused
+            raise
         return self
 
     def predict(self, a: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -210,24 +219,6 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         self.held_out_error_ = error
         return self
 
-    def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
-        """The same trained operator for functions given on a mesh instead of a grid, or the other way round.
-
-        The mesh must lie in the domain that the model was trained on: `Mesh(nodes, domain=model.feature_map.domain)`.
-        """
-        _ = self.solution_
-        trained = self.feature_map.domain
-        before = trained.of if isinstance(trained, Channels) else trained
-        there, here = (s.domain if isinstance(s, Mesh) else s for s in (before, space))
-        if there != here:
-            raise RaffiaError(f"space must lie in the domain that the model was trained on, {there}; got {space!r}.")
-        other = copy.copy(self)
-        domain = Channels(space, trained.count) if isinstance(trained, Channels) else space
-        other.feature_map = clone(self.feature_map).set_params(domain=domain)
-        other.output = None if self.output == trained else self.output
-        other._settings = other._fingerprint()
-        return other
-
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
@@ -237,18 +228,23 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
 
     def score(self, a: ArrayLike, y: ArrayLike) -> float:
         """Minus the mean relative L² error of the predictions, so that higher is better."""
-        if self.output_grid_.size > 1 or isinstance(self.feature_map.domain, Vectors):
-            return -float(self.errors(a, y).mean())
-        return -relative_error(y, torch.as_tensor(self.predict(a)))
+        errors = self.errors(a, y)
+        plain = self.output_grid_.size == 1 and not self.normalize and not isinstance(self.feature_map.domain, Vectors)
+        return -relative_error(y, torch.as_tensor(self.predict(a))) if plain else -float(errors.mean())
 
     def errors(self, a: ArrayLike, y: ArrayLike) -> Tensor:
         """The relative L² error of the prediction for each pair; of numbers, relative to their root mean square.
 
-        Where a model normalises, channels count in units of their standard deviations.
+        Where a model normalises, numbers, vectors and several channels count in units of their standard deviations over the training
+        data: always predicting their means has error 1.
         """
         outputs, inputs, scale = as_tensor("y", self._tabular_target(y)), self._inputs(a), self._output_scaling.scale
         check_pairs(inputs, outputs)
         truth, guess, grid = outputs / scale.to(outputs), self._mean(inputs) / scale.to(inputs), self._nodes_of(inputs)
+        if truth.shape != guess.shape:
+            raise RaffiaError(f"y must have the shape of the predictions, {tuple(guess.shape)}; got {tuple(truth.shape)}.")
+        if self._in_deviations(grid):
+            return grid.norm(truth.double() - guess.double()).cpu() / grid.volume**0.5
         if grid.size > 1:
             return relative_errors(truth, guess, grid)
         return (guess - truth).abs().flatten().double().cpu() / truth.double().cpu().square().mean().sqrt()
@@ -275,7 +271,7 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
         return self.solution_.coef
 
     def _forget(self) -> None:
-        for learnt in ("equations_", "output_grid_", *FOUND, *VALUES, "_solution", "_pairs", "_settings"):
+        for learnt in ("equations_", "output_grid_", *FOUND, *VALUES, "n_features_in_", "_solution", "_pairs", "_settings"):
             self.__dict__.pop(learnt, None)
 
     def _learn(self, a: ArrayLike, y: ArrayLike, whole: bool) -> None:
@@ -294,9 +290,10 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
             inputs, outputs = inputs.clone(), outputs.clone()  # kept: what the caller does to its arrays must not matter
         equations = statistics_of(kind, stream, inputs, outputs, self._workspace(theta.device).budget)
         check_features(equations)
+        total = equations if earlier is None else earlier + equations
         for stale in ("_solution", "noise_", "_pairs"):
             self.__dict__.pop(stale, None)
-        self.equations_ = equations if earlier is None else earlier + equations
+        self.equations_ = total
         self.input_grid_, self.output_grid_ = self.feature_map.domain.grid_of(inputs), grid
         self._settings = self._fingerprint()
         if whole:
@@ -363,14 +360,6 @@ class RandomFeatureModel(Preparation, ErrorBars, RegressorMixin, BaseEstimator):
 
     def _stream(self, theta: Tensor, grid: Nodes, scalar: bool = False) -> FeatureStream:
         return self._workspace(theta.device).stream(self.feature_map, theta, grid, scalar)
-
-    def _fingerprint(self) -> str:
-        return repr((self.n_features, self.random_state, sorted(self.feature_map.get_params(deep=False).items())))
-
-    def _check_unchanged(self) -> None:
-        """Coefficients belong to the features they were found for."""
-        if self.__dict__.get("_settings", self._fingerprint()) != self._fingerprint():
-            raise RaffiaError("feature_map, n_features or random_state changed since the model was fitted: call fit again.")
 
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid of the inputs; kept, so that predicting one input at a time is fast."""

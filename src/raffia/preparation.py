@@ -1,10 +1,12 @@
 """What a model makes of the arrays it is given: checked, moved to its device, normalised, on the grid to train on."""
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from sklearn.base import clone
 from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
@@ -25,7 +27,7 @@ from raffia.features.base import FeatureMap
 from raffia.regression import Solution, Solver, fits, one_channel
 from raffia.resolution import coarsened
 from raffia.scaling import Scaling
-from raffia.spaces import ChannelGrid, Grid, Nodes, Space, Vectors, resample
+from raffia.spaces import ChannelGrid, Channels, Domain, Grid, Mesh, Nodes, Space, Vectors, resample
 
 IDENTITY = Scaling(torch.zeros(()), torch.ones(()))
 
@@ -50,11 +52,30 @@ class Preparation(ABC):
     input_scaling_: Scaling
     output_scaling_: Scaling
     _known: tuple[FeatureMap, bool]
+    _settings: str
 
     @property
     @abstractmethod
     def solution_(self) -> Solution:
         """The coefficients and how the solver found them."""
+
+    def on(self, space: Domain | Mesh) -> Any:
+        """The same trained operator for functions given on a mesh instead of a grid, or the other way round.
+
+        The mesh must lie in the domain that the model was trained on: `Mesh(nodes, domain=model.feature_map.domain)`.
+        """
+        _ = self.solution_
+        trained = self.feature_map.domain
+        before = trained.of if isinstance(trained, Channels) else trained
+        there, here = (s.domain if isinstance(s, Mesh) else s for s in (before, space))
+        if there != here:
+            raise RaffiaError(f"space must lie in the domain that the model was trained on, {there}; got {space!r}.")
+        other = copy.copy(self)
+        domain = Channels(space, trained.count) if isinstance(trained, Channels) else space
+        other.feature_map = clone(self.feature_map).set_params(domain=domain)
+        other.output = None if self.output == trained else self.output
+        other._settings = other._fingerprint()
+        return other
 
     def _prepared(self, a: ArrayLike, y: ArrayLike) -> tuple[Tensor, Tensor, Nodes, bool]:
         """Pairs as they are learnt from: checked, normalised, in float64, on the grid to train on (that of the first batch if there
@@ -86,12 +107,21 @@ class Preparation(ABC):
         return self.output or output_space(self.feature_map.domain, outputs, self._numbers(inputs))
 
     def _sizes(self, outputs: Tensor, grid: Nodes) -> Tensor | None:
-        """What errors of normalised outputs are relative to: norms of the outputs themselves, in units of the standard deviations."""
+        """What errors of normalised outputs are relative to: the norm of a function, in units of its deviation.
+
+        Of numbers, vectors and several channels, whose means may be large beside what varies, the deviation of all of them together.
+        """
         if not self.normalize:
             return None
+        if self._in_deviations(grid):
+            return torch.full((len(outputs),), grid.volume**0.5, dtype=outputs.dtype, device=outputs.device)
         scaling = self._output_scaling
-        whole = grid.norm(outputs + (scaling.shift / scaling.scale).to(outputs))
-        return whole if grid.size > 1 else whole.square().mean().sqrt().expand(len(outputs))
+        return grid.norm(outputs + (scaling.shift / scaling.scale).to(outputs))
+
+    def _in_deviations(self, grid: Nodes) -> bool:
+        """Whether errors are measured by the deviations of the outputs, and not by their norms."""
+        several = grid.size == 1 or isinstance(grid, Vectors) or (isinstance(grid, ChannelGrid) and grid.count > 1)
+        return self.normalize and several
 
     def _inputs(self, a: ArrayLike) -> Tensor:
         """Inputs to predict from, checked and normalised."""
@@ -164,3 +194,23 @@ class Preparation(ABC):
         if self.solver is not None:
             check_instance("solver", self.solver, Solver, "Cholesky()")
         check_seed("random_state", self.random_state)
+        if self.output is not None:
+            check_instance("output", self.output, Space, "Mesh(nodes)")
+        if not isinstance(self.normalize, (bool, np.bool_)):
+            raise RaffiaError(f"normalize must be True or False; got {self.normalize!r}.")
+
+    def _fingerprint(self) -> str:
+        """What coefficients depend on; a mesh by its nodes."""
+        features = [
+            (name, hash(v) if isinstance(v, Space) else v) for name, v in self.feature_map.get_params(deep=False).items()
+        ]
+        return repr(
+            (self.n_features, self.random_state, self.normalize, hash(self.output), sorted(features, key=lambda pair: pair[0]))
+        )
+
+    def _check_unchanged(self) -> None:
+        """Coefficients belong to the features they were found for."""
+        if self.__dict__.get("_settings", self._fingerprint()) != self._fingerprint():
+            raise RaffiaError(
+                "feature_map, n_features, random_state, normalize or output changed since the model was fitted: call fit again."
+            )

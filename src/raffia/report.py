@@ -17,6 +17,11 @@ from raffia.tuning import History
 
 FEW = 30  # held-out samples, below which their mean says little
 MODEL_FILE = "model file"  # the fact that names it
+NORMS = ("The error of a sample is ‖F(a) − y‖ / ‖y‖", "zero")
+DEVIATIONS = (
+    "The error of a sample is the root mean square of its errors, each in units of the deviation of that output",
+    "the means",
+)
 COUNTED = "Samples that training did not see, counted from 0."
 
 
@@ -32,14 +37,15 @@ def write_report(
     predicted: Array,
     errors: Array,
     split: str,
+    in_deviations: bool = False,
     n_train: int | None = None,
     rows: Sequence[int] | None = None,
 ) -> None:
     """Write the report as one HTML page; atomic.
 
     `dataset` is the part held out, with its predictions and their relative errors; `rows` are the numbers of its samples in the file
-    they came from. `facts["model file"]` is the file that the instructions name, `notes` what was guessed, `split` how samples were
-    held out.
+    they came from; `in_deviations` says that errors are in units of the deviations of the outputs. `facts["model file"]` is the file that
+    the instructions name, `notes` what was guessed, `split` how samples were held out.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
     guess = torch.as_tensor(predicted).detach().cpu()
@@ -50,8 +56,14 @@ def write_report(
             f"errors {off.shape}, predicted {tuple(guess.shape)} for y {tuple(dataset.y.shape)}, "
             f"{'no' if rows is None else len(rows)} rows."
         )
+    measure = DEVIATIONS if in_deviations else NORMS
     sections = [
-        Section("How good it is", "errors", pictures=_spread(dataset, guess, off), text=_verdict(off)),
+        Section(
+            "How good it is",
+            "errors",
+            pictures=_spread(dataset, guess, off),
+            text=_verdict(off, *measure),
+        ),
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(dataset, guess, off, rows)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
         Section("Contest", "contest", text="What was tried before this model was chosen.", tables=[contest])
@@ -98,13 +110,13 @@ def _headline(errors: np.ndarray, n_train: int | None) -> str:
     return text + (f" {failed} of them had no finite error and are left out of these numbers." if failed else "")
 
 
-def _verdict(errors: np.ndarray) -> list[str]:
+def _verdict(errors: np.ndarray, formula: str, naive: str) -> list[str]:
     finite = errors[np.isfinite(errors)]
-    text = ["The error of a sample is ‖F(a) − y‖ / ‖y‖: 0 is perfect; always predicting zero has error 1, that is 100 %."]
+    text = [f"{formula}: 0 is perfect; always predicting {naive} has error 1, that is 100 %."]
     if not len(finite):
         return text
     if finite.mean() > 0.5:
-        text.append("This model has learned little: its mean error is not much below that of predicting zero.")
+        text.append("This model has learned little: its mean error is not much below that of not learning.")
     median, worst = float(np.sort(finite)[(len(finite) - 1) // 2]), float(finite.max())
     if worst > 5 * median > 0:
         text.append(

@@ -9,7 +9,7 @@ from raffia.scaling import Scaling
 from raffia.spaces import Nodes
 from raffia.uncertainty import Noise
 
-FOUND = ("ridge_", "loo_error_", "held_out_error_")  # numbers that go into the file of a model
+FOUND = ("ridge_", "loo_error_", "held_out_error_", "variables_")  # what was found, and in which arrays of a file
 STATISTICS = {kind.__name__: kind for kind in (NormalEquations, TriangularFactor)}
 VALUES = {"noise_": Noise, "input_scaling_": Scaling, "output_scaling_": Scaling}
 

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from raffia.spaces import Channels, Space, Vectors
 
+CONSTANT = 1e-6  # deviations that are less of the mean than this are rounding, and must not be divided by
+
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
@@ -56,4 +58,5 @@ class Moments:
     def scaling(self) -> Scaling:
         """Mean 0 and standard deviation 1; what does not vary keeps its scale."""
         deviation = (self.deviations / self.count).sqrt()
-        return Scaling(self.mean, torch.where(deviation > 0, deviation, torch.ones_like(deviation)))
+        varies = deviation > CONSTANT * self.mean.abs()
+        return Scaling(self.mean, torch.where(varies & (deviation > 0), deviation, torch.ones_like(deviation)))

@@ -31,6 +31,7 @@ from raffia.errors import RaffiaError
 from raffia.progress import Progress
 from raffia.regression import NormalEquations, Statistics, Streamed, TriangularFactor, best_ridge, k_fold_errors
 from raffia.scaling import Scaling
+from raffia.spaces import Domain
 
 Model = Any
 """A `RandomFeatureModel`, which is made of what is here."""
@@ -108,6 +109,7 @@ def fit_batches(
             f"without y, a must be a path, a Source or an iterable of batches (a, y); got {type(source).__name__}. Pass fit(a, y)."
         )
     _check_arguments(batch_size, checkpoint_every, folds, model.ridge)
+    _check_domain(model, getattr(source, "domain", None))
     count = folds if model.ridge == "auto" else 1
     reader = _Reader(InMemory(source.a, source.y) if isinstance(source, Dataset) else source, batch_size, count)
     part = set_up(model, *reader.first)
@@ -340,6 +342,17 @@ def _pair(batch: object) -> Batch:
     if not (isinstance(batch, (tuple, list)) and len(batch) == 2):
         raise RaffiaError(f"source must give batches (a, y), two arrays each; got {type(batch).__name__}.")
     return batch[0], batch[1]
+
+
+def _check_domain(model: Model, domain: Any) -> None:
+    """A source that says where its inputs live must say what the model says; a length of 1 is what is said where nothing is known."""
+    trained = model.feature_map.domain
+    both = isinstance(domain, Domain) and isinstance(trained, Domain)
+    alike = both and (domain.dim, domain.periodic) == (trained.dim, trained.periodic) and set(domain.extents) == {1.0}
+    if domain is not None and domain != trained and not alike:
+        raise RaffiaError(
+            f"the inputs of the source are in {domain}, those of the model in {trained}: pass feature_map=…(domain=…)."
+        )
 
 
 def _check_arguments(batch_size: int | None, checkpoint_every: float, folds: int, ridge: float | str) -> None:

@@ -1,18 +1,21 @@
 """From a dataset to a surrogate: features chosen, trained, and judged on pairs held out. What `raffia fit` does, as a function."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.checks import check_settings
-from raffia.contest import SHORT, Contest, contest
-from raffia.data import Source
+from raffia import io
+from raffia.checks import check_instance, check_no_zero_function, check_settings
+from raffia.contest import Contest, contest
+from raffia.data import Source, read
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, ScalarFeatures
@@ -45,7 +48,7 @@ class Surrogate:
 
 
 def fit(
-    data: Dataset,
+    data: Dataset | str | os.PathLike[str],
     features: FeatureMap | Literal["auto"] = "auto",
     n_features: int = 1024,
     ridge: float | Literal["auto"] = "auto",
@@ -56,9 +59,10 @@ def fit(
     tune: GradientSearch | None = None,
     normalize: bool = True,
     verbose: bool = False,
+    said: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Surrogate:
-    """Train a surrogate on a dataset.
+    """Train a surrogate on a dataset, or on a file that `raffia.read` understands.
 
     `features="auto"` holds a contest of the feature maps that apply. `held_out` pairs (a share below 1, or a number) are kept
     from everything and give the errors; then, with `refit`, the model is trained on all pairs with the hyperparameters found. `test`
@@ -66,6 +70,11 @@ def fit(
     """
     begun = time.perf_counter()
     check_settings(n_features, ridge, None, None, None)
+    data = read(data) if isinstance(data, (str, os.PathLike)) else data
+    if not isinstance(data, Dataset):
+        raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
+    if ridge == "auto" or features == "auto":
+        check_no_zero_function(torch.as_tensor(data.y))
     output = data.output if data.output is not None else data.domain
     order = uniform_noise(range(1), (len(data),), seed, "held out")[0].argsort().tolist()
     count = 0 if test is not None else _count(held_out, len(data))
@@ -73,17 +82,18 @@ def fit(
     a, y = (data.a, data.y) if not count else (data.a[train], data.y[train])
     found, history = None, None
     if features == "auto":
-        found = contest(a, y, data.domain, output, n_features, seed, tune or SHORT, verbose, **settings)
+        found = contest(a, y, data.domain, output, n_features, seed, tune, verbose, said, **settings)
         chosen, history = found.best.candidate, found.best.history
         features, normalize = chosen.feature_map, chosen.normalize
         settings = settings | ({"points": None} if isinstance(features, ScalarFeatures) else {})
     model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
     if found is None and tune is not None:
-        model.tune(a, y, tune)
-        history = model.history_
+        history = model.tune(a, y, tune).history_
+        if ridge != "auto":
+            model.set_params(ridge=ridge).fit(a, y)
     else:
         model.fit(a, y)
-    split = "all pairs were used for training; the errors are of other data"
+    split = "all pairs were used for training" + ("" if test is None else "; the errors are of other data")
     if count:
         test = Dataset(data.a[rows], data.y[rows], data.domain, data.settings, data.output)
         split = f"{count} of {len(data)} pairs at random, seed {seed}"
@@ -138,6 +148,7 @@ def fit_source(
     tune: GradientSearch | None = None,
     normalize: bool = True,
     verbose: bool = False,
+    said: Callable[[str], None] | None = None,
     train: Callable[..., Any] | None = None,
     reading: Mapping[str, Any] | None = None,
     **settings: Any,
@@ -154,20 +165,31 @@ def fit_source(
     part = Part(source, range(len(source) - count))
     output = source.output if source.output is not None else source.domain
     found, history = None, None
-    if features == "auto" or tune is not None:
+    chosen = None if not (reading or {}).get("checkpoint") else Path(f"{(reading or {})['checkpoint']}.features")
+    asked = repr((features, tune, n_features, seed, len(source)))
+    if chosen is not None and chosen.is_file() and (content := io.read(chosen)).get("asked") == asked:
+        features, normalize, settings = content["features"], content["normalize"], settings | content["settings"]
+        check_instance("features", features, FeatureMap, "FourierFeatures()")
+    elif features == "auto" or tune is not None:
         a, y = _spread(source, part.rows, SEARCHED)
         if features == "auto":
-            found = contest(a, y, source.domain, output, n_features, seed, tune or SHORT, verbose, **settings)
+            found = contest(a, y, source.domain, output, n_features, seed, tune, verbose, said, **settings)
             history, features, normalize = found.best.history, found.best.candidate.feature_map, found.best.candidate.normalize
             settings = settings | ({"points": None} if isinstance(features, ScalarFeatures) else {})
         else:
             tuned = RandomFeatureModel(features, n_features, random_state=seed, output=output, normalize=normalize, **settings)
             history, features = tuned.tune(a, y, tune).history_, tuned.feature_map
+        if chosen is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
+            points = {"points": settings.get("points")}
+            io.write(chosen, {"asked": asked, "features": features, "normalize": normalize, "settings": points})
+    assert features != "auto"  # chosen by now
     model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
     if train is None:
         fit_batches(model, part, verbose=verbose, **reading or {})
     else:
         train(model, stop=len(part))
+    if chosen is not None:
+        chosen.unlink(missing_ok=True)
     test = predicted = errors = None
     if count:
         a, y = source.read(range(len(part), len(source)))

@@ -25,7 +25,6 @@ def test_foreign_files_need_a_domain(tmp_path):
     with pytest.raises(RaffiaError, match=r"periodic: pass domain=Domain\(dim, periodic=…\)"):
         data.read(tmp_path / "f.npz")
     assert data.read(tmp_path / "f.npz", Domain(1, periodic=False)).domain == Domain(1, periodic=False)
-    assert data.dimension(tmp_path / "f.npz") == 1
 
 
 def test_inputs_alone_can_be_an_npy_file(tmp_path):

@@ -265,3 +265,39 @@ def test_what_is_not_a_file_is_said(tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(RaffiaError, match=r"no kind that raffia reads. It reads .npz"):
         open_source(tmp_path / "notes.txt")
+
+
+def test_many_parameters_are_a_vector_where_neighbours_have_nothing_in_common(tmp_path):
+    mu = RNG.random((50, 12))
+    path = save(tmp_path, mu=mu, u=waves(50, np.linspace(0, 1, 40), False))
+    source = open_source(path)
+    assert source.domain == Vectors()
+    assert said(source, "vector of parameters")
+    assert open_source(path, domain=Vectors()).domain == Vectors()
+    assert open_source(path, periodic=False).domain == Domain(1, periodic=False)
+
+
+def test_few_numbers_stay_a_vector_whatever_the_convention_of_the_outputs(tmp_path):
+    path = save(tmp_path, mu=RNG.random((50, 3)), u=waves(50, np.linspace(0, 1, 40), False))
+    assert open_source(path, periodic=False).domain == Vectors()
+
+
+def test_samples_that_may_be_along_either_axis_are_asked_for(tmp_path):
+    with pytest.raises(RaffiaError, match="as 64 or as 100 samples"):
+        open_source(save(tmp_path, a=waves(64, np.arange(100) / 100), u=waves(100)), periodic=True)
+
+
+def test_arrays_that_only_have_the_length_of_the_grid_are_no_coordinates(tmp_path):
+    x = np.linspace(0, 2, 64)
+    extra = {"lam": RNG.random((64, 1)), "stats": RNG.random((64, 2)), "w": np.ones((64, 1))}
+    source = open_source(save(tmp_path, a=waves(9, x, False), u=waves(9, x, False), x=x, **extra))
+    assert source.domain == Domain(1, periodic=False, extent=2.0)
+
+
+def test_axes_in_different_units_are_taken_as_of_one_length(tmp_path):
+    x, t = np.linspace(0, 1, 33), np.linspace(0, 1000, 21)
+    f = RNG.standard_normal((7, 1, 1)) * np.exp(x[:, None]) * np.exp(-t / 500)
+    source = open_source(save(tmp_path, a=f, u=f**2, x=x, t=t))
+    assert source.domain == Domain(2, periodic=False)
+    assert said(source, "axes of lengths 1 and 1000 are of different kinds")
+    assert open_source(tmp_path / "d.npz", extent=(1.0, 1000.0)).domain.extents == (1.0, 1000.0)

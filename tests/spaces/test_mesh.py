@@ -33,6 +33,15 @@ def test_nodes_of_an_equispaced_grid_get_the_weights_of_that_grid():
         assert torch.allclose(Mesh(grid.nodes(), domain=domain).weights, grid.weights(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+def test_weights_on_a_torus_are_those_of_a_space_without_ends(dim):
+    domain = Domain(dim, extent=2.0)
+    nodes = 2 * scattered(300, dim)
+    mesh, moved = Mesh(nodes, domain=domain), Mesh((nodes + 0.7) % 2, domain=domain)
+    assert mesh.volume == pytest.approx(2**dim, rel=1e-9)
+    assert torch.allclose(moved.weights, mesh.weights, rtol=1e-6)
+
+
 def test_cells_leave_holes_out():
     nodes = torch.tensor([[0, 0], [3, 0], [3, 3], [0, 3], [1, 1], [2, 1], [2, 2], [1, 2]], dtype=torch.float64)
     ring = [(0, 1, 5), (0, 5, 4), (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6), (3, 0, 4), (3, 4, 7)]

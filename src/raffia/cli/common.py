@@ -66,6 +66,11 @@ def batches(label: str, total: int, size: int) -> Iterator[range]:
             bar.advance(task, len(rows))
 
 
+def extents(given: list[float] | None) -> float | tuple[float, ...] | None:
+    """One length, or one for each axis."""
+    return None if not given else given[0] if len(given) == 1 else tuple(given)
+
+
 def check_output(output: Path, suffix: str, option: str = "--output") -> None:
     """Before the work, not after it."""
     if output.suffix != suffix:

@@ -15,7 +15,7 @@ from rich.table import Table as Printed
 
 from raffia import __version__, distributed, surrogate
 from raffia.checks import check_settings
-from raffia.cli.common import app, check_output, console
+from raffia.cli.common import app, check_output, console, extents
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
@@ -56,6 +56,7 @@ def fit(
         bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
     ] = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[
         float, typer.Option(help="Pairs kept from everything, for the errors: a share below 1, or a number.")
     ] = 0.2,
@@ -94,15 +95,15 @@ def fit(
     check_output(file, ".safetensors", "--model")
     options: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
-        "extent": None if not extent else extent[0] if len(extent) == 1 else tuple(extent),
+        "extent": extents(extent), "domain": Vectors() if vectors else None,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
     for note in pairs.notes:
-        console.print(note, soft_wrap=True, style="dim")
+        _note(note)
     common: dict[str, Any] = {
         "features": "auto" if feature_map is Map.auto else _feature_map(feature_map, pairs),
         "n_features": features, "ridge": penalty, "held_out": held_out if len(pairs) >= 10 or held_out >= 1 else 0.0,
-        "seed": seed, "verbose": console.is_terminal, "normalize": normalize, **settings,
+        "seed": seed, "verbose": console.is_terminal, "said": _note, "normalize": normalize, **settings,
         "tune": GradientSearch(verbose=console.is_terminal) if tune else None,
     }  # fmt: skip
     if scheduler is not None or (surrogate.too_large(pairs) if stream is None else stream):
@@ -121,12 +122,19 @@ def fit(
     else:
         other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
         found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)
+    found.model.variables_ = {
+        side: [part.variable.name for part in parts] for side, parts in (("input", pairs.inputs), ("output", pairs.outputs))
+    }
     found.model.save(file)
     _say(found, file)
     if report and found.test is not None:
         page = file.with_suffix(".html")
         _report(found, page, file, source, pairs, seed)
         console.print(f"report: {page}", soft_wrap=True)
+
+
+def _note(text: str) -> None:
+    console.print(text, style="dim", soft_wrap=True)
 
 
 def _say(found: Surrogate, file: Path) -> None:
@@ -182,6 +190,7 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
         predicted=found.predicted,
         errors=found.errors,
         split=found.split,
+        in_deviations=model._in_deviations(model.output_grid_),
         n_train=found.n_train,
         rows=found.rows,
     )

@@ -10,12 +10,12 @@ import typer
 from rich.table import Table
 
 from raffia import data, metrics
-from raffia.cli.common import Example, app, check_output, console, generate_in_batches, predict_in_batches
+from raffia.cli.common import Example, app, check_output, console, extents, generate_in_batches, predict_in_batches
 from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
-from raffia.spaces import Domain
+from raffia.spaces import Domain, Vectors
 
 
 @app.command()
@@ -55,7 +55,10 @@ def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
-    input_name: Annotated[str | None, typer.Option("--input", help="Array of the inputs, where the file has several.")] = None,
+    input_names: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
+    ] = None,
     times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
 ) -> None:
     """Predict outputs for inputs in a file, on their own grid.
@@ -64,7 +67,7 @@ def predict(
     """
     check_output(output, ".npy")
     model = load(model_file)
-    predicted, domain = data.read_inputs(source, input_name)
+    predicted, domain = data.read_inputs(source, _names(source, model, "input", input_names), model.feature_map.domain)
     _check_domain(source, domain, model)
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
@@ -82,17 +85,26 @@ def evaluate(
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
     output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
+    coordinates: Annotated[list[str] | None, typer.Option(help="Array of the coordinates of nodes, or of grid axes.")] = None,
+    cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
+    extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare predictions with the truth in a file.
+    """Compare predictions with the truth in a file; on the pairs of the training the errors say nothing of new ones.
+
+    The Bochner error is the root of the mean square error over that of the outputs.
 
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
     domain = model.feature_map.domain
     periodic = domain.periodic if isinstance(domain, Domain) else None
-    pairs = data.open_source(source, input=input_names, output=output_names, output_path=outputs, periodic=periodic)
-    _check_domain(source, data.read_inputs(source, pairs.inputs[0].variable.name)[1], model)
+    names = (_names(source, model, "input", input_names), _names(outputs or source, model, "output", output_names))
+    vectors = domain if isinstance(domain, Vectors) else None
+    options: dict[str, Any] = {"output_path": outputs, "periodic": periodic, "domain": vectors}
+    options |= {"coordinates": coordinates, "cells": cells, "extent": extents(extent)}
+    pairs = data.open_source(source, input=names[0], output=names[1], **options)
+    _check_domain(source, data.domain_of(source), model)
     dataset = pairs.dataset()
     predicted = predict_in_batches(model, dataset.a)
     if predicted.shape != dataset.y.shape:
@@ -113,6 +125,12 @@ def evaluate(
     for name, value in report.items():
         table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
     console.print(table)
+
+
+def _names(source: Path, model: RandomFeatureModel, side: str, given: list[str] | None) -> list[str] | None:
+    """The arrays that were asked for; else those that the model was trained on, if the file has them all."""
+    trained = None if data.domain_of(source) else getattr(model, "variables_", {}).get(side)
+    return given or (trained if trained and set(trained) <= set(data.variables(source)) else None)
 
 
 def _check_domain(source: Path, domain: Any, model: RandomFeatureModel) -> None:

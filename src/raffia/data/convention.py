@@ -17,6 +17,9 @@ class Ends(StrEnum):
     UNCLEAR = "unclear"
 
 
+ROUGH = "neighbours differ as much as points far apart do"
+
+
 def by_values(f: np.ndarray, axis: int) -> tuple[Ends, str]:
     """What samples (n, …) say about one of their axes, and the reason.
 
@@ -29,7 +32,7 @@ def by_values(f: np.ndarray, axis: int) -> tuple[Ends, str]:
     if typical <= 1e-9 * scale:
         return Ends.UNCLEAR, "the functions are constant"
     if typical > 0.5 * float(np.abs(f - np.roll(f, f.shape[axis] // 2, axis)).mean()):
-        return Ends.UNCLEAR, "neighbours differ as much as points far apart do"
+        return Ends.UNCLEAR, ROUGH
     if float(np.abs(first - last).max()) <= (1e-9 if f.dtype == np.float64 else 2e-5) * scale:
         if float(np.ptp(first)) <= 1e-6 * scale:
             return Ends.FIXED, "all functions have one value at both ends"

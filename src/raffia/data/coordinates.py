@@ -13,6 +13,8 @@ from raffia.data.variable import Variable
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 
+PLACES = ("x", "node", "coord", "point", "vert", "grid", "mesh", "loc", "pos", "where")
+
 
 @dataclass
 class Places:
@@ -61,8 +63,8 @@ def named_axes(found: Variables) -> set[str]:
 def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> tuple[np.ndarray, list[str]] | None:
     """Nodes (points, dim), from one array of that shape or from arrays x, y and z; and notes."""
     for v in chosen or pool.values():
-        certain = bool(chosen) or points != n or v.name.lower() in ("nodes", "coords", "coordinates", "points", "vertices")
-        if v.numeric and certain and len(v.shape) == 2 and v.shape[0] == points and v.shape[1] in (2, 3) and not _integer(v):
+        certain = bool(chosen) or _like_coordinates(v)
+        if v.numeric and certain and len(v.shape) == 2 and v.shape[0] == points and v.shape[1] in (2, 3):
             return v.read().astype(np.float64), [f"{v.name} gives the {points} nodes of a mesh."]
         if chosen and len(chosen) == 1 and len(v.shape) == 2 and v.shape[1] == points and v.shape[0] in (2, 3):
             return v.read().astype(np.float64).T.copy(), [f"{v.name} gives the {points} nodes of a mesh, in columns."]
@@ -115,7 +117,9 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
     lines = {v.name: v for v in chosen or pool.values() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
     if not chosen:
         usual = {name for name, v in lines.items() if v.name.lower() in COORDINATES or v.dims == (name,)}
-        usual |= {name for name, v in lines.items() if v.shape[1:] == (1,) and len(column) != v.shape[0] and not _integer(v)}
+        usual |= {
+            name for name, v in lines.items() if v.shape[1:] == (1,) and len(column) != v.shape[0] and _like_coordinates(v)
+        }
         lines = {name: v for name, v in lines.items() if name in usual}
     found: list[Variable | None] = []
     for axis, size in enumerate(column.grid):
@@ -126,6 +130,11 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
         found.append(by_dim if by_dim and _entries(by_dim) == size else by_length[0] if by_length else None)
     axes = tuple(None if v is None else v.read().astype(np.float64).reshape(-1) for v in found)
     return axes, ["" if v is None else v.name for v in found] if any(found) else []
+
+
+def _like_coordinates(v: Variable) -> bool:
+    """Whether the name of an array suggests places; of whole numbers they would be cells."""
+    return not _integer(v) and any(word in v.name.lower() for word in PLACES)
 
 
 def _entries(v: Variable) -> int:

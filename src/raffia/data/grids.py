@@ -14,6 +14,9 @@ from raffia.spaces import Domain, Space
 Extent = float | tuple[float, ...] | None
 
 
+MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
+
+
 @dataclass
 class Function:
     """The functions of one side: a few samples (n, channels, *grid) of each variable, and where their values lie."""
@@ -36,6 +39,12 @@ def domains(
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
         ends, reason = _ends(path, alike, periodic)
         lengths = _lengths(side, ends, extent)
+        if extent is None and max(lengths) > MOST_APART * min(lengths):
+            said = " and ".join(f"{length:g}" for length in lengths)
+            notes.append(
+                f"axes of lengths {said} are of different kinds: each is taken as 1; {FLAGS['extent']} says otherwise."
+            )
+            lengths = (1.0,) * len(lengths)
         domain = Domain(len(side.grid), ends is Ends.PERIODIC, lengths[0] if len(set(lengths)) == 1 else lengths)
         kind = "periodic, so the right end is left out" if domain.periodic else "a box, so both ends are in it"
         note = f"the grid of {shown(side.grid)} is taken as {kind}: {reason}."

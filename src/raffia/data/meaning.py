@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.columns import Column, column
+from raffia.data.convention import ROUGH, Ends, by_values
 from raffia.data.coordinates import Places, locate
 from raffia.data.grids import Extent, Function, domains
 from raffia.data.names import FLAGS, Names, Variables, shown
@@ -38,6 +39,11 @@ def columns(
             raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
     strict = domain is not None
     fitting = [n for n in (v.shape[0] for v in both) if all(n == v.shape[0] or (n == v.shape[-1] and not strict) for v in both)]
+    if len(set(fitting)) > 1:
+        raise RaffiaError(
+            f"samples may be along the first axis of either array: {_shapes(both)} pair up as {' or as '.join(map(str, fitting))} samples. "
+            "Write the file with the samples along the first axis of all."
+        )
     if not fitting:
         counts = f"{ins[0].shape[0]} inputs and {outs[0].shape[0]} outputs"
         raise RaffiaError(f"inputs and outputs must pair up; got {counts}: {_shapes(both)}.")
@@ -51,7 +57,7 @@ def spaces_of(
     path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
 ) -> tuple[Space, Space]:
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
-    first = None if asked.vectors else _side(path, inputs, pool, asked, notes)
+    first = None if asked.vectors else _side(path, inputs, pool, asked, notes, inputs=True)
     sides = [first, _side(path, outputs, pool, asked, notes)]
     if asked.coordinates is not None and not any(side and (side.places.mesh or side.places.axes) for side in sides):
         raise RaffiaError(
@@ -73,19 +79,27 @@ def as_told(inputs: list[Column], outputs: list[Column], domain: Space) -> tuple
     return domain, domain if len(outputs[0].axes) == domain.ndim else Domain(0)
 
 
-def _side(path: Path, parts: list[Column], pool: Variables, asked: Asked, notes: list[str]) -> Function | None:
+def _side(
+    path: Path, parts: list[Column], pool: Variables, asked: Asked, notes: list[str], inputs: bool = False
+) -> Function | None:
     """The functions among inputs or outputs; None where there are numbers only."""
     whole = _with_grid(parts)
     if whole is None:
         return None
     places = locate(path, whole, pool, asked.coordinates, asked.cells) or Places()
     name = whole.variable.name
-    few = whole.grid == (whole.grid[0],) and whole.grid[0] <= FEW and asked.periodic is None
-    if few and not places.mesh and all(x is None for x in places.axes):
+    without_places = len(whole.grid) == 1 and not places.mesh and all(x is None for x in places.axes)
+    if without_places and whole.grid[0] <= FEW:
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
-    notes += [note for note in places.notes if note not in notes]
     glance = [part.read(range(min(GLANCE, len(part)))) for part in parts if part.grid == whole.grid]
+    if without_places and inputs and asked.periodic is None and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
+        notes.append(
+            f"{name}: {whole.grid[0]} numbers a sample are a vector of parameters, as {ROUGH}; if they are a function, "
+            "pass periodic=… (--periodic or --box)."
+        )
+        return None
+    notes += [note for note in places.notes if note not in notes]
     return Function(name, whole.grid, glance, places)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from raffia.data.formats import variables
 from raffia.data.variable import Variable
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
@@ -24,6 +25,12 @@ def write(path: str | os.PathLike[str], dataset: Dataset) -> None:
     text = json.dumps({"domain": asdict(dataset.domain), "settings": dataset.settings})
     with atomic(path) as temporary, temporary.open("wb") as file:
         np.savez(file, a=dataset.a.numpy(force=True), y=dataset.y.numpy(force=True), raffia=np.array(text))
+
+
+def domain_of(path: str | os.PathLike[str]) -> Domain | None:
+    """The domain that a file of ours says its functions have; None for other files."""
+    content = told(Path(path), variables(path))
+    return content[0] if content else None
 
 
 def told(path: Path, found: dict[str, Variable]) -> tuple[Domain, dict] | None:

@@ -95,6 +95,7 @@ def open_source(
             )
     except RaffiaError as error:
         raise error if place.name in str(error) else RaffiaError(f"{place}: {error}") from None
+    notes.insert(0, f"{len(inputs[0])} samples.")
     same = spaces[0] == spaces[1] and not isinstance(spaces[0], Vectors)
     return Source(place, spaces[0], None if same else spaces[1], inputs, outputs, settings, notes)
 

@@ -39,6 +39,11 @@ class FeatureMap(BaseEstimator, ABC):
         """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
 
     @property
+    def work_per_value(self) -> int:
+        """How many numbers one value of φ takes on the way, roughly; searches look at fewer of those that take many."""
+        return 1
+
+    @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """What a search may vary, by the name of the constructor's argument; nothing unless a map says so."""
         return {}

@@ -258,6 +258,12 @@ class FourierFeatures(FeatureMap):
                 raise RaffiaError(f"FourierFeatures({name}=…) must be positive; got {getattr(self, name)!r}.")
 
     @property
+    def work_per_value(self) -> int:
+        """In several dimensions a reflected box is 2^dim times as large, and every channel has its product."""
+        channels = self.domain.count if isinstance(self.domain, Channels) else 1
+        return channels * (2**self._domain.dim if not self._domain.periodic and self._domain.dim > 1 else 1)
+
+    @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The four numbers that matter, and the filter's where it is used; or every weight of a profile given as a vector."""
         shift: dict[str, Range | Choice] = {"bias": Range(1e-3, 30.0), "activation": Choice(("gelu", "tanh", "elu"))}

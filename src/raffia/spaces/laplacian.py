@@ -183,14 +183,14 @@ def _capacity(points: int, boundary: Boundary) -> int:
 @lru_cache(maxsize=64)
 def _shells(extents: tuple[float, ...], boundary: Boundary, count: int) -> Int[Tensor, "count dim"]:
     """The first `count` index tuples by eigenvalue, ties in lexicographic order: a prefix of one fixed infinite list."""
-    reach = 4
-    while True:
-        index = torch.cartesian_prod(*[torch.arange(reach)] * len(extents)).reshape(-1, len(extents))
-        scale = torch.tensor([max(extents) / extent for extent in extents], dtype=torch.float64)
+    scale = torch.tensor([max(extents) / extent for extent in extents], dtype=torch.float64)
+    radius = 4.0
+    while True:  # all modes within a radius, so thin boxes have few along their short sides
+        per_axis = [torch.arange(2 * int(radius / s) + 2) for s in scale.tolist()]
+        index = torch.cartesian_prod(*per_axis).reshape(-1, len(extents))
         # rounded, so that 3² + 4² = 5² + 0² is a tie whatever the arithmetic does
         eigenvalue = (_frequency(index, boundary) * scale).square().sum(-1).mul(2**20).round()
-        complete = float(_frequency(torch.tensor(reach), boundary) ** 2 * scale.min() ** 2) * 2**20
-        index, eigenvalue = index[eigenvalue < complete], eigenvalue[eigenvalue < complete]
-        if len(index) >= count:
-            return index[torch.sort(eigenvalue, stable=True).indices][:count]
-        reach *= 2
+        inside = eigenvalue < radius**2 * 2**20
+        if int(inside.sum()) >= count:
+            return index[inside][torch.sort(eigenvalue[inside], stable=True).indices][:count]
+        radius *= 1.5

@@ -67,11 +67,19 @@ class Mesh(Space, Nodes):
     def of_cells(cls, nodes: Tensor, cells: Tensor) -> "Mesh":
         """Weights from given intervals, triangles or tetrahedra, so that holes are no part of the domain."""
         points, corners = torch.as_tensor(nodes).double(), torch.as_tensor(cells).long()
+        if points.ndim != 2 or not len(corners):
+            raise RaffiaError(
+                f"nodes must be (points, dim), and cells not be empty; got {tuple(points.shape)}, {tuple(corners.shape)}."
+            )
         if corners.ndim != 2 or corners.shape[1] != points.shape[1] + 1 or corners.min() < 0 or corners.max() >= len(points):
             raise RaffiaError(
                 f"cells must be numbers of nodes, (cells, {points.shape[1] + 1}) from 0 to {len(points) - 1}; got {tuple(corners.shape)}."
             )
-        return cls(points, _spread(points, corners))
+        weights = _spread(points, corners)
+        if not (weights > 0).all():
+            lost = int((weights <= 0).nonzero()[0])
+            raise RaffiaError(f"cells must contain every node; node {lost} is in none that has a volume. Leave such nodes out.")
+        return cls(points, weights)
 
     @property
     def ndim(self) -> int:
@@ -118,13 +126,14 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
     if domain.dim == 1:
         weights = _line_weights(points[:, 0], domain)
     else:
+        around, kept = _with_copies(points, domain) if domain.periodic else (points, len(points))
         try:
-            triangulation = Delaunay(distinct)
+            triangulation = Delaunay(around.numpy())
         except QhullError:
             raise RaffiaError(
                 f"weights cannot be estimated from {len(points)} distinct points in {domain.dim} dimensions: pass Mesh(weights=…)."
             ) from None
-        weights = _spread(points, torch.from_numpy(triangulation.simplices).long())
+        weights = _spread(around, torch.from_numpy(triangulation.simplices).long())
         near = (
             torch.from_numpy(triangulation.coplanar).long()
             if len(triangulation.coplanar)
@@ -132,8 +141,19 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
         )
         for point, _, neighbour in near.tolist():  # too close to another point to be in the triangulation
             weights[point] = weights[neighbour] = weights[neighbour] / 2
+        weights = weights[:kept]
     weights = weights.clamp(min=1e-12 * float(weights.sum()) / len(weights))
     return (weights / torch.from_numpy(count))[torch.from_numpy(place.reshape(-1)).long()]
+
+
+def _with_copies(points: Points, domain: Domain) -> tuple[Tensor, int]:
+    """The points of a torus and, after them, their copies around it; and how many they are."""
+    lengths = torch.tensor(domain.extents, dtype=torch.float64)
+    low, high = points.amin(0) - 0.35 * lengths, points.amin(0) + 1.35 * lengths
+    shifts = torch.cartesian_prod(*[torch.tensor([0.0, -1.0, 1.0], dtype=torch.float64)] * domain.dim)[1:]
+    copies = (points[None] + (shifts * lengths)[:, None]).reshape(-1, domain.dim)
+    near = ((copies >= low) & (copies <= high)).all(1)
+    return torch.cat([points, copies[near]]), len(points)
 
 
 def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "points"]:

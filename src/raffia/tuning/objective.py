@@ -205,13 +205,14 @@ def objective_for(
         y = _coordinates(output_grid.embed(y))
         output_grid = Vectors(y.shape[1])
     fine = one_channel(output_grid)
-    if isinstance(fine, Grid) and fine.shape and max(fine.shape) > COARSE_POINTS.get(fine.domain.dim, 17):
-        most = COARSE_POINTS.get(fine.domain.dim, 17)
+    most = COARSE_POINTS.get(fine.domain.dim, 17) if isinstance(fine, Grid) else 0
+    most = 1 + most // 2 if not scalar and most == 33 and feature_map.work_per_value > 2 else most
+    if isinstance(fine, Grid) and fine.shape and max(fine.shape) > most:
         coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
         a = a if scalar else resample(a, fine, coarse)
         y = resample(y, fine, coarse)
         output_grid = ChannelGrid(coarse, output_grid.count) if isinstance(output_grid, ChannelGrid) else coarse
-    side = math.isqrt(NUMBERS // (1 if scalar else one_channel(output_grid).size))
+    side = math.isqrt(NUMBERS // (1 if scalar else one_channel(output_grid).size * feature_map.work_per_value))
     most_of_use = (
         max(64, min(512, 4 * len(a))) if scalar else 256
     )  # more numbers than that a sample are as good as infinitely many

@@ -1,6 +1,7 @@
 """What a model makes of the arrays it is given: checked, moved to its device, normalised, on the grid to train on."""
 
 import copy
+import hashlib
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
@@ -200,13 +201,10 @@ class Preparation(ABC):
             raise RaffiaError(f"normalize must be True or False; got {self.normalize!r}.")
 
     def _fingerprint(self) -> str:
-        """What coefficients depend on; a mesh by its nodes."""
-        features = [
-            (name, hash(v) if isinstance(v, Space) else v) for name, v in self.feature_map.get_params(deep=False).items()
-        ]
-        return repr(
-            (self.n_features, self.random_state, self.normalize, hash(self.output), sorted(features, key=lambda pair: pair[0]))
-        )
+        """What coefficients depend on, the same in every process; a mesh by its nodes."""
+        features = sorted(self.feature_map.get_params(deep=False).items(), key=lambda pair: pair[0])
+        told = [(name, _identity(value)) for name, value in features]
+        return repr((self.n_features, self.random_state, self.normalize, _identity(self.output), told))
 
     def _check_unchanged(self) -> None:
         """Coefficients belong to the features they were found for."""
@@ -214,3 +212,14 @@ class Preparation(ABC):
             raise RaffiaError(
                 "feature_map, n_features, random_state, normalize or output changed since the model was fitted: call fit again."
             )
+
+
+def _identity(value: Any) -> Any:
+    """A value by what its words say, a mesh by its nodes and weights."""
+    if isinstance(value, Channels):
+        return value.count, _identity(value.of)
+    if isinstance(value, Mesh):
+        return repr(value), hashlib.sha256(
+            torch.cat([value.nodes, value.root_weights[:, None]], 1).numpy().tobytes()
+        ).hexdigest()
+    return value

@@ -18,6 +18,7 @@ import pickle
 import time
 from functools import partial
 
+import dask
 import torch
 from distributed import Client, LocalCluster
 from sklearn.base import clone
@@ -60,6 +61,8 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     torch.set_num_threads(1)  # as on a worker
+    environment = "distributed.nanny.pre-spawn-environ."  # Dask's own has every batch fault its pages in again
+    dask.config.set({environment + "MALLOC_TRIM_THRESHOLD_": 2**30, environment + "MALLOC_MMAP_THRESHOLD_": 2**25})
     opened = partial(Made, options.blocks * options.size, options.points)
     model = RandomFeatureModel(FourierFeatures(n_modes=64), options.features, ridge=1e-3)
 

@@ -172,7 +172,7 @@ def _instructions(model_file: str) -> str:
 def _caveats(errors: np.ndarray, split: str) -> list[str]:
     finite = errors[np.isfinite(errors)]
     points = [
-        "The errors are those of samples held out from the same file. For inputs that look different from those in the file (larger, "
+        "The errors are those of samples that training did not see. For inputs that look different from these (larger, "
         "rougher, another regime) they may be larger, and nothing here says by how much.",
         "The truth is what the file says. Whatever error its outputs have (of a solver, a grid, a measurement) comes on top.",
         "The error is an average over each output. A small one can hide a large error in a small part: see the pointwise errors.",

@@ -106,6 +106,7 @@ def test_pictures_can_be_laid_out(name, tmp_path):
     for other in (space, SQUARE):
         a = y[0] if other is space else GENERATOR.random((8, 6))
         plotting.fields(a, y[1], y[2], other, space).savefig(tmp_path / "p.png", dpi=20)
+        assert (tmp_path / "p.png").stat().st_size > 1000
 
 
 def test_a_curve_on_a_mesh_runs_from_left_to_right_through_its_nodes():

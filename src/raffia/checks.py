@@ -52,7 +52,7 @@ def check_function(name: str, f: Tensor, space: Space) -> None:
             f"{name} must have shape {_shape(space)}, {_kind(space)}; got {tuple(f.shape)}. A single one is {name}[None]."
         )
     space.grid_of(f)
-    domain = space.of if isinstance(space, Channels) else space
+    domain = space.one_channel
     if isinstance(domain, Domain) and domain.periodic:
         for axis in range(f.ndim - domain.dim, f.ndim):
             _check_no_repeated_end(name, f, axis)
@@ -62,7 +62,7 @@ def output_space(domain: Space, y: Tensor, scalar: bool) -> Space:
     """Where outputs live if nobody says: in the space of the inputs, with channels if there is an axis more; numbers, or vectors."""
     if isinstance(domain, Vectors):
         return Domain(0) if y.ndim == 1 else Vectors()
-    one = domain.of if isinstance(domain, Channels) else domain
+    one = domain.one_channel
     if scalar and y.ndim == 1:
         return Domain(0)
     return Channels(one, y.shape[1]) if y.ndim == 2 + one.ndim and one.ndim else one

@@ -14,7 +14,7 @@ from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatu
 from raffia.measures.noise import uniform_noise
 from raffia.model import RandomFeatureModel
 from raffia.progress import Progress
-from raffia.spaces import Channels, Domain, Mesh, Space, Vectors
+from raffia.spaces import Domain, Mesh, Space, Vectors
 from raffia.tuning import GradientSearch, History
 
 SHORT = GradientSearch(steps=60, contest_steps=6, screened=4, swept=3)
@@ -33,6 +33,11 @@ class Candidate:
     feature_map: FeatureMap
     normalize: bool = True
     tuned: bool = True
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a model of these features must be told: where they are numbers, they have no grid to be coarsened."""
+        return {"normalize": self.normalize} | ({"points": None} if isinstance(self.feature_map, ScalarFeatures) else {})
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Contest:
 
 def candidates(a: Tensor, y: Tensor, domain: Space, output: Space) -> Iterator[Candidate]:
     """The feature maps that apply to such pairs, the cheapest first."""
-    one, there = (space.of if isinstance(space, Channels) else space for space in (domain, output))
+    one, there = domain.one_channel, output.one_channel
     n_modes = a.shape[1] if isinstance(domain, Vectors) else 64 * _dim(one) ** 2
     yield Candidate("linear", ScalarFeatures(n_modes=n_modes, law="affine", domain=domain), tuned=False)
     yield Candidate("scalar", ScalarFeatures(n_modes=n_modes, domain=domain))
@@ -133,24 +138,14 @@ def contest(
     with Progress("contest", len(known), verbose) as progress:
         for candidate in known:
             begun = time.perf_counter()
-            own = settings | (
-                {"points": None} if isinstance(candidate.feature_map, ScalarFeatures) else {}
-            )  # they have no grid
-            model = RandomFeatureModel(
-                candidate.feature_map,
-                n_features,
-                "auto",
-                random_state=seed,
-                output=output,
-                normalize=candidate.normalize,
-                **own,
-            )
+            own = {"random_state": seed, "output": output, **settings, **candidate.settings}
+            model = RandomFeatureModel(candidate.feature_map, n_features, "auto", **own)
             try:
                 model.fit(a[trained], y[trained])
                 error = float(model.errors(a[judged], y[judged]).mean())
                 best = min((entry.error for entry in entries), default=float("inf"))
                 if candidate.tuned and len(trained) >= 8 and error <= HOPELESS * best:
-                    model.tune(a[trained], y[trained], search or (SHORT if _dim_of(domain) < 2 else SHORTER))
+                    model.tune(a[trained], y[trained], search or (SHORT if _dim(domain) < 2 else SHORTER))
                     error = float(model.errors(a[judged], y[judged]).mean())
             except RaffiaError as failure:
                 entries.append(Entry(candidate, float("inf"), time.perf_counter() - begun, f"failed: {failure}"))
@@ -171,15 +166,9 @@ def contest(
     return Contest(entries, len(trained), held)
 
 
-def _dim_of(space: Space) -> int:
-    """Of the functions; 0 for vectors."""
-    one = space.of if isinstance(space, Channels) else space
-    return 0 if isinstance(one, Vectors) else _dim(one)
-
-
-def _dim(space: Any) -> int:
-    domain: Any = space.domain if isinstance(space, Mesh) else space
-    return int(domain.dim)
+def _dim(space: Space) -> int:
+    """Of the domain of the functions; 0 for vectors."""
+    return space.region.dim if isinstance(space.region, Domain) else 0
 
 
 def _like_darcy(a: Tensor, y: Tensor) -> bool:

@@ -34,7 +34,7 @@ class ErrorBars(ABC):
     ridge_: float
     noise_: Noise
     _pairs: tuple[Tensor, Tensor]
-    _known: tuple[FeatureMap, bool]
+    input_grid_: Nodes
 
     @property
     @abstractmethod
@@ -101,7 +101,8 @@ class ErrorBars(ABC):
             raise RaffiaError(f"noise must be positive; got {noise!r}.")
         _ = self.coef_
         path = RidgePath(self._normal_equations("log_marginal_likelihood"))
-        rows = path.equations.n_samples * (1 if self._known[1] else one_channel(self.output_grid_).size)
+        scalar = self._numbers(torch.ones(1, *self.input_grid_.shape, dtype=torch.float64))
+        rows = path.equations.n_samples * (1 if scalar else one_channel(self.output_grid_).size)
         ridge = self._positive_ridge("log_marginal_likelihood")
         return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
 

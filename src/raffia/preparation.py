@@ -67,10 +67,8 @@ class Preparation(ABC):
         """
         _ = self.solution_
         trained = self.feature_map.domain
-        before = trained.of if isinstance(trained, Channels) else trained
-        there, here = (s.domain if isinstance(s, Mesh) else s for s in (before, space))
-        if there != here:
-            raise RaffiaError(f"space must lie in the domain that the model was trained on, {there}; got {space!r}.")
+        if trained.region != space.region:
+            raise RaffiaError(f"space must lie in the domain that the model was trained on, {trained.region}; got {space!r}.")
         other = copy.copy(self)
         domain = Channels(space, trained.count) if isinstance(trained, Channels) else space
         other.feature_map = clone(self.feature_map).set_params(domain=domain)

@@ -18,7 +18,7 @@ from raffia.contest import Contest, contest
 from raffia.data import Source, read
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import FeatureMap, ScalarFeatures
+from raffia.features import FeatureMap
 from raffia.measures.noise import uniform_noise
 from raffia.model import RandomFeatureModel
 from raffia.regression import available_memory
@@ -80,13 +80,12 @@ def fit(
     count = 0 if test is not None else _count(held_out, len(data))
     rows, train = sorted(order[:count]), sorted(order[count:])
     a, y = (data.a, data.y) if not count else (data.a[train], data.y[train])
-    found, history = None, None
+    found, history, own = None, None, {"random_state": seed, "output": output, "normalize": normalize, **settings}
     if features == "auto":
         found = contest(a, y, data.domain, output, n_features, seed, tune, verbose, said, **settings)
-        chosen, history = found.best.candidate, found.best.history
-        features, normalize = chosen.feature_map, chosen.normalize
-        settings = settings | ({"points": None} if isinstance(features, ScalarFeatures) else {})
-    model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
+        features, history = found.best.candidate.feature_map, found.best.history
+        own |= found.best.candidate.settings
+    model = RandomFeatureModel(features, n_features, ridge, **own)
     if found is None and tune is not None:
         history = model.tune(a, y, tune).history_
         if ridge != "auto":
@@ -164,26 +163,27 @@ def fit_source(
     count = min(_count(held_out, len(source)), MOST_HELD)
     part = Part(source, range(len(source) - count))
     output = source.output if source.output is not None else source.domain
-    found, history = None, None
-    chosen = None if not (reading or {}).get("checkpoint") else Path(f"{(reading or {})['checkpoint']}.features")
+    found, history, own = None, None, {"random_state": seed, "output": output, "normalize": normalize, **settings}
+    checkpoint = (reading or {}).get("checkpoint")
+    chosen = None if checkpoint is None else Path(f"{checkpoint}.features")
     asked = repr((features, tune, n_features, seed, len(source)))
     if chosen is not None and chosen.is_file() and (content := io.read(chosen)).get("asked") == asked:
-        features, normalize, settings = content["features"], content["normalize"], settings | content["settings"]
+        features, own = content["features"], own | content["settings"]
         check_instance("features", features, FeatureMap, "FourierFeatures()")
     elif features == "auto" or tune is not None:
         a, y = _spread(source, part.rows, SEARCHED)
         if features == "auto":
             found = contest(a, y, source.domain, output, n_features, seed, tune, verbose, said, **settings)
-            history, features, normalize = found.best.history, found.best.candidate.feature_map, found.best.candidate.normalize
-            settings = settings | ({"points": None} if isinstance(features, ScalarFeatures) else {})
+            history, features = found.best.history, found.best.candidate.feature_map
+            own |= found.best.candidate.settings
         else:
-            tuned = RandomFeatureModel(features, n_features, random_state=seed, output=output, normalize=normalize, **settings)
+            tuned = RandomFeatureModel(features, n_features, **own)
             history, features = tuned.tune(a, y, tune).history_, tuned.feature_map
         if chosen is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
-            points = {"points": settings.get("points")}
-            io.write(chosen, {"asked": asked, "features": features, "normalize": normalize, "settings": points})
+            kept = {"normalize": own["normalize"], "points": own.get("points")}
+            io.write(chosen, {"asked": asked, "features": features, "settings": kept})
     assert features != "auto"  # chosen by now
-    model = RandomFeatureModel(features, n_features, ridge, random_state=seed, output=output, normalize=normalize, **settings)
+    model = RandomFeatureModel(features, n_features, ridge, **own)
     if train is None:
         fit_batches(model, part, verbose=verbose, **reading or {})
     else:

@@ -21,7 +21,7 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.page import Table
 from raffia.report import write_report
-from raffia.spaces import Channels, Domain, Mesh, Vectors
+from raffia.spaces import Domain, Vectors
 from raffia.surrogate import Surrogate
 from raffia.tuning import GradientSearch
 
@@ -106,13 +106,14 @@ def fit(
         "seed": seed, "verbose": console.is_terminal, "said": _note, "normalize": normalize, **settings,
         "tune": GradientSearch(verbose=console.is_terminal) if tune else None,
     }  # fmt: skip
-    if scheduler is not None or (surrogate.too_large(pairs) if stream is None else stream):
+    in_batches = scheduler is not None or (surrogate.too_large(pairs) if stream is None else stream)
+    if in_batches and test is not None:
+        raise RaffiaError(
+            "--test is for data that are read as a whole: with --stream and --scheduler, use raffia evaluate then."
+        )
+    if in_batches:
         opened = functools.partial(open_source, source, **options, output_path=outputs)
         train = None if scheduler is None else functools.partial(distributed.fit_source, opened=opened, scheduler=scheduler)
-        if test is not None:
-            raise RaffiaError(
-                "--test is for data that are read as a whole: with --stream and --scheduler, use raffia evaluate then."
-            )
         reading = {
             "batch_size": batch_size,
             "checkpoint_every": checkpoint_every,
@@ -207,7 +208,7 @@ def _names_and_file(given: list[str] | None, model_file: Path | None, source: Pa
 
 def _feature_map(which: Map, pairs: Source) -> FeatureMap:
     domain, output = pairs.domain, pairs.output if pairs.output is not None else pairs.domain
-    one, there = (space.of if isinstance(space, Channels) else space for space in (domain, output))
+    one, there = domain.one_channel, output.one_channel
     darcy = isinstance(domain, Domain) and (domain.dim, domain.periodic) == (2, False) and domain == output
     functions = one == there and not isinstance(one, Vectors) and one.ndim > 0
     wanted = {Map.predictor_corrector: darcy, Map.fourier: functions}.get(which, domain.ndim > 0)
@@ -222,7 +223,7 @@ def _feature_map(which: Map, pairs: Source) -> FeatureMap:
         return PredictorCorrectorFeatures(domain=domain)
     if which is Map.fourier:
         return FourierFeatures(domain=domain)
-    base: Any = one.domain if isinstance(one, Mesh) else one
+    base: Any = domain.region
     n_modes = math.prod(pairs.read(slice(0, 1))[0].shape[1:]) if isinstance(domain, Vectors) else 64 * base.dim**2
     return ScalarFeatures(n_modes=n_modes, law="affine" if which is Map.linear else "gaussian", domain=domain)
 

@@ -11,7 +11,7 @@ from raffia.data.formats import variables
 from raffia.data.names import PAIRS, contents
 from raffia.data.source import open_source
 from raffia.errors import RaffiaError
-from raffia.spaces import Channels, Domain, Space, Vectors
+from raffia.spaces import Domain, Space, Vectors
 
 
 def read_inputs(
@@ -35,7 +35,7 @@ def read_inputs(
         if 0 in numeric[name].shape:
             raise RaffiaError(f"{name} in {place} must hold at least one sample; it has shape {numeric[name].shape}.")
     told = own.told(place, found)
-    one = domain.of if isinstance(domain, Channels) else domain
+    one = None if domain is None else domain.one_channel
     periodic = one.periodic if isinstance(one, Domain) and one.dim else None
     as_vectors = domain if isinstance(domain, Vectors) else None
     plain = isinstance(domain, Domain) and len(chosen) == 1

@@ -156,7 +156,7 @@ class FourierFeatures(FeatureMap):
     ) -> Float[Tensor, "n m *grid"]:
         """Filtered channels add up before the pointwise function; on a mesh, sums take the place of transforms."""
         channels = a if isinstance(self.domain, Channels) else a[:, None]
-        nodes = (self.domain.of if isinstance(self.domain, Channels) else self.domain).grid_of(a)
+        nodes = self.domain.one_channel.grid_of(a)
         if isinstance(nodes, Mesh):
             torus = self._torus_grid(self._grid_for(nodes))
             forth, back = (matrix.to(multiplier) for matrix in waves(nodes, torus.shape, self.boundary))
@@ -210,8 +210,7 @@ class FourierFeatures(FeatureMap):
     @property
     def _domain(self) -> Domain:
         """The torus or box of the inputs, whatever their discretisation."""
-        space = self.domain.of if isinstance(self.domain, Channels) else self.domain
-        domain = space.domain if isinstance(space, Mesh) else space
+        domain = self.domain.region
         if not isinstance(domain, Domain) or domain.dim < 1:
             raise RaffiaError(f"FourierFeatures needs functions on a line, a square or a cube; got {self.domain}.")
         return domain

@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Boundary, ChannelGrid, Channels, Domain, LaplacianBasis, Mesh, Nodes, Space, Vectors
+from raffia.spaces import Boundary, ChannelGrid, Channels, Domain, LaplacianBasis, Nodes, Space, Vectors
 
 Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
@@ -119,8 +119,7 @@ class ScalarFeatures(FeatureMap):
 
     @property
     def _basis(self) -> LaplacianBasis:
-        space = self.domain.of if isinstance(self.domain, Channels) else self.domain
-        domain = space.domain if isinstance(space, Mesh) else space
+        domain = self.domain.region
         if not isinstance(domain, Domain):
             raise RaffiaError(
                 f"ScalarFeatures(domain=…) must be a Domain, a Mesh, Channels of one, or Vectors; got {self.domain!r}."

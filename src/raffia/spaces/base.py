@@ -16,6 +16,16 @@ class Space(ABC):
     def ndim(self) -> int:
         """How many axes a sample has."""
 
+    @property
+    def one_channel(self) -> "Space":
+        """The space of one channel: the space itself, where there are not several."""
+        return self
+
+    @property
+    def region(self) -> "Space":
+        """The torus or box that its functions live in, whatever their discretisation and number of channels."""
+        return self
+
     @abstractmethod
     def grid_of(self, f: Tensor) -> "Nodes":
         """The discretisation on which `f` is given, read off its trailing axes."""

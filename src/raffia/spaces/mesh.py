@@ -87,6 +87,11 @@ class Mesh(Space, Nodes):
         return 1
 
     @property
+    def region(self) -> Space:
+        """The domain in which the nodes lie."""
+        return cast(Domain, self.domain)
+
+    @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """One axis, of the nodes."""
         return (len(self.nodes),)

@@ -58,6 +58,16 @@ class Channels(Space):
         """The channels, then the axes of the domain."""
         return 1 + self.of.ndim
 
+    @property
+    def one_channel(self) -> Space:
+        """That of each function."""
+        return self.of
+
+    @property
+    def region(self) -> Space:
+        """That of each function."""
+        return self.of.region
+
     def grid_of(self, f: Tensor) -> "ChannelGrid":
         """The grid of one channel, with as many of them."""
         if f.ndim < self.ndim or f.shape[-self.ndim] != self.count:

@@ -8,12 +8,11 @@ import pytest
 import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
-from raffia.page import Picture, Table, write
+from raffia.report import Picture, Table, write
 from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, reported, run
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
-from raffia.reproduce.page import section
 from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Result, percent, read
+from raffia.reproduce.result import Result, percent, read, section
 from raffia.reproduce.study import Study
 
 

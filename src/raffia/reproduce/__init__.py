@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from raffia.errors import RaffiaError
-from raffia.page import write
+from raffia.report import write
 from raffia.reproduce import beyond, bridge, burgers, darcy
 from raffia.reproduce.lab import Lab, Scale, reported
-from raffia.reproduce.page import anchor, section
-from raffia.reproduce.result import Result, read
+from raffia.reproduce.result import Result, anchor, read, section
 
 VERSION = 1  # of the experiments: results made by another one are made again
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from raffia import papers
 from raffia.metrics import relative_error
 from raffia.model import RandomFeatureModel
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.burgers import ONE
 from raffia.reproduce.draws import TIMES
 from raffia.reproduce.lab import Lab, reported

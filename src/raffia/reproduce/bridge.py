@@ -10,7 +10,7 @@ from raffia import papers, plotting
 from raffia.dataset import Dataset
 from raffia.metrics import bochner_error
 from raffia.model import RandomFeatureModel
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.result import Result
 

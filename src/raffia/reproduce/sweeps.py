@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from raffia import papers
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.lab import AUTHORS, Lab
 from raffia.reproduce.pictures import compare, panels
 from raffia.reproduce.result import Result, percent

@@ -10,8 +10,8 @@ import torch
 from raffia import plotting
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.page import Picture, Section, Table, write
 from raffia.plotting import Array
+from raffia.report.page import Picture, Section, Table, write
 from raffia.spaces import Domain, Space, Vectors
 from raffia.tuning import History
 

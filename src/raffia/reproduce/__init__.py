@@ -37,12 +37,12 @@ BEYOND: dict[str, Callable[[Lab], Result]] = {
 def chosen(item: str) -> list[str]:
     """The items that a word stands for: one of them, `beyond`, or `all`."""
     everything = [*ITEMS, *BEYOND]
-    found = {"all": everything, "beyond": list(BEYOND)}.get(
+    names = {"all": everything, "beyond": list(BEYOND)}.get(
         item, [name for name in everything if item in (name, name.split(":")[1])]
     )
-    if not found:
+    if not names:
         raise RaffiaError(f"ITEM must be all, beyond, or one of {', '.join(everything)}; got {item!r}.")
-    return found
+    return names
 
 
 def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool]]:

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.report import Picture, Section, Table
@@ -50,6 +52,11 @@ def read(path: Path) -> Result:
 def percent(ours: float, theirs: float) -> str:
     """The relative difference."""
     return f"{ours / theirs - 1:+.1%}" if abs(ours / theirs - 1) >= 5e-4 else "0.0%"
+
+
+def mean_and_range(values: np.ndarray) -> list[str]:
+    """Two cells of a table, of the values that seeds give: their mean, and the least and the greatest."""
+    return [f"{values.mean():.4f}", f"{values.min():.4f} … {values.max():.4f}"]
 
 
 def anchor(item: str) -> str:

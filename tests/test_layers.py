@@ -10,7 +10,7 @@ LAYERS = {
     "errors": 0, "progress": 0, "files": 1, "spaces": 1, "measures": 2, "dataset": 2, "features": 3, "problems": 3, "data": 3,
     "regression": 4, "checks": 5, "metrics": 5, "kernel": 5, "io": 5, "uncertainty": 5, "theory": 5, "tuning": 5,
     "resolution": 5, "scaling": 5, "preparation": 5.5, "saving": 5.5, "error_bars": 5.6, "streaming": 5.7, "distributed": 5.8,
-    "model": 6, "contest": 6.5, "page": 7, "plotting": 7, "surrogate": 7, "testing": 7, "papers": 8, "bench": 8, "report": 8,
+    "model": 6, "contest": 6.5, "plotting": 7, "surrogate": 7, "testing": 7, "papers": 8, "bench": 8, "report": 8,
     "reproduce": 8.5, "cli": 9, "__init__": 10, "__main__": 10,
 }  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_heavy_packages_are_imported_in_one_place_only():
     assert users == {
         "typer": {"cli"},
         "rich": {"cli", "progress"},
-        "matplotlib": {"page", "plotting", "reproduce"},
+        "matplotlib": {"plotting", "report", "reproduce"},
         "optuna": {"tuning"},
         "triton": {"features"},
         "h5py": {"data"},

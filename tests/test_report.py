@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from raffia import Dataset, Domain, RaffiaError
-from raffia.page import Picture, Section, Table, write
 from raffia.plotting import Figure
-from raffia.report import cases, in_words, write_report
+from raffia.report import Picture, Section, Table, cases, in_words, write, write_report
 from raffia.spaces import Mesh, Vectors
 from raffia.tuning import History, Trial
 

@@ -8,12 +8,11 @@ import pytest
 import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
-from raffia.page import Picture, Table, write
+from raffia.report import Picture, Table, write
 from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, reported, run
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
-from raffia.reproduce.page import section
 from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Result, percent, read
+from raffia.reproduce.result import Result, percent, read, section
 from raffia.reproduce.study import Study
 
 
@@ -46,7 +45,8 @@ def test_aliased_features_are_features_of_the_subsampled_field(authors):
 
 
 def test_on_a_grid_that_holds_all_modes_nothing_aliases():
-    plain, aliased = FourierFeatures(n_modes=30), AliasedFeatures(n_modes=30)
+    plain = FourierFeatures(n_modes=30)
+    aliased = AliasedFeatures(plain)
     a = Burgers(fine_points=64).input_measure.sample(2, Domain(1).grid(64), seed=0)
     theta = plain.draw(4, seed=0)
     torch.testing.assert_close(aliased(a, theta), plain(a, theta))

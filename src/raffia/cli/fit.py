@@ -19,8 +19,7 @@ from raffia.cli.common import app, check_output, console, extents
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
-from raffia.page import Table
-from raffia.report import write_report
+from raffia.report import Table, write_report
 from raffia.spaces import Domain, Vectors
 from raffia.surrogate import Surrogate
 from raffia.tuning import GradientSearch

@@ -53,10 +53,10 @@ def _trials(axes: Axes, history: History) -> None:
     """One colour a model size, since errors of larger and smaller models do not compare."""
     sizes = sorted({trial.n_features for trial in history.trials})
     for size, colour in zip(sizes, (INK, TRUTH, PREDICTION, ERROR, *["black"] * len(sizes)), strict=False):
-        numbers = [i for i, trial in enumerate(history.trials, 1) if trial.n_features == size]
-        errors = np.array([history.trials[i - 1].error for i in numbers])
-        axes.semilogy(numbers, errors, "o", ms=3, color=colour, alpha=0.5)
-        axes.semilogy(numbers, np.minimum.accumulate(errors), lw=1.4, color=colour, label=f"best with {size} features")
+        places = [i for i, trial in enumerate(history.trials, 1) if trial.n_features == size]
+        errors = np.array([history.trials[i - 1].error for i in places])
+        axes.semilogy(places, errors, "o", ms=3, color=colour, alpha=0.5)
+        axes.semilogy(places, np.minimum.accumulate(errors), lw=1.4, color=colour, label=f"best with {size} features")
     axes.legend(frameon=False, fontsize=8)
 
 

@@ -1,4 +1,4 @@
-"""What the pictures share."""
+"""What the pictures share: colours and scales."""
 
 import numpy as np
 from torch import Tensor
@@ -6,3 +6,9 @@ from torch import Tensor
 Array = np.ndarray | Tensor
 
 INK, TRUTH, PREDICTION, ERROR = "#4c4c4c", "#1f6fb2", "#d1495b", "#7a5195"
+
+
+def limits(*arrays: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest finite value; 0 and 1 if there is none."""
+    values = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)

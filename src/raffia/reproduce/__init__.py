@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from raffia.errors import RaffiaError
-from raffia.page import write
+from raffia.report import write
 from raffia.reproduce import beyond, bridge, burgers, darcy
 from raffia.reproduce.lab import Lab, Scale, reported
-from raffia.reproduce.page import anchor, section
-from raffia.reproduce.result import Result, read
+from raffia.reproduce.result import Result, anchor, read, section
 
 VERSION = 1  # of the experiments: results made by another one are made again
 
@@ -38,12 +37,12 @@ BEYOND: dict[str, Callable[[Lab], Result]] = {
 def chosen(item: str) -> list[str]:
     """The items that a word stands for: one of them, `beyond`, or `all`."""
     everything = [*ITEMS, *BEYOND]
-    found = {"all": everything, "beyond": list(BEYOND)}.get(
+    names = {"all": everything, "beyond": list(BEYOND)}.get(
         item, [name for name in everything if item in (name, name.split(":")[1])]
     )
-    if not found:
+    if not names:
         raise RaffiaError(f"ITEM must be all, beyond, or one of {', '.join(everything)}; got {item!r}.")
-    return found
+    return names
 
 
 def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool]]:

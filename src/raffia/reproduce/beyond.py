@@ -9,7 +9,7 @@ from torch import Tensor
 from raffia import papers
 from raffia.metrics import relative_error
 from raffia.model import RandomFeatureModel
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.burgers import ONE
 from raffia.reproduce.draws import TIMES
 from raffia.reproduce.lab import Lab, reported
@@ -82,29 +82,19 @@ def ridge(lab: Lab) -> Result:
         plain.append(study.errors([study.coef(equations[n], m) for n in sizes], here.test_a, here.test_y))
     stored = [row[-1] for row in reported()["burgers_m_and_n"]["test"][: len(sizes)]]
     figure, (left,) = panels(1)
-    names = ("ours, λ = 0", "ours, ridge='auto'")
-    compare(
-        left,
-        sizes,
-        {names[0]: stored},
-        {},
-        dict(zip(names, (np.array(plain), np.array(chosen)), strict=True)),
-        ("samples n", "mean relative error"),
-    )
-    mean = np.mean(plain, axis=0), np.mean(chosen, axis=0)
+    fresh = _arrays({"ours, λ = 0": plain, "ours, ridge='auto'": chosen})
+    compare(left, sizes, {"ours, λ = 0": stored}, {}, fresh, ("samples n", "mean relative error"))
+    mean = {label: values.mean(0) for label, values in fresh.items()}
+    ratios = mean["ours, ridge='auto'"] / mean["ours, λ = 0"]
     return Result(
         "beyond:ridge",
         "Burgers' equation with few samples: λ chosen by leaving out one function at a time",
         f"m = {m}, 128 points, {lab.n_test['burgers']} tests, {len(chosen)} seeds, the paper's features",
         "The paper takes λ = 0, the least-squares solution of minimum norm. With few samples that overfits; the choice by leaving out uses "
         "the training data alone.",
-        tables=[
-            Table.of_curves(
-                "Mean relative error against n.", "n", sizes, {"authors": stored} | dict(zip(names, mean, strict=True))
-            )
-        ],
+        tables=[Table.of_curves("Mean relative error against n.", "n", sizes, {"authors": stored, **mean})],
         pictures=[Picture.of(figure, "Error against n.")],
-        numbers={f"n={n}, auto over λ=0": float(mean[1][j] / mean[0][j]) for j, n in enumerate(sizes)},
+        numbers={f"n={n}, auto over λ=0": float(ratios[j]) for j, n in enumerate(sizes)},
     )
 
 

@@ -10,9 +10,9 @@ from raffia import papers, plotting
 from raffia.dataset import Dataset
 from raffia.metrics import bochner_error
 from raffia.model import RandomFeatureModel
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.lab import Lab, reported
-from raffia.reproduce.result import Result
+from raffia.reproduce.result import Result, mean_and_range
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,8 @@ def bb_compare(lab: Lab) -> Result:
     paper, theirs = papers.BROWNIAN_BRIDGE, reported()["bridge"]
     bridges = [Bridge.drawn(seed) for seed in lab.seeds]
     names = list(bridges[0].curves)
-    found = np.array([list(bridge.errors.values()) for bridge in bridges])
-    rows = [
-        [name, f"{theirs['test'][j]:.4f}", f"{found[:, j].mean():.4f}", f"{found[:, j].min():.4f} … {found[:, j].max():.4f}"]
-        for j, name in enumerate(names)
-    ]
+    errors = np.array([list(bridge.errors.values()) for bridge in bridges])
+    rows = [[name, f"{theirs['test'][j]:.4f}", *mean_and_range(errors[:, j])] for j, name in enumerate(names)]
     return Result(
         "fig:bb_compare",
         "The Brownian bridge: the model and its limit m = ∞",
@@ -65,5 +62,5 @@ def bb_compare(lab: Lab) -> Result:
         "where its 32 points fall, so only the approach to the interpolant can be compared.",
         tables=[Table("Relative L² error.", ["m", "authors' path", "ours", "range"], rows)],
         pictures=[Picture.of(bridges[0].figure(), "Red: truth. Blue: model. Circles: training points.")],
-        numbers={name: float(found[:, j].mean()) for j, name in enumerate(names)},
+        numbers={name: float(errors[:, j].mean()) for j, name in enumerate(names)},
     )

@@ -8,11 +8,11 @@ import torch
 from raffia import papers, plotting
 from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.draws import TIMES
 from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.pictures import panels
-from raffia.reproduce.result import Result, percent
+from raffia.reproduce.result import Result, mean_and_range, percent
 from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
 
 ONE = TIMES.index(1.0)
@@ -90,8 +90,7 @@ def time_upscale(lab: Lab) -> Result:
             f"{theirs['test'][j]:.4f}",
             f"{table[AUTHORS][j]:.4f}",
             percent(table[AUTHORS][j], theirs["test"][j]),
-            f"{fresh[:, j].mean():.4f}",
-            f"{fresh[:, j].min():.4f} … {fresh[:, j].max():.4f}",
+            *mean_and_range(fresh[:, j]),
             percent(float(fresh[:, j].mean()), theirs["test"][j]),
         ]
         for j, T in enumerate(TIMES)

@@ -6,28 +6,49 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from sklearn.base import clone
 from torch import Tensor
 
 from raffia import papers
-from raffia.features import FourierFeatures
+from raffia.features import FeatureMap, FourierFeatures
+from raffia.features.base import Prepared
 from raffia.features.fourier import wavenumber_filter
 from raffia.measures import GaussianField
 from raffia.measures.gaussian import matern
 from raffia.measures.noise import white_noise
-from raffia.problems import Burgers, Darcy
-from raffia.spaces import Grid, LaplacianBasis
+from raffia.problems import Burgers
+from raffia.spaces import LaplacianBasis, Nodes, Space
 
 POOL, TEST_POOL, FINE = 1024, 5000, 1024
 TIMES = (0.5, 1.0, 1.5, 2.0)
 
 
-class AliasedFeatures(FourierFeatures):
-    """Features as the authors evaluate them on a coarse grid: θ is subsampled, so modes that the grid cannot hold alias."""
+@dataclass(repr=False, eq=False)
+class AliasedFeatures(FeatureMap):
+    """Features on the circle as the authors evaluate them on a coarse grid: θ is subsampled, so modes that the grid cannot hold alias."""
 
-    def _line(self, xi: Tensor, torus: Grid) -> Tensor:
-        points = torus.shape[0]
-        k = torch.arange(1, self.n_modes // 2 + 1, device=xi.device)
-        spread = (matern((2 * math.pi * k.to(xi)) ** 2, self.tau, self.regularity, 1) / 2).sqrt()
+    of: FourierFeatures
+
+    @property
+    def domain(self) -> Space:
+        """That of the features."""
+        return self.of.domain
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """That of the features."""
+        return self.of.theta_shape
+
+    def __call__(self, a: Float[Tensor, "n points"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m points"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
+
+    def prepare(self, theta: Float[Tensor, "m modes"], grid: Nodes) -> Prepared:
+        """The multipliers of all wavenumbers of the grid, each with those of the modes that look like it at its points."""
+        of, xi, points = self.of, theta[:, 1:], grid.shape[0]
+        k = torch.arange(1, of.n_modes // 2 + 1, device=xi.device)
+        spread = (matern((2 * math.pi * k.to(xi)) ** 2, of.tau, of.regularity, 1) / 2).sqrt()
         coef = spread * torch.complex(xi[:, 1::2], -xi[:, 0::2])
         place, half = k % points, points // 2
         low = place <= half
@@ -35,8 +56,14 @@ class AliasedFeatures(FourierFeatures):
         folded.index_add_(1, place[low], coef[:, low])
         folded.index_add_(1, points - place[~low], coef[:, ~low].conj())
         folded[:, half] = 2 * folded[:, half].real  # k and −k meet in the Nyquist mode
-        chi = wavenumber_filter(2 * math.pi * self.delta * torch.arange(half + 1, device=xi.device).to(xi), self.beta)
-        return (self.amplitude * chi * folded)[:, 1:]
+        chi = wavenumber_filter(2 * math.pi * of.delta * torch.arange(half + 1, device=xi.device).to(xi), of.beta)
+        multiplier = of.amplitude * chi * folded
+        multiplier[:, 0] = of.bias * theta[:, 0]
+        return (multiplier,)
+
+    def evaluate(self, a: Float[Tensor, "n points"], prepared: Prepared) -> Float[Tensor, "n m points"]:
+        """As the features do."""
+        return self.of.evaluate(a, prepared)
 
 
 @dataclass(frozen=True)
@@ -59,7 +86,7 @@ class Draw:
         return Draw(a, y, test_a, test_y, self.theta)
 
 
-def authors_burgers(n: int, n_test: int, device: str) -> tuple[FourierFeatures, Draw]:
+def authors_burgers(n: int, n_test: int, device: str) -> tuple[FeatureMap, Draw]:
     """The authors' inputs, features and splits, from their legacy seed; outputs at T = 0.5, 1, 1.5, 2, by our solver."""
     legacy = np.random.RandomState(papers.AUTHORS_SEED)
     theta, train, test = (
@@ -67,19 +94,15 @@ def authors_burgers(n: int, n_test: int, device: str) -> tuple[FourierFeatures, 
     )
     legacy = np.random.RandomState(papers.AUTHORS_SEED)
     features, rows, tests = (legacy.choice(pool, pool, replace=False) for pool in (POOL, POOL, TEST_POOL))
-    features_map = papers.BURGERS.feature_map
-    assert isinstance(features_map, FourierFeatures)
-    whole = AliasedFeatures(**features_map.get_params(deep=False) | {"n_modes": theta.shape[1]})
+    whole = AliasedFeatures(clone(papers.BURGERS.feature_map).set_params(n_modes=theta.shape[1]))
     no_shift = torch.zeros(POOL, 1, dtype=torch.float64)
     xi = torch.cat([no_shift, theta[features]], dim=1)
     return whole, _burgers(train[rows[:n]], test[tests[:n_test]], xi, device)
 
 
-def fresh_burgers(n: int, n_test: int, seed: int, device: str) -> tuple[FourierFeatures, Draw]:
+def fresh_burgers(n: int, n_test: int, seed: int, device: str) -> tuple[FeatureMap, Draw]:
     """Draws of our own."""
-    features = papers.BURGERS.feature_map
-    assert isinstance(features, FourierFeatures)
-    measure = Burgers().input_measure
+    features, measure = papers.BURGERS.feature_map, Burgers().input_measure
     grid = measure.domain.grid(FINE)
     a, test = (measure.sample(rows, grid, seed) for rows in (range(n), range(POOL, POOL + n_test)))
     return features, _solved(a, test, features.draw(POOL, seed), device)
@@ -88,7 +111,6 @@ def fresh_burgers(n: int, n_test: int, seed: int, device: str) -> tuple[FourierF
 def darcy(n: int, n_test: int, seed: int, device: str) -> Draw:
     """Draws of our own on 257² points, by the law of the authors' code: modes that are constant along an axis have twice the variance."""
     problem, features = papers.DARCY.problem, papers.DARCY.feature_map
-    assert isinstance(problem, Darcy)
     grid, law = problem.domain.grid(257), problem.input_measure
     field = GaussianField(problem.domain, "neumann", law.tau, law.regularity, law.n_modes)
     parts: list[Tensor] = []
@@ -117,7 +139,6 @@ def _white(z: np.ndarray) -> Tensor:
 
 def _burgers(xi: Tensor, test_xi: Tensor, theta: Tensor, device: str) -> Draw:
     problem = papers.BURGERS.problem
-    assert isinstance(problem, Burgers)
     field = GaussianField(tau=problem.tau, regularity=problem.regularity, n_modes=xi.shape[1])
     grid = field.domain.grid(FINE)
     return _solved(field(xi, grid), field(test_xi, grid), theta, device)

@@ -1,13 +1,15 @@
-"""What an experiment leaves behind: tables, pictures and remarks, in one JSON file a page is made from."""
+"""What an experiment leaves behind: tables, pictures and remarks, in one JSON file, and the section of a page made from it."""
 
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raffia.errors import RaffiaError
 from raffia.files import atomic
-from raffia.page import Picture, Table
+from raffia.report import Picture, Section, Table
 
 
 @dataclass
@@ -50,3 +52,29 @@ def read(path: Path) -> Result:
 def percent(ours: float, theirs: float) -> str:
     """The relative difference."""
     return f"{ours / theirs - 1:+.1%}" if abs(ours / theirs - 1) >= 5e-4 else "0.0%"
+
+
+def mean_and_range(values: np.ndarray) -> list[str]:
+    """Two cells of a table, of the values that seeds give: their mean, and the least and the greatest."""
+    return [f"{values.mean():.4f}", f"{values.min():.4f} … {values.max():.4f}"]
+
+
+def anchor(item: str) -> str:
+    """A name that a link and a file can have."""
+    return item.replace(":", "-")
+
+
+def section(result: Result) -> Section:
+    """Its settings and what it took in small print, then pictures, the remark and tables."""
+    took = f"{result.seconds:.0f} s on {result.made.get('device', '')}, scale {result.made.get('scale', '')}"
+    if result.authors_seconds is not None:
+        took += f"; the authors' logs: {result.authors_seconds:,.0f} s for one realisation, on hardware of 2020"
+    return Section(
+        result.title,
+        anchor(result.item),
+        small=f"{result.settings}. {took}.",
+        label=result.item,
+        pictures=result.pictures,
+        text=result.remark,
+        tables=result.tables,
+    )

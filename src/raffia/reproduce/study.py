@@ -21,13 +21,13 @@ class Study:
     def equations(self, a: Tensor, y: Tensor, sizes: Sequence[int]) -> dict[int, NormalEquations]:
         """The normal equations of the first n pairs, for each n of the increasing `sizes`."""
         stream = self._stream(a)
-        found: dict[int, NormalEquations] = {}
+        by_size: dict[int, NormalEquations] = {}
         total, before = None, 0
         for n in sizes:
             part = assemble(stream, a[before:n], y[before:n])
             total, before = part if total is None else total + part, n
-            found[n] = total
-        return found
+            by_size[n] = total
+        return by_size
 
     def coef(self, equations: NormalEquations, m: int) -> Tensor:
         """α of the model with the first m features; G has a factor 1/m."""
@@ -51,12 +51,12 @@ class Study:
 
     def block_errors(self, size: int, a: Tensor, y: Tensor, test_a: Tensor, test_y: Tensor) -> list[float]:
         """Errors of models with each block of `size` features alone: how much one realisation says."""
-        found = []
+        errors = []
         for theta in self.theta.split(size):
             one = Study(self.feature_map, theta, self.ridge, self.collapses)
             coef = one.coef(one.equations(a, y, (len(a),))[len(a)], size)
-            found.append(one.errors([coef], test_a, test_y)[0])
-        return found
+            errors.append(one.errors([coef], test_a, test_y)[0])
+        return errors
 
     def predict(self, coef: Tensor, a: Tensor) -> Tensor:
         """The model's values, on the grid of a."""

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from raffia import papers
-from raffia.page import Picture, Table
+from raffia.report import Picture, Table
 from raffia.reproduce.lab import AUTHORS, Lab
 from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Result, percent
+from raffia.reproduce.result import Result, mean_and_range, percent
 
 Arrays = tuple[np.ndarray, np.ndarray]
 Curves = dict[int, dict[int, list[float]]]
@@ -32,8 +32,8 @@ def m_and_n(
     study, draw = getattr(lab, problem)(source)
     here = draw.on(cells.train_points[0], time)
     equations = study.equations(here.a, here.y, counts)
-    found = study.errors([study.coef(equations[n], m) for n in counts for m in cells.m], here.test_a, here.test_y)
-    return np.array(found).reshape(len(counts), len(cells.m))
+    errors = study.errors([study.coef(equations[n], m) for n in counts for m in cells.m], here.test_a, here.test_y)
+    return np.array(errors).reshape(len(counts), len(cells.m))
 
 
 def transfer_figure(
@@ -68,37 +68,24 @@ def swept_result(
     names = {m: f"m = {m}" for m in sweep.m}
     figure, axes = panels(2)
     numbers, tables = {}, []
-    for panel, key, found, label in zip(
+    for panel, key, by_source, label in zip(
         axes, ("test", "coefficients"), (errors, coefs), ("mean relative error", "relative change of α"), strict=True
     ):
         reach = len(sweep.train_points) - (key == "coefficients")
         stored = {names[m]: authors[f"m{m}"][key][:reach] for m in sweep.m}
-        same = {names[m]: found[AUTHORS][m][:reach] for m in sweep.m} if AUTHORS in found else {}
-        fresh = {names[m]: np.array([found[seed][m][:reach] for seed in lab.seeds]) for m in sweep.m}
+        same = {names[m]: by_source[AUTHORS][m][:reach] for m in sweep.m} if AUTHORS in by_source else {}
+        fresh = {names[m]: np.array([by_source[seed][m][:reach] for seed in lab.seeds]) for m in sweep.m}
         compare(panel, sweep.train_points[:reach], stored, same, fresh, ("points along an axis", label))
         rows = []
-        for m in sweep.m:
-            name = names[m]
-            mean = fresh[name].mean(0)
+        for m, name in names.items():
             for i, points in enumerate(sweep.train_points[:reach]):
-                exact = [f"{same[name][i]:.4f}", percent(same[name][i], stored[name][i])] if same else []
-                rows.append(
-                    [
-                        str(m),
-                        str(points),
-                        f"{stored[name][i]:.4f}",
-                        *exact,
-                        f"{mean[i]:.4f}",
-                        f"{fresh[name][:, i].min():.4f} … {fresh[name][:, i].max():.4f}",
-                        percent(float(mean[i]), stored[name][i]),
-                    ]
-                )
+                target, seeds = stored[name][i], fresh[name][:, i]
+                exact = [f"{same[name][i]:.4f}", percent(same[name][i], target)] if same else []
+                row = [str(m), str(points), f"{target:.4f}", *exact, *mean_and_range(seeds)]
+                rows.append([*row, percent(float(seeds.mean()), target)])
         theirs = ["ours, their draws", "difference"] if same else []
-        tables.append(
-            Table(
-                f"{label.capitalize()}.", ["m", "points", "authors", *theirs, "ours, fresh draws", "range", "difference"], rows
-            )
-        )
+        header = ["m", "points", "authors", *theirs, "ours, fresh draws", "range", "difference"]
+        tables.append(Table(f"{label.capitalize()}.", header, rows))
         middle = slice(2, None) if key == "test" else slice(None)
 
         def largest(ours: dict[str, Any], stored: dict[str, Any] = stored, middle: slice = middle) -> float:
@@ -109,17 +96,14 @@ def swept_result(
             numbers[f"largest difference, {key}"] = largest(same)
         if key == "coefficients":
             numbers["coefficients converge"] = float(all((np.diff(curves.mean(0)) < 0).all() for curves in fresh.values()))
+    caption = "Rings: authors. Lines: ours with their draws, where there are any. Bands and dots: fresh draws."
     return Result(
         item,
         title,
         settings,
         remark,
         tables=tables,
-        pictures=[
-            Picture.of(
-                figure, "Rings: authors. Lines: ours with their draws, where there are any. Bands and dots: fresh draws."
-            )
-        ],
+        pictures=[Picture.of(figure, caption)],
         numbers=numbers,
         authors_seconds=sum(run["seconds"] for run in authors.values()),
     )
@@ -138,11 +122,11 @@ def swept_errors(lab: Lab, problem: str, source: int, sweep: papers.Sweep, time:
 
 def converged(lab: Lab, problem: str, source: int, sweep: papers.Sweep, time: int | None) -> dict[int, list[float]]:
     """‖α(K) − α(finest)‖ / ‖α(finest)‖."""
-    found = {}
+    changes = {}
     for m in sweep.m:
         finest = lab.coef(problem, source, sweep.train_points[-1], sweep.n[0], m, time)
-        found[m] = [
+        changes[m] = [
             float((lab.coef(problem, source, points, sweep.n[0], m, time) - finest).norm() / finest.norm())
             for points in sweep.train_points
         ]
-    return found
+    return changes

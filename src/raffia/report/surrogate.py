@@ -10,8 +10,8 @@ import torch
 from raffia import plotting
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.page import Picture, Section, Table, write
 from raffia.plotting import Array
+from raffia.report.page import Picture, Section, Table, write
 from raffia.spaces import Domain, Space, Vectors
 from raffia.tuning import History
 
@@ -58,12 +58,7 @@ def write_report(
         )
     measure = DEVIATIONS if in_deviations else NORMS
     sections = [
-        Section(
-            "How good it is",
-            "errors",
-            pictures=_spread(dataset, guess, off),
-            text=_verdict(off, *measure),
-        ),
+        Section("How good it is", "errors", pictures=_spread(dataset, guess, off), text=_verdict(off, *measure)),
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(dataset, guess, off, rows)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
         Section("Contest", "contest", text="What was tried before this model was chosen.", tables=[contest])

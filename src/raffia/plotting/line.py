@@ -1,0 +1,100 @@
+"""Functions of one coordinate: curves, and the bars of a vector."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, limits
+
+
+class Line(ABC):
+    """Values against one coordinate, so that several functions share a panel."""
+
+    titles = ("truth and prediction", "pointwise error |F(a) − y|")
+    """What the panels that compare a prediction with the truth show."""
+    where, ratio = "", 0.9
+    """All of the function is seen; the panel is so high, for its width."""
+
+    @abstractmethod
+    def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
+        """Add a function; `place` is its number and how many there will be."""
+
+    @abstractmethod
+    def frame(self, axes: Axes) -> None:
+        """Label the axes."""
+
+    def legend(self, axes: Axes) -> None:
+        """Say which function is which."""
+        axes.legend(frameon=False, fontsize=8)
+
+    def show(self, axes: Axes, values: np.ndarray, colours: str) -> None:
+        """One function alone, in ink whatever the colours."""
+        self.draw(axes, values, (0, 1), color=INK, lw=1.4)
+        self.frame(axes)
+
+    def compare(self, panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray) -> None:
+        """A panel for each of `titles`."""
+        both, error = panels
+        self.draw(both, truth, (0, 2), color=TRUTH, lw=2.2, label="truth y")
+        self.draw(both, guess, (1, 2), color=PREDICTION, lw=1.4, ls="--", label="prediction F(a)")
+        self.frame(both)
+        self.legend(both)
+        off = np.asarray(np.abs(guess - truth))
+        self.draw(error, off, (0, 1), color=ERROR, lw=1.4)
+        self.frame(error)
+        error.set_ylim(0, 1.15 * limits(off)[1] or 1.0)  # a constant stays off the frame
+
+
+@dataclass(frozen=True)
+class Curve(Line):
+    """Values against x, from left to right."""
+
+    x: np.ndarray
+    name: str = "x"
+
+    def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
+        """A line."""
+        order = np.argsort(self.x, kind="stable")
+        axes.plot(self.x[order], values.reshape(-1)[order], **({"marker": "o"} if len(self.x) == 1 else {}) | style)
+
+    def frame(self, axes: Axes) -> None:
+        """Label the axes."""
+        axes.set_xlabel(self.name)
+
+
+@dataclass(frozen=True)
+class Bars(Line):
+    """A bar for each component, side by side with those of other vectors."""
+
+    size: int
+
+    def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
+        """Bars, with their values above if these are few."""
+        number, count = place
+        width = 0.8 / count
+        x = np.arange(self.size) + (number - (count - 1) / 2) * width
+        bars = axes.bar(x, values.reshape(-1), width, color=style.get("color"), label=style.get("label"))
+        axes.axhline(0, color="black", lw=0.6)
+        if self.size * count <= 4:
+            axes.bar_label(bars, fmt="%.3g", fontsize=8, padding=2)
+            axes.margins(y=0.15)
+
+    def frame(self, axes: Axes) -> None:
+        """Number the components."""
+        if self.size == 1:
+            axes.set_xticks([])
+            axes.set_xlim(-1, 1)
+        else:
+            axes.set_xlabel("component")
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+    def legend(self, axes: Axes) -> None:
+        """Above the bars, which leave no room for it."""
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high + 0.25 * (high - low))
+        axes.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from raffia import data, plotting
 from raffia.cli.common import app, console
-from raffia.data.missing import meant
-from raffia.data.names import FLAGS
+from raffia.data.formats.missing import decode
+from raffia.data.meaning.names import FLAGS
 from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.spaces import Channels, Domain, Mesh, Space
@@ -79,7 +79,7 @@ def _range(variable: data.Variable) -> tuple[str, str, str]:
     """Least and largest value, and how many are missing; of the first rows, where there are many."""
     n, total = (variable.shape or (1,))[0], int(np.prod(variable.shape, dtype=np.int64))
     rows = n if total <= LOOKED_AT else max(1, n * LOOKED_AT // total)
-    values = meant(variable, variable.read(slice(0, rows) if rows < n else None))
+    values = decode(variable, variable.read(slice(0, rows) if rows < n else None))
     there = values[np.isfinite(values)]
     where = f" in the first {rows} rows" if rows < n else ""
     if not there.size:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raffia.data import own
 from raffia.data.formats import variables
-from raffia.data.names import PAIRS, contents
+from raffia.data.meaning.names import PAIRS, contents
 from raffia.data.source import open_source
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Space, Vectors

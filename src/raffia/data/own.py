@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.formats import variables
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.files import atomic

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from raffia.data import own
-from raffia.data.columns import Column
-from raffia.data.coordinates import named_axes
 from raffia.data.formats import variables
-from raffia.data.meaning import Asked, as_told, columns, spaces_of
-from raffia.data.names import Names, choose
-from raffia.data.variable import guarded
+from raffia.data.formats.variable import guarded
+from raffia.data.meaning.columns import Column
+from raffia.data.meaning.coordinates import named_axes
+from raffia.data.meaning.names import Names, choose
+from raffia.data.meaning.sides import Asked, as_told, columns, spaces_of
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors

@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, Whole, check_stored, guarded
+from raffia.data.formats.variable import Rows, Variable, Whole, check_stored, guarded
 from raffia.errors import RaffiaError
 
 

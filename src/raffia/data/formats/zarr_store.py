@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, guarded, optional
+from raffia.data.formats.variable import Rows, Variable, guarded, optional
 
 MANY = 10**6  # chunks that are read at once
 MARKS = ("zarr.json", ".zgroup", ".zarray")

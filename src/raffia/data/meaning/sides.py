@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.columns import Column, column
-from raffia.data.convention import ROUGH, Ends, by_values
-from raffia.data.coordinates import Places, locate
-from raffia.data.grids import Extent, Function, domains
-from raffia.data.names import FLAGS, Names, Variables, shown
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning.columns import Column, column
+from raffia.data.meaning.convention import ROUGH, Ends, by_values
+from raffia.data.meaning.coordinates import Places, locate
+from raffia.data.meaning.grids import Extent, Function, domains
+from raffia.data.meaning.names import FLAGS, Names, Variables, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from raffia.data import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
-from raffia.data.variable import Variable, guarded
+from raffia.data.formats import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
+from raffia.data.formats.variable import Variable, guarded
 from raffia.errors import RaffiaError
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raffia.data.convention import Ends, by_coordinates, by_values, together
-from raffia.data.coordinates import Places
-from raffia.data.names import FLAGS, shown
+from raffia.data.meaning.convention import Ends, by_coordinates, by_values, together
+from raffia.data.meaning.coordinates import Places
+from raffia.data.meaning.names import FLAGS, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Space
 

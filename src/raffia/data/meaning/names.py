@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 FLAGS = {

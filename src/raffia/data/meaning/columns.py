@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raffia.data.missing import check_whole, meant
-from raffia.data.variable import Variable, guarded
+from raffia.data.formats.missing import check_whole, decode
+from raffia.data.formats.variable import Variable, guarded
 
 CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
@@ -58,7 +58,7 @@ class Column:
     def read(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), none of them missing."""
         with guarded(self.variable.path, self.variable.name):
-            values = meant(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
+            values = decode(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
         check_whole(self.variable.path, self.variable.name, values, rows.start)
         return values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
 

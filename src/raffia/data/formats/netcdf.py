@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-from scipy.io import netcdf_file
+from scipy.io import netcdf_file, netcdf_variable
 
-from raffia.data import hdf5
-from raffia.data.variable import Rows, Variable, check_stored, guarded
+from raffia.data.formats import hdf5
+from raffia.data.formats.variable import Rows, Variable, check_stored, guarded
+
+BARE = vars(netcdf_variable(np.empty(0), "d", 8, (), ()))  # what a variable without attributes holds
 
 
 def version4(path: Path) -> dict[str, Variable]:
@@ -22,7 +24,7 @@ def classic(path: Path) -> dict[str, Variable]:
             shape, dtype = tuple(int(axis) for axis in array.shape), np.dtype(array.data.dtype)
             if dtype.kind in "fiubS":
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
-                attributes = hdf5.plain(array._attributes)
+                attributes = hdf5.plain({key: value for key, value in vars(array).items() if key not in BARE})
                 found[name] = Variable(name, shape, dtype.str, tuple(array.dimensions), attributes, path, _Array(path, name))
             del array
     return found

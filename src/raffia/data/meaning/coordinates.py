@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from raffia.data.columns import Column
-from raffia.data.convention import equispaced
-from raffia.data.names import CELLS, COORDINATES, FLAGS, Names, Variables, contents, pick, shown
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning.columns import Column
+from raffia.data.meaning.convention import equispaced
+from raffia.data.meaning.names import CELLS, COORDINATES, FLAGS, Names, Variables, contents, pick, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.variable import Variable, Whole, check_size, guarded
+from raffia.data.formats.variable import Variable, Whole, check_size, guarded
 from raffia.errors import RaffiaError
 
 

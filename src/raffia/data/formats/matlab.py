@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data import hdf5
-from raffia.data.variable import Variable, Whole, check_size, guarded
+from raffia.data.formats import hdf5
+from raffia.data.formats.variable import Variable, Whole, check_size, guarded
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, check_stored, guarded, optional
+from raffia.data.formats.variable import Rows, Variable, check_stored, guarded, optional
 
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 

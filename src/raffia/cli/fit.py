@@ -121,7 +121,7 @@ def fit(
         }
         found = surrogate.fit_source(pairs, train=train, reading=reading, **common)
     else:
-        other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
+        other = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset()
         found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)
     found.model.variables_ = {
         side: [part.variable.name for part in parts] for side, parts in (("input", pairs.inputs), ("output", pairs.outputs))
@@ -207,7 +207,7 @@ def _names_and_file(given: list[str] | None, model_file: Path | None, source: Pa
 
 
 def _feature_map(which: Map, pairs: Source) -> FeatureMap:
-    domain, output = pairs.domain, pairs.output if pairs.output is not None else pairs.domain
+    domain, output = pairs.domain, pairs.output_space
     one, there = domain.one_channel, output.one_channel
     darcy = isinstance(domain, Domain) and (domain.dim, domain.periodic) == (2, False) and domain == output
     functions = one == there and not isinstance(one, Vectors) and one.ndim > 0

@@ -55,7 +55,7 @@ def inspect(
     )
     a, y = source.read(range(1))
     console.print(f"inputs:  {len(source)} × {_described(source.domain, a)}", soft_wrap=True)
-    console.print(f"outputs: {len(source)} × {_described(source.output or source.domain, y)}", soft_wrap=True)
+    console.print(f"outputs: {len(source)} × {_described(source.output_space, y)}", soft_wrap=True)
     for note in source.notes:
         console.print(f"• {note}", soft_wrap=True)
     if figure is not None:

@@ -1,11 +1,14 @@
-"""One variable of a file as samples: which axis counts them, which axes are the grid, which one holds channels."""
+"""Variables of a file as samples: which axis counts them, which axes are the grid, which one holds channels."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from raffia.data.formats.missing import check_whole, decode
 from raffia.data.formats.variable import Variable, guarded
+from raffia.spaces import Space, Vectors
 
 CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
@@ -70,26 +73,51 @@ class Column:
         return self.variable.read(slice(rows.start, rows.stop))
 
 
-def column(variable: Variable, n: int | None, named: set[str]) -> Column:
-    """A variable with `n` samples, if that is known; `named` are the axes that have coordinates."""
-    found = Column(variable)
-    if n is not None and variable.shape[0] != n and variable.shape[-1] == n:
-        found.samples_last = True
-        found.notes.append(
+def column(variable: Variable, n: int, named: set[str]) -> Column:
+    """A variable with `n` samples; `named` are the axes that have coordinates."""
+    part = Column(variable)
+    if variable.shape[0] != n and variable.shape[-1] == n:
+        part.samples_last = True
+        part.notes.append(
             f"{variable.name}: samples are along the last axis, where it has {n} entries as the other arrays have rows."
         )
-    kept = variable.shape[:-1] if found.samples_last else variable.shape[1:]
+    kept = variable.shape[:-1] if part.samples_last else variable.shape[1:]
     if 1 in kept and kept != (1,):
-        found.notes.append(f"{variable.name}: an axis with a single entry is left out.")
-    found.channel = _channel(found, named)
-    if found.channel is not None:
-        found.notes.append(f"{variable.name}: the axis of {found.count} is taken for channels, the others for the grid.")
-    return found
+        part.notes.append(f"{variable.name}: an axis with a single entry is left out.")
+    part.channel = _channel(part, named)
+    if part.channel is not None:
+        part.notes.append(f"{variable.name}: the axis of {part.count} is taken for channels, the others for the grid.")
+    return part
 
 
-def _channel(found: Column, named: set[str]) -> int | None:
+def common_grid(parts: Sequence[Column]) -> tuple[int, ...]:
+    """The grid that variables of one side are on together: the largest; those without it are constant on it."""
+    return max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
+
+
+def stacked(parts: Sequence[Column], space: Space, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """What was read of several variables, as the space has it: components of a vector, or channels (numbers as constant ones)."""
+    n, grid = len(arrays[0]), common_grid(parts)
+    if isinstance(space, Vectors):
+        return np.concatenate([array.reshape(n, math.prod(array.shape[1:])) for array in arrays], axis=1)
+    channels = [
+        array if part.grid == grid else array.reshape(n, math.prod(array.shape[1:]), *[1] * len(grid))
+        for part, array in zip(parts, arrays, strict=True)
+    ]
+    joined = (
+        np.concatenate([np.broadcast_to(one, (*one.shape[:2], *grid)) for one in channels], 1) if parts[1:] else channels[0]
+    )
+    return joined[:, 0] if space.one_channel is space and joined.shape[1] == 1 else joined
+
+
+def sample_shape(parts: Sequence[Column], space: Space) -> tuple[int, ...]:
+    """The shape of one sample of several variables together; nothing is read."""
+    return stacked(parts, space, [np.empty((0, part.count, *part.grid)) for part in parts]).shape[1:]
+
+
+def _channel(part: Column, named: set[str]) -> int | None:
     """The axis called channels, else a short one at either end without coordinates."""
-    axes, dims = found.axes, found.dims
+    axes, dims = part.axes, part.dims
     if len(axes) < 2:
         return None
     if dims and (by_name := [axis for axis, dim in enumerate(dims) if dim.lower() in CHANNEL]):

@@ -95,7 +95,7 @@ def test_one_sample_and_constant_functions_are_read_too(saved):
             {"a": np.stack([waves(5)] * 3, 1), "u": waves(5)},
             r"a 5×3×64 must hold samples of Channels.*count=2\), 2×64 in training; got samples of shape 3×64, channels before",
         ),
-        ({"a": waves(9), "u": waves(9)}, {"a": waves(5), "u": waves(4)}, "must pair up; got 5 and 4 samples: a 5×64, u 4×64"),
+        ({"a": waves(9), "u": waves(9)}, {"a": waves(5), "u": waves(4)}, "must pair up; got 5 inputs and 4 outputs: a 5×64, u 4×64"),
         ({"a": waves(9), "u": waves(9)}, {"a": waves(5)[:0], "u": waves(5)[:0]}, "must hold at least one sample"),
     ],
 )  # fmt: skip
@@ -183,10 +183,10 @@ def test_the_mesh_of_the_training_serves_files_with_samples_in_columns():
     assert torch.equal(source.reading.pairs(path).read(range(3, 9))[1], source.read(range(3, 9))[1])
 
 
-@pytest.mark.parametrize("kind", ["smooth parameters", "noise on a box", "several inputs"])
+@pytest.mark.parametrize("kind", ["rough parameters", "noise on a box", "several inputs", "samples in columns"])
 def test_predict_and_evaluate_do_not_ask_again(kind, saved, tmp_path, capsys):
     arrays, told = TOLD[kind]
-    options = ["--vectors"] if "domain" in told else ["--box"]
+    options = [*["--vectors"] * ("domain" in told), *["--box"] * ("periodic" in told)]
     options += [word for name in told.get("input", ()) for word in ("--input", name)]
     options += ["--output", told["output"]] if "output" in told else []
     fitting = ("fit", saved("train", **arrays(30)), *options, "--map", "linear", "--features", 20, "--no-report")

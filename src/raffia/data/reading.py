@@ -13,15 +13,14 @@ from torch import Tensor
 from raffia.data import own
 from raffia.data.formats import Variable, variables
 from raffia.data.formats.variable import guarded
-from raffia.data.meaning.columns import Column, column, sample_shape, stacked
+from raffia.data.meaning.columns import Axes, Column, sample_shape, stacked
 from raffia.data.meaning.coordinates import named_axes
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shown
-from raffia.data.meaning.sides import check_filled, samples, shapes
+from raffia.data.meaning.sides import columns, shapes
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Nodes, Space, Vectors
 
-Axes = tuple[tuple[bool, int | None], ...]
 PathLike = str | os.PathLike[str]
 
 
@@ -84,19 +83,11 @@ class Reading:
         self, ins: list[Variable], outs: list[Variable], arrays: Variables, foreign: bool
     ) -> tuple[list[Column], list[Column]]:
         """Samples of all variables, with axes as in the training where that is known, each side in its space."""
-        both, axes = [*ins, *outs], (*self.input_axes, *(self.output_axes if outs else ()))
-        alike = foreign and len(self.input_axes) == len(ins) and len(axes) == len(both)
+        axes = (*self.input_axes, *(self.output_axes if outs else ()))
+        alike = foreign and len(self.input_axes) == len(ins) and len(axes) == len(ins) + len(outs)
+        named = named_axes({name: v for name, v in arrays.items() if v not in (*ins, *outs)})
         with guarded(ins[0].path):
-            check_filled(both)
-            if alike:
-                parts = [Column(v, last, channel=channel) for v, (last, channel) in zip(both, axes, strict=True)]
-            else:
-                n, named = samples(ins, outs), named_axes({name: v for name, v in arrays.items() if v not in both})
-                parts = [column(v, n, named) for v in both]
-            if len({len(part) for part in parts}) > 1:
-                counts = " and ".join(str(len(part)) for part in parts)
-                raise RaffiaError(f"inputs and outputs must pair up; got {counts} samples: {shapes(both)}.")
-        inputs, outputs = parts[: len(ins)], parts[len(ins) :]
+            inputs, outputs = columns(ins, outs, named, axes=axes if alike else ())
         for side, space, shape in ((inputs, self.domain, self.input_shape), (outputs, self.output, self.output_shape)):
             if len(side) == 1 and len(side[0].variable.shape) == 1 + space.ndim:
                 side[0].plain = True

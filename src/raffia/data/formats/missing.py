@@ -16,9 +16,7 @@ def decode(variable: Variable, values: np.ndarray) -> np.ndarray:
     gaps = np.zeros(values.shape, dtype=bool)
     for fill in (_number(variable.attributes.get(key)) for key in FILLS):
         if fill is not None:
-            gaps |= (
-                values == np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else values == fill
-            )
+            gaps |= values == (np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else fill)
     floats = values.astype(np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64)
     scale, offset = (_number(variable.attributes.get(key)) for key in ("scale_factor", "add_offset"))
     if scale is not None or offset is not None:

@@ -1,5 +1,6 @@
 """NetCDF files, with the names of their axes: version 4 is HDF5, the classic formats are SciPy's."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,25 +19,23 @@ def version4(path: Path) -> dict[str, Variable]:
 
 def classic(path: Path) -> dict[str, Variable]:
     """The variables of a NetCDF-3 file, mapped into memory."""
-    found = {}
+    held = {}
     with guarded(path), netcdf_file(path, "r", mmap=True) as file:
         for name, array in file.variables.items():
             shape, dtype = tuple(int(axis) for axis in array.shape), np.dtype(array.data.dtype)
             if dtype.kind in "fiubS":
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
                 attributes = hdf5.plain({key: value for key, value in vars(array).items() if key not in BARE})
-                found[name] = Variable(name, shape, dtype.str, tuple(array.dimensions), attributes, path, _Array(path, name))
+                held[name] = Variable(
+                    name, shape, dtype.str, tuple(array.dimensions), attributes, path, partial(_load, path, name)
+                )
             del array
-    return found
+    return held
 
 
-class _Array:
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        with netcdf_file(self.path, "r", mmap=True) as file:
-            array = file.variables[self.name].data
-            copy = np.array(array if rows is None else array[rows])
-            del array
-        return copy
+def _load(path: Path, name: str, rows: Rows) -> np.ndarray:
+    with netcdf_file(path, "r", mmap=True) as file:
+        array = file.variables[name].data
+        copy = np.array(array if rows is None else array[rows])
+        del array
+    return copy

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from raffia.data.formats.missing import check_whole, decode
 from raffia.data.formats.variable import Variable, guarded
 from raffia.spaces import Space, Vectors
 
+Axes = tuple[tuple[bool, int | None], ...]  # of each variable: whether samples are along the last, and which one holds channels
 CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
 
@@ -23,7 +25,6 @@ class Column:
     plain: bool = False
     channel: int | None = None
     notes: list[str] = field(default_factory=list)
-    _all: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.variable.shape[-1 if self.samples_last else 0]
@@ -37,11 +38,9 @@ class Column:
     @property
     def dims(self) -> tuple[str, ...] | None:
         """The names of these axes."""
-        if self.variable.dims is None:
-            return None
-        shape, dims = self.variable.shape, self.variable.dims
-        pairs = list(zip(shape, dims, strict=True))
-        return tuple(dim for size, dim in (pairs[:-1] if self.samples_last else pairs[1:]) if size != 1 or self.plain)
+        pairs = list(zip(self.variable.shape, self.variable.dims or (), strict=False))
+        kept = pairs[:-1] if self.samples_last else pairs[1:]
+        return tuple(dim for size, dim in kept if size != 1 or self.plain) if self.variable.dims else None
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -67,10 +66,12 @@ class Column:
 
     def _raw(self, rows: range) -> np.ndarray:
         if self.samples_last:
-            if self._all is None:
-                self._all = self.variable.read()
-            return np.moveaxis(self._all[..., rows.start : rows.stop], -1, 0)
+            return np.moveaxis(self._whole[..., rows.start : rows.stop], -1, 0)
         return self.variable.read(slice(rows.start, rows.stop))
+
+    @cached_property
+    def _whole(self) -> np.ndarray:
+        return self.variable.read()
 
 
 def column(variable: Variable, n: int, named: set[str]) -> Column:
@@ -90,29 +91,25 @@ def column(variable: Variable, n: int, named: set[str]) -> Column:
     return part
 
 
-def common_grid(parts: Sequence[Column]) -> tuple[int, ...]:
-    """The grid that variables of one side are on together: the largest; those without it are constant on it."""
-    return max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
-
-
 def stacked(parts: Sequence[Column], space: Space, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """What was read of several variables, as the space has it: components of a vector, or channels (numbers as constant ones)."""
-    n, grid = len(arrays[0]), common_grid(parts)
     if isinstance(space, Vectors):
-        return np.concatenate([array.reshape(n, math.prod(array.shape[1:])) for array in arrays], axis=1)
-    channels = [
-        array if part.grid == grid else array.reshape(n, math.prod(array.shape[1:]), *[1] * len(grid))
-        for part, array in zip(parts, arrays, strict=True)
-    ]
-    joined = (
-        np.concatenate([np.broadcast_to(one, (*one.shape[:2], *grid)) for one in channels], 1) if parts[1:] else channels[0]
-    )
+        return np.concatenate([_constant(array, ()) for array in arrays], axis=1)
+    grid = max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
+    channels = [array if part.grid == grid else _constant(array, grid) for part, array in zip(parts, arrays, strict=True)]
+    joined = channels[0] if len(parts) == 1 else np.concatenate(channels, axis=1)
     return joined[:, 0] if space.one_channel is space and joined.shape[1] == 1 else joined
 
 
 def sample_shape(parts: Sequence[Column], space: Space) -> tuple[int, ...]:
     """The shape of one sample of several variables together; nothing is read."""
     return stacked(parts, space, [np.empty((0, part.count, *part.grid)) for part in parts]).shape[1:]
+
+
+def _constant(array: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:
+    """All numbers of a sample as functions that are constant on a grid, (n, numbers, *grid)."""
+    flat = array.reshape(len(array), math.prod(array.shape[1:]), *[1] * len(grid))
+    return np.broadcast_to(flat, (*flat.shape[:2], *grid))
 
 
 def _channel(part: Column, named: set[str]) -> int | None:

@@ -31,10 +31,10 @@ def domains(
     path: object, sides: Sequence[Function | None], periodic: bool | None, extent: Extent, notes: list[str]
 ) -> list[Space | None]:
     """The space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share the convention."""
-    found: list[Space | None] = []
+    spaces: list[Space | None] = []
     for side in sides:
         if side is None or side.places.mesh is not None:
-            found.append(None if side is None else side.places.mesh)
+            spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
         ends, reason = _ends(path, alike, periodic)
@@ -49,8 +49,8 @@ def domains(
         kind = "periodic, so the right end is left out" if domain.periodic else "a box, so both ends are in it"
         note = f"the grid of {shown(side.grid)} is taken as {kind}: {reason}."
         notes += [note] if note not in notes else []
-        found.append(domain)
-    return found
+        spaces.append(domain)
+    return spaces
 
 
 def _ends(path: object, alike: list[Function], periodic: bool | None) -> tuple[Ends, str]:

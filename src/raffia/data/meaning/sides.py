@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from raffia.data.formats.variable import Variable
-from raffia.data.meaning.columns import Column, column, common_grid
+from raffia.data.meaning.columns import Axes, Column, column, sample_shape
 from raffia.data.meaning.convention import ROUGH, Ends, by_values
 from raffia.data.meaning.coordinates import Places, locate
 from raffia.data.meaning.grids import Extent, Function, domains
@@ -31,37 +29,29 @@ class Asked:
 
 
 def columns(
-    ins: list[Variable], outs: list[Variable], named: set[str], domain: Space | None
+    ins: list[Variable], outs: list[Variable], named: set[str], domain: Space | None = None, axes: Axes = ()
 ) -> tuple[list[Column], list[Column]]:
-    """Samples of all variables, as many as rows in one of them; along the last axis of another, unless a domain is given."""
-    n = samples(ins, outs, strict=domain is not None)
-    if domain is None:
-        return [column(v, n, named) for v in ins], [column(v, n, named) for v in outs]
-    told = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in (*ins, *outs)]
-    return told[: len(ins)], told[len(ins) :]
-
-
-def samples(ins: list[Variable], outs: list[Variable], strict: bool = False) -> int:
-    """How many samples all variables have, along their first axis or, unless `strict`, their last."""
+    """Samples of all variables: along `axes`, the first ones if a domain is given, else where all can have as many."""
     both = (*ins, *outs)
-    check_filled(both)
-    fitting = [n for n in (v.shape[0] for v in both) if all(n == v.shape[0] or (n == v.shape[-1] and not strict) for v in both)]
-    if len(set(fitting)) > 1:
+    for v in both:
+        if not v.shape or 0 in v.shape:
+            raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
+    fitting = sorted({v.shape[0] for v in both if all(v.shape[0] in (other.shape[0], other.shape[-1]) for other in both)})
+    if axes:
+        parts = [Column(v, last, channel=channel) for v, (last, channel) in zip(both, axes, strict=True)]
+    elif domain is not None:
+        parts = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in both]
+    elif len(fitting) > 1:
         raise RaffiaError(
             f"samples may be along the first axis of either array: {shapes(both)} pair up as {' or as '.join(map(str, fitting))} samples. "
             "Write the file with the samples along the first axis of all."
         )
-    if not fitting:
-        counts = f"{ins[0].shape[0]} inputs and {outs[0].shape[0]} outputs: " if outs else ""
-        raise RaffiaError(f"inputs and outputs must pair up; got {counts}{shapes(both)}.")
-    return fitting[0]
-
-
-def check_filled(variables: Iterable[Variable]) -> None:
-    """Refuse variables without samples."""
-    for v in variables:
-        if not v.shape or 0 in v.shape:
-            raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
+    else:
+        parts = [column(v, n, named) for n in fitting for v in both]
+    if len({len(part) for part in parts}) != 1:
+        counts = " and ".join(f"{side[0].shape[0]} {name}" for name, side in (("inputs", ins), ("outputs", outs)) if side)
+        raise RaffiaError(f"inputs and outputs must pair up; got {counts}: {shapes(both)}.")
+    return parts[: len(ins)], parts[len(ins) :]
 
 
 def spaces_of(
@@ -130,9 +120,7 @@ def _with_channels(base: Space | None, parts: list[Column], number: Space) -> Sp
     """The space of all variables of a side together; `number` is that of a single number."""
     if base is None:
         return number if len(parts) == 1 and not parts[0].axes else Vectors()
-    grid = common_grid(parts)
-    count = sum(part.count if part.grid == grid else int(np.prod(part.axes, dtype=np.int64)) for part in parts)
-    return base if len(parts) == 1 and parts[0].channel is None else Channels(base, count)
+    return base if len(parts) == 1 and parts[0].channel is None else Channels(base, sample_shape(parts, Channels(base, 1))[0])
 
 
 def shapes(variables: Iterable[Variable]) -> str:

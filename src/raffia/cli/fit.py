@@ -117,7 +117,7 @@ def fit(
         how = {"batch_size": batch_size, "checkpoint_every": checkpoint_every, "checkpoint": file.with_suffix(".checkpoint")}
         found = surrogate.fit_source(pairs, train=train, reading=how, **common)
     else:
-        other = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset()
+        other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
         found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)
     found.model.variables_ = {"input": list(pairs.reading.input_names), "output": list(pairs.reading.output_names)}
     found.model.save(file)

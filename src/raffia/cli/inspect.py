@@ -10,10 +10,9 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
-from raffia.cli.common import app, console
+from raffia.cli.common import app, check_output, console
 from raffia.data.formats.missing import decode
 from raffia.data.meaning.names import FLAGS, listed
-from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.spaces import Channels, Domain, Mesh, Space
 
@@ -39,7 +38,8 @@ def inspect(
 
     Example: raffia inspect train.mat --figure first.png
     """
-    _check_figure(figure)
+    if figure is not None:
+        check_output(figure, ".png, .pdf or .svg", "--figure")
     for file in (path, output_file):
         if file is not None:
             console.print(_table(data.variables(file)))
@@ -90,11 +90,3 @@ def _described(space: Space, values: Tensor) -> str:
         size = "×".join(map(str, values.shape[1:]))
         return f"functions on {size} points of a {'torus' if space.periodic else 'box'} of extent {space.extent}"
     return f"{values[0].numel()} number{'s' if values[0].numel() > 1 else ''}"
-
-
-def _check_figure(figure: Path | None) -> None:
-    """Before the work, not after it."""
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise RaffiaError(f"--figure must end in .png, .pdf or .svg; got {figure}.")
-    if figure is not None and not figure.parent.is_dir():
-        raise RaffiaError(f"--figure {figure}: there is no folder {figure.parent}. Make it first.")

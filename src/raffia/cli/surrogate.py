@@ -3,19 +3,20 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+import torch
 import typer
 from rich.table import Table
 
 from raffia import data, metrics
+from raffia.checks import output_space
 from raffia.cli.common import Example, app, check_output, console, generate_in_batches, predict_in_batches
 from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
-from raffia.spaces import ChannelGrid, Channels, Grid, Space
 
 
 @app.command()
@@ -121,12 +122,5 @@ def evaluate(
 def _reading(model: RandomFeatureModel) -> data.Reading:
     """How to read files for a model: the names of its arrays, if it came from a file, and its spaces."""
     names = getattr(model, "variables_", {})
-    output = model.output or _space_of(model.output_grid_)
+    output = model.output or output_space(model.feature_map.domain, torch.empty(1, *model.output_grid_.shape), scalar=True)
     return data.Reading(tuple(names.get("input", ())), tuple(names.get("output", ())), model.feature_map.domain, output)
-
-
-def _space_of(nodes: Any) -> Space:
-    """The space that a discretisation is of."""
-    if isinstance(nodes, ChannelGrid):
-        return Channels(_space_of(nodes.of), nodes.count)
-    return nodes.domain if isinstance(nodes, Grid) else nodes

@@ -56,17 +56,14 @@ class Reading:
     def pairs(
         self, path: PathLike, input: Names | None = None, output: Names | None = None, output_path: PathLike | None = None
     ) -> "Source":
-        """Inputs and outputs in another file: its arrays `input` and `output`, else those of the training, else by usual names.
-
-        The outputs may be in a file of their own, `output_path`.
-        """
+        """Pairs in another file, or in two: its arrays `input` and `output`, else those of the training, else by usual names."""
         place = Path(path)
         arrays = variables(place)
         elsewhere = arrays if output_path is None else variables(output_path)
         settings = self._settings(place, arrays)
         known = (("a",), ("y",)) if settings is not None else (self.input_names, self.output_names)
         a, y = _chosen(input, known[0], arrays), _chosen(output, known[1], elsewhere)
-        if input is output is output_path is None and not (a and y):
+        if not (a and y) and not (input or output or output_path):
             a = y = None  # the file has other names: of both, as they go in pairs
         ins, outs, notes = choose(place, arrays, a, y, output_path, elsewhere)
         inputs, outputs = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
@@ -173,10 +170,10 @@ def _check_fits(parts: list[Column], space: Space, trained: tuple[int, ...] | No
     if not fits or (isinstance(space, Nodes) and trained not in (None, shape)):
         before = "" if trained is None else f", {shown(trained)} in training"
         order = "" if space.one_channel is space else ", channels before the grid"
+        came = shapes(part.variable for part in parts)
         raise RaffiaError(
-            f"{parts[0].variable.path}: {shapes(part.variable for part in parts)} must hold samples of {space}{before}; got samples of "
-            f"shape {shown(shape)}{order}. Pass a file like that of the training, or name other arrays ({FLAGS['input']}, "
-            f"{FLAGS['output']})."
+            f"{parts[0].variable.path}: {came} must hold samples of {space}{before}; got samples of shape {shown(shape)}{order}. "
+            f"Pass a file like that of the training, or name other arrays ({FLAGS['input']}, {FLAGS['output']})."
         )
 
 

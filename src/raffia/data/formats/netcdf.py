@@ -1,4 +1,4 @@
-"""NetCDF files, with the names of their axes: version 4 is HDF5, the classic formats are SciPy's."""
+"""NetCDF files of the classic formats, with the names of their axes, by SciPy; version 4 is HDF5."""
 
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,6 @@ from raffia.data.formats import hdf5
 from raffia.data.formats.variable import Rows, Variable, check_stored, guarded
 
 BARE = vars(netcdf_variable(np.empty(0), "d", 8, (), ()))  # what a variable without attributes holds
-
-
-def version4(path: Path) -> dict[str, Variable]:
-    """The variables of a NetCDF-4 file."""
-    return hdf5.variables(path)
 
 
 def classic(path: Path) -> dict[str, Variable]:

@@ -76,9 +76,8 @@ class Column:
 
 def column(variable: Variable, n: int, named: set[str]) -> Column:
     """A variable with `n` samples; `named` are the axes that have coordinates."""
-    part = Column(variable)
-    if variable.shape[0] != n and variable.shape[-1] == n:
-        part.samples_last = True
+    part = Column(variable, samples_last=variable.shape[0] != n)
+    if part.samples_last:
         part.notes.append(
             f"{variable.name}: samples are along the last axis, where it has {n} entries as the other arrays have rows."
         )
@@ -94,9 +93,9 @@ def column(variable: Variable, n: int, named: set[str]) -> Column:
 def stacked(parts: Sequence[Column], space: Space, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """What was read of several variables, as the space has it: components of a vector, or channels (numbers as constant ones)."""
     if isinstance(space, Vectors):
-        return np.concatenate([_constant(array, ()) for array in arrays], axis=1)
+        return np.concatenate([_numbers(array) for array in arrays], axis=1)
     grid = max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
-    channels = [array if part.grid == grid else _constant(array, grid) for part, array in zip(parts, arrays, strict=True)]
+    channels = [array if part.grid == grid else _numbers(array, grid) for part, array in zip(parts, arrays, strict=True)]
     joined = channels[0] if len(parts) == 1 else np.concatenate(channels, axis=1)
     return joined[:, 0] if space.one_channel is space and joined.shape[1] == 1 else joined
 
@@ -106,8 +105,8 @@ def sample_shape(parts: Sequence[Column], space: Space) -> tuple[int, ...]:
     return stacked(parts, space, [np.empty((0, part.count, *part.grid)) for part in parts]).shape[1:]
 
 
-def _constant(array: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:
-    """All numbers of a sample as functions that are constant on a grid, (n, numbers, *grid)."""
+def _numbers(array: np.ndarray, grid: tuple[int, ...] = ()) -> np.ndarray:
+    """All numbers of a sample, (n, numbers), or the constant functions on a grid that they are, (n, numbers, *grid)."""
     flat = array.reshape(len(array), math.prod(array.shape[1:]), *[1] * len(grid))
     return np.broadcast_to(flat, (*flat.shape[:2], *grid))
 

@@ -92,7 +92,7 @@ def _mesh(path: object, nodes: np.ndarray, notes: list[str], pool: Variables, ce
     corners = nodes.shape[1] + 1
     listed_cells = pick(path, pool, cells, "cells") if cells else [v for v in pool.values() if v.name.lower() in CELLS]
     for v in listed_cells:
-        if len(v.shape) == 2 and corners in v.shape and _integer(v, whole=bool(cells)):
+        if len(v.shape) == 2 and corners in v.shape and (cells or _whole(v)):
             array = v.read()
             array = array.astype(np.int64) if array.shape[1] == corners else array.astype(np.int64).T
             if array.min() == 1 and array.max() == len(nodes):
@@ -127,12 +127,12 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
 
 def _like_coordinates(v: Variable) -> bool:
     """Whether the name of an array suggests places; of whole numbers they would be cells."""
-    return not _integer(v) and any(word in v.name.lower() for word in PLACES)
+    return not _whole(v) and any(word in v.name.lower() for word in PLACES)
 
 
 def _entries(v: Variable) -> int:
     return math.prod(v.shape) if v.shape else 0
 
 
-def _integer(v: Variable, whole: bool = False) -> bool:
-    return whole or np.dtype(v.dtype).kind in "iu"
+def _whole(v: Variable) -> bool:
+    return np.dtype(v.dtype).kind in "iu"

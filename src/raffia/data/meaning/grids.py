@@ -12,8 +12,6 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Space
 
 Extent = float | tuple[float, ...] | None
-
-
 MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
 
 
@@ -98,10 +96,10 @@ def _ends_of_axis(alike: list[Function], axis: int) -> tuple[Ends, str]:
 def _lengths(side: Function, ends: Ends, extent: Extent) -> tuple[float, ...]:
     dim = len(side.grid)
     if extent is not None:
-        lengths = tuple(float(length) for length in extent) if isinstance(extent, tuple) else (float(extent),) * dim
-        if len(lengths) != dim:
+        lengths = tuple(float(length) for length in np.atleast_1d(extent))
+        if len(lengths) not in (1, dim):
             raise RaffiaError(f"extent=… ({FLAGS['extent']}) needs one length, or {dim}; got {extent}.")
-        return lengths
+        return lengths * dim if len(lengths) == 1 else lengths
     around = ends is Ends.PERIODIC
     axes = side.places.axes or (None,) * dim
     return tuple(

@@ -35,6 +35,11 @@ class Dataset:
         for name in ("a", "y"):
             object.__setattr__(self, name, torch.as_tensor(getattr(self, name)))
 
+    @property
+    def output_space(self) -> Space:
+        """The space of the outputs, also where it is that of the inputs."""
+        return self.domain if self.output is None else self.output
+
     def __iter__(self) -> Iterator[Tensor]:
         yield self.a
         yield self.y

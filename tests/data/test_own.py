@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Domain, RaffiaError, data
+from raffia import Burgers, Domain, RaffiaError, Vectors, data
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_foreign_files_need_a_domain(tmp_path):
 
 def test_inputs_alone_can_be_an_npy_file(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 4)))
-    assert data.read_inputs(tmp_path / "a.npy")[0].shape == (2, 4)
+    assert data.Reading((), (), Vectors(), Domain(0)).inputs(tmp_path / "a.npy").shape == (2, 4)
 
 
 @pytest.mark.parametrize(

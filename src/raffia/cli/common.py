@@ -72,8 +72,8 @@ def extents(given: list[float] | None) -> float | tuple[float, ...] | None:
 
 
 def check_output(output: Path, suffix: str, option: str = "--output") -> None:
-    """Before the work, not after it."""
-    if output.suffix != suffix:
+    """Before the work, not after it; `suffix` is one, or several as in ".png, .pdf or .svg"."""
+    if output.suffix not in suffix.replace(" or", ",").split(", "):
         raise RaffiaError(f"{option} must end in {suffix}; got {output}.")
     if not output.parent.is_dir():
         raise RaffiaError(f"{option} {output}: there is no folder {output.parent}. Make it first.")

@@ -113,18 +113,12 @@ def fit(
     if in_batches:
         opened = functools.partial(open_source, source, **options, output_path=outputs)
         train = None if scheduler is None else functools.partial(distributed.fit_source, opened=opened, scheduler=scheduler)
-        reading = {
-            "batch_size": batch_size,
-            "checkpoint_every": checkpoint_every,
-            "checkpoint": file.with_suffix(".checkpoint"),
-        }
-        found = surrogate.fit_source(pairs, train=train, reading=reading, **common)
+        how = {"batch_size": batch_size, "checkpoint_every": checkpoint_every, "checkpoint": file.with_suffix(".checkpoint")}
+        found = surrogate.fit_source(pairs, train=train, reading=how, **common)
     else:
         other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
         found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)
-    found.model.variables_ = {
-        side: [part.variable.name for part in parts] for side, parts in (("input", pairs.inputs), ("output", pairs.outputs))
-    }
+    found.model.variables_ = {"input": list(pairs.reading.input_names), "output": list(pairs.reading.output_names)}
     found.model.save(file)
     _say(found, file)
     if report and found.test is not None:
@@ -206,7 +200,7 @@ def _names_and_file(given: list[str] | None, model_file: Path | None, source: Pa
 
 
 def _feature_map(which: Map, pairs: Source) -> FeatureMap:
-    domain, output = pairs.domain, pairs.output if pairs.output is not None else pairs.domain
+    domain, output = pairs.domain, pairs.output_space
     one, there = domain.one_channel, output.one_channel
     darcy = isinstance(domain, Domain) and (domain.dim, domain.periodic) == (2, False) and domain == output
     functions = one == there and not isinstance(one, Vectors) and one.ndim > 0

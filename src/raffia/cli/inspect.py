@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -10,10 +10,9 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
-from raffia.cli.common import app, console
-from raffia.data.missing import meant
-from raffia.data.names import FLAGS
-from raffia.errors import RaffiaError
+from raffia.cli.common import app, check_output, console
+from raffia.data.formats.missing import decode
+from raffia.data.meaning.names import FLAGS, listed
 from raffia.files import atomic
 from raffia.spaces import Channels, Domain, Mesh, Space
 
@@ -39,36 +38,31 @@ def inspect(
 
     Example: raffia inspect train.mat --figure first.png
     """
-    _check_figure(figure)
-    found = data.variables(path)
-    console.print(_table(found))
-    if output_file:
-        console.print(_table(data.variables(output_file)))
-    source = data.open_source(
-        path,
-        input=input or None,
-        output=output or None,
-        coordinates=coordinates or None,
-        cells=cells,
-        periodic=periodic,
-        output_path=output_file,
-    )
+    if figure is not None:
+        check_output(figure, ".png, .pdf or .svg", "--figure")
+    for file in (path, output_file):
+        if file is not None:
+            console.print(_table(data.variables(file)))
+    named: dict[str, Any] = {"input": input, "output": output, "output_path": output_file and str(output_file)}
+    named = {argument: names for argument, names in (named | {"coordinates": coordinates, "cells": cells}).items() if names}
+    source = data.open_source(path, periodic=periodic, **named)
     a, y = source.read(range(1))
     console.print(f"inputs:  {len(source)} × {_described(source.domain, a)}", soft_wrap=True)
-    console.print(f"outputs: {len(source)} × {_described(source.output or source.domain, y)}", soft_wrap=True)
+    console.print(f"outputs: {len(source)} × {_described(source.output_space, y)}", soft_wrap=True)
     for note in source.notes:
         console.print(f"• {note}", soft_wrap=True)
     if figure is not None:
         with atomic(figure) as temporary:
             plotting.pair(a[0], y[0], source.domain, source.output).savefig(temporary, dpi=150)
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
-    words = _next(path, input, output, output_file, coordinates, cells, periodic)
-    console.print("next:\n  " + " ".join(shlex.quote(word) for word in words), soft_wrap=True)
+    words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
+    words += [] if periodic is None else ["--periodic" if periodic else "--box"]
+    console.print("next:\n  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)
 
 
-def _table(found: dict[str, data.Variable]) -> Table:
+def _table(arrays: dict[str, data.Variable]) -> Table:
     table = Table(*("name", "shape", "type", "axes", "min", "max", "missing"))
-    for name, variable in found.items():
+    for name, variable in arrays.items():
         low, high, missing = _range(variable) if variable.numeric else ("", "", "")
         axes = ", ".join(variable.dims or ())
         table.add_row(name, "×".join(map(str, variable.shape)) or "1", np.dtype(variable.dtype).name, axes, low, high, missing)
@@ -79,7 +73,7 @@ def _range(variable: data.Variable) -> tuple[str, str, str]:
     """Least and largest value, and how many are missing; of the first rows, where there are many."""
     n, total = (variable.shape or (1,))[0], int(np.prod(variable.shape, dtype=np.int64))
     rows = n if total <= LOOKED_AT else max(1, n * LOOKED_AT // total)
-    values = meant(variable, variable.read(slice(0, rows) if rows < n else None))
+    values = decode(variable, variable.read(slice(0, rows) if rows < n else None))
     there = values[np.isfinite(values)]
     where = f" in the first {rows} rows" if rows < n else ""
     if not there.size:
@@ -96,31 +90,3 @@ def _described(space: Space, values: Tensor) -> str:
         size = "×".join(map(str, values.shape[1:]))
         return f"functions on {size} points of a {'torus' if space.periodic else 'box'} of extent {space.extent}"
     return f"{values[0].numel()} number{'s' if values[0].numel() > 1 else ''}"
-
-
-def _next(
-    path: Path,
-    input: list[str] | None,
-    output: list[str] | None,
-    output_file: Path | None,
-    coordinates: list[str] | None,
-    cells: str | None,
-    periodic: bool | None,
-) -> list[str]:
-    """The command that fits what was shown."""
-    words = ["raffia", "fit", str(path)]
-    words += [word for name in input or () for word in (FLAGS["input"], name)]
-    words += [word for name in output or () for word in (FLAGS["output"], name)]
-    words += [FLAGS["output_path"], str(output_file)] if output_file else []
-    words += [word for name in coordinates or () for word in (FLAGS["coordinates"], name)]
-    words += [FLAGS["cells"], cells] if cells else []
-    words += [] if periodic is None else ["--periodic" if periodic else "--box"]
-    return words
-
-
-def _check_figure(figure: Path | None) -> None:
-    """Before the work, not after it."""
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise RaffiaError(f"--figure must end in .png, .pdf or .svg; got {figure}.")
-    if figure is not None and not figure.parent.is_dir():
-        raise RaffiaError(f"--figure {figure}: there is no folder {figure.parent}. Make it first.")

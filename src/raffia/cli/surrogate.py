@@ -3,19 +3,20 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+import torch
 import typer
 from rich.table import Table
 
 from raffia import data, metrics
-from raffia.cli.common import Example, app, check_output, console, extents, generate_in_batches, predict_in_batches
+from raffia.checks import output_space
+from raffia.cli.common import Example, app, check_output, console, generate_in_batches, predict_in_batches
 from raffia.errors import RaffiaError
 from raffia.files import atomic
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
-from raffia.spaces import Domain, Vectors
 
 
 @app.command()
@@ -67,8 +68,7 @@ def predict(
     """
     check_output(output, ".npy")
     model = load(model_file)
-    predicted, domain = data.read_inputs(source, _names(source, model, "input", input_names), model.feature_map.domain)
-    _check_domain(source, domain, model)
+    predicted = _reading(model).inputs(source, input_names)
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
     with atomic(output) as temporary, temporary.open("wb") as file:
@@ -85,9 +85,9 @@ def evaluate(
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
     output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    coordinates: Annotated[list[str] | None, typer.Option(help="Array of the coordinates of nodes, or of grid axes.")] = None,
-    cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
-    extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
+    coordinates: Annotated[list[str] | None, typer.Option(hidden=True)] = None,  # these three the model knows: they are taken
+    cells: Annotated[str | None, typer.Option(hidden=True)] = None,  # for commands written when evaluate had to be told
+    extent: Annotated[list[float] | None, typer.Option(hidden=True)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare predictions with the truth in a file; on the pairs of the training the errors say nothing of new ones.
@@ -97,20 +97,12 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    domain = model.feature_map.domain
-    periodic = domain.periodic if isinstance(domain, Domain) else None
-    names = (_names(source, model, "input", input_names), _names(outputs or source, model, "output", output_names))
-    vectors = domain if isinstance(domain, Vectors) else None
-    options: dict[str, Any] = {"output_path": outputs, "periodic": periodic, "domain": vectors}
-    options |= {"coordinates": coordinates, "cells": cells, "extent": extents(extent)}
-    pairs = data.open_source(source, input=names[0], output=names[1], **options)
-    _check_domain(source, data.domain_of(source), model)
-    dataset = pairs.dataset()
+    dataset = _reading(model).pairs(source, input_names, output_names, outputs).dataset()
     predicted = predict_in_batches(model, dataset.a)
     if predicted.shape != dataset.y.shape:
         raise RaffiaError(f"outputs in {source} must have shape {tuple(predicted.shape)}; got {tuple(dataset.y.shape)}.")
     errors = model.errors(dataset.a, dataset.y)
-    grid = (pairs.domain if pairs.output is None else pairs.output).grid_of(dataset.y)
+    grid = dataset.output_space.grid_of(dataset.y)
     report = {
         "samples": len(dataset),
         "mean relative L2 error": float(errors.mean()),
@@ -127,12 +119,8 @@ def evaluate(
     console.print(table)
 
 
-def _names(source: Path, model: RandomFeatureModel, side: str, given: list[str] | None) -> list[str] | None:
-    """The arrays that were asked for; else those that the model was trained on, if the file has them all."""
-    trained = None if data.domain_of(source) else getattr(model, "variables_", {}).get(side)
-    return given or (trained if trained and set(trained) <= set(data.variables(source)) else None)
-
-
-def _check_domain(source: Path, domain: Any, model: RandomFeatureModel) -> None:
-    if domain is not None and domain != model.feature_map.domain:
-        raise RaffiaError(f"{source} has {domain}, the model was trained on {model.feature_map.domain}.")
+def _reading(model: RandomFeatureModel) -> data.Reading:
+    """How to read files for a model: the names of its arrays, if it came from a file, and its spaces."""
+    names = getattr(model, "variables_", {})
+    output = model.output or output_space(model.feature_map.domain, torch.empty(1, *model.output_grid_.shape), scalar=True)
+    return data.Reading(tuple(names.get("input", ())), tuple(names.get("output", ())), model.feature_map.domain, output)

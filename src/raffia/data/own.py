@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.formats import variables
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
 from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.files import atomic
@@ -33,12 +33,12 @@ def domain_of(path: str | os.PathLike[str]) -> Domain | None:
     return content[0] if content else None
 
 
-def told(path: Path, found: dict[str, Variable]) -> tuple[Domain, dict] | None:
+def told(path: Path, arrays: dict[str, Variable]) -> tuple[Domain, dict] | None:
     """The domain and the settings that a file of ours carries."""
-    if "raffia" not in found or np.dtype(found["raffia"].dtype).kind != "U":
+    if "raffia" not in arrays or np.dtype(arrays["raffia"].dtype).kind != "U":
         return None
     try:
-        content = json.loads(str(found["raffia"].read()))
+        content = json.loads(str(arrays["raffia"].read()))
         extent = content["domain"]["extent"]
         domain = Domain(**content["domain"] | {"extent": tuple(extent) if isinstance(extent, list) else extent})
         return domain, dict(content["settings"])

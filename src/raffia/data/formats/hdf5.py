@@ -1,11 +1,12 @@
 """HDF5 files: every array in every group, named by its path and read lazily."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, check_stored, guarded, optional
+from raffia.data.formats.variable import Rows, Variable, check_stored, guarded, optional
 
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
@@ -13,7 +14,7 @@ NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
     """The arrays of an HDF5 file; `reverse` their axes, as MATLAB's files need."""
     h5py = _h5py()
-    found: dict[str, Variable] = {}
+    held: dict[str, Variable] = {}
 
     def visit(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and item.shape is not None and item.dtype.kind in "fiubcSU":
@@ -25,23 +26,20 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
                 shape, dims = tuple(int(axis) for axis in item.shape), _dims(item)
                 if reverse:
                     shape, dims = shape[::-1], dims and dims[::-1]
-                found[name] = Variable(name, shape, item.dtype.str, dims, plain(attributes), path, _Array(path, name, reverse))
+                load = partial(_load, path, name, reverse)
+                held[name] = Variable(name, shape, item.dtype.str, dims, plain(attributes), path, load)
 
     with guarded(path), h5py.File(path, "r") as file:
         file.visititems(visit)
-    return found
+    return held
 
 
-class _Array:
-    def __init__(self, path: Path, name: str, reverse: bool) -> None:
-        self.path, self.name, self.reverse = path, name, reverse
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        with _h5py().File(self.path, "r") as file:
-            array = file[self.name]
-            if rows is None:
-                return array[()].T if self.reverse else array[()]
-            return array[..., rows].T if self.reverse else array[rows]
+def _load(path: Path, name: str, reverse: bool, rows: Rows) -> np.ndarray:
+    with _h5py().File(path, "r") as file:
+        array = file[name]
+        if rows is None:
+            return array[()].T if reverse else array[()]
+        return array[..., rows].T if reverse else array[rows]
 
 
 def _dims(item: Any) -> tuple[str, ...] | None:

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.variable import Variable, Whole, check_size, guarded
+from raffia.data.formats.variable import Variable, Whole, check_size, guarded
 from raffia.errors import RaffiaError
 
 
 def variables(path: Path) -> dict[str, Variable]:
     """The tensors of a file, named by their keys; the whole file is read."""
-    found = {}
+    tensors = {}
     with guarded(path):
         records = _records(path)
         try:
@@ -36,8 +36,8 @@ def variables(path: Path) -> dict[str, Variable]:
                 raise RaffiaError(f"{path} is damaged: {name} claims more bytes than there are of it.")
             check_size(path, name, tuple(tensor.shape), tensor.element_size())
             array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).detach().resolve_conj().resolve_neg().numpy()
-            found[name] = Variable(name, array.shape, array.dtype.str, None, {}, path, Whole(partial(np.asarray, array)))
-    return found
+            tensors[name] = Variable(name, array.shape, array.dtype.str, None, {}, path, Whole(partial(np.asarray, array)))
+    return tensors
 
 
 def _records(path: Path) -> set[int]:

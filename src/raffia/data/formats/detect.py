@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from raffia.data import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
-from raffia.data.variable import Variable, guarded
+from raffia.data.formats import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
+from raffia.data.formats.variable import Variable, guarded
 from raffia.errors import RaffiaError
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
@@ -38,14 +38,9 @@ def _reader(path: Path) -> Reader:
         ".npz": numpy_files.npy if start.startswith(NPY) else numpy_files.npz,
         ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
         ".mat": matlab.version73 if hierarchical else matlab.version5,
-        ".h5": hdf5.variables,
-        ".hdf5": hdf5.variables,
-        ".he5": hdf5.variables,
-        ".nc": netcdf.version4 if hierarchical else netcdf.classic,
-        ".nc4": netcdf.version4,
-        ".cdf": netcdf.version4 if hierarchical else netcdf.classic,
-        ".pt": pytorch.variables,
-        ".pth": pytorch.variables,
+        **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
+        **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
+        **dict.fromkeys((".pt", ".pth"), pytorch.variables),
     }
     if suffix in known:
         return known[suffix]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 FLAGS = {
@@ -16,21 +16,7 @@ PAIRS = (
     ("coeff", "sol"), ("u0", "u"), ("u_0", "u"), ("mu", "u"), ("f", "u"), ("k", "u"), ("kappa", "u"), ("branch", "target"),
     ("features", "targets"), ("features", "labels"), ("0", "1"),
 )  # fmt: skip
-OUTPUTS = (
-    "y",
-    "u",
-    "s",
-    "sol",
-    "solution",
-    "out",
-    "output",
-    "outputs",
-    "output_data",
-    "target",
-    "targets",
-    "labels",
-    "y_train",
-)
+OUTPUTS = ("y", "u", "s", "target", "targets", "labels", "y_train")  # and all with "out" or "sol" in them
 COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
 CELLS = ("triang", "triangles", "cells", "elements", "simplices", "faces", "tri", "connectivity", "elem")
 
@@ -44,48 +30,40 @@ def listed(names: Names | None) -> list[str]:
 
 
 def choose(
-    path: object,
-    found: Variables,
-    input: Names | None,
-    output: Names | None,
-    output_path: object,
-    elsewhere: Variables,
+    path: object, arrays: Variables, input: Names | None, output: Names | None, output_path: object, elsewhere: Variables
 ) -> tuple[list[Variable], list[Variable], list[str]]:
     """Inputs and outputs by the names given, or guessed; `elsewhere` are the variables of the file with the outputs."""
     if input is None and output is None and output_path is None:
-        ins, outs, note = pair(path, found)
+        ins, outs, note = pair(path, arrays)
         return ins, outs, [note]
     if (input is None or output is None) and output_path is None:
         known, unknown = ("output", "input") if input is None else ("input", "output")
         raise RaffiaError(f"{path}: {FLAGS[known]} ({known}=…) is given, so give {FLAGS[unknown]} ({unknown}=…) too.")
-    ins, note = (pick(path, found, input, "input"), "") if input is not None else only(path, found, "input")
-    outs, said = (
-        (pick(output_path or path, elsewhere, output, "output"), "")
-        if output is not None
-        else only(output_path, elsewhere, "output")
-    )
+    ins, note = only(path, arrays, "input") if input is None else (pick(path, arrays, input, "input"), "")
+    there = output_path or path
+    outs, said = only(there, elsewhere, "output") if output is None else (pick(there, elsewhere, output, "output"), "")
     return ins, outs, [text for text in (note, said) if text]
 
 
-def pick(path: object, found: Variables, names: Names, argument: str) -> list[Variable]:
+def pick(path: object, arrays: Variables, names: Names, argument: str) -> list[Variable]:
     """The variables of these names."""
     chosen = listed(names)
     for name in chosen:
-        if name not in found or not found[name].numeric:
-            what = "real numbers" if name in found else "it"
+        if name not in arrays or not arrays[name].numeric:
+            what = "real numbers" if name in arrays else "it"
             raise RaffiaError(
-                f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(found)}"
+                f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(arrays)}"
             )
     if not chosen:
-        raise RaffiaError(f"{argument}=… ({FLAGS[argument]}) names no array. {contents(found)}")
-    return [found[name] for name in chosen]
+        raise RaffiaError(f"{argument}=… ({FLAGS[argument]}) names no array. {contents(arrays)}")
+    return [arrays[name] for name in chosen]
 
 
-def contents(found: Variables) -> str:
+def contents(arrays: Variables) -> str:
     """What a file holds, in a sentence."""
-    held = "; ".join(f"{name} {shown(v.shape)} {v.dtype.lstrip('<>|=')}" for name, v in list(found.items())[:24])
-    more = f"; and {len(found) - 24} more" if len(found) > 24 else ""
-    return f"It holds {held}{more}." if found else "It holds no arrays of numbers."
+    held = "; ".join(f"{name} {shown(v.shape)} {v.dtype.lstrip('<>|=')}" for name, v in list(arrays.items())[:24])
+    more = f"; and {len(arrays) - 24} more" if len(arrays) > 24 else ""
+    return f"It holds {held}{more}." if arrays else "It holds no arrays of numbers."
 
 
 def shown(shape: tuple[int, ...]) -> str:
@@ -93,9 +71,9 @@ def shown(shape: tuple[int, ...]) -> str:
     return "×".join(str(axis) for axis in shape) or "a number"
 
 
-def pair(path: object, found: Variables) -> tuple[list[Variable], list[Variable], str]:
+def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable], str]:
     """Input and output of a file by their usual names, or as the only two arrays with as many rows; and why."""
-    numeric = {name: v for name, v in found.items() if v.numeric and v.shape}
+    numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape}
     lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
     by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
     matches = [two for two in by_name if _in_rows(*two)] or [two for two in by_name if _in_columns(*two)]
@@ -111,27 +89,23 @@ def pair(path: object, found: Variables) -> tuple[list[Variable], list[Variable]
         note = f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
         order = "" if _looks_like_output(second) else f", in their order; else pass {FLAGS['input']} and {FLAGS['output']}"
         return [first], [second], f"{note}{order}."
-    what = (
-        f"several pairs could be meant: {', '.join(f'{a.name} → {y.name}' for a, y in matches)}"
-        if matches
-        else "the names do not tell"
-    )
+    several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
+    what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
     raise RaffiaError(
-        f"{path}: which arrays are inputs and which outputs? {what[0].upper() + what[1:]}. {contents(found)} "
+        f"{path}: which arrays are inputs and which outputs? {what}. {contents(arrays)} "
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
         + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)." if len(numeric) == 1 else ".")
     )
 
 
-def only(path: object, found: Variables, argument: str) -> tuple[list[Variable], str]:
+def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable], str]:
     """The one array of a file that can be meant."""
-    numeric = [v for v in found.values() if v.numeric and v.shape]
-    named = (
-        [v for v in numeric if any(v.name.lower() == p[argument == "output"] for p in PAIRS)] if len(numeric) > 1 else numeric
-    )
+    numeric = [v for v in arrays.values() if v.numeric and v.shape]
+    usual = {names[argument == "output"] for names in PAIRS}
+    named = numeric if len(numeric) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
         raise RaffiaError(
-            f"{path}: which array holds the {argument}s? {contents(found)} Pass {FLAGS[argument]} NAME ({argument}=…)."
+            f"{path}: which array holds the {argument}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."
         )
     return named, f"{argument}s are {named[0].name} in {path}."
 

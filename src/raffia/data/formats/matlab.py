@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data import hdf5
-from raffia.data.variable import Variable, Whole, check_size, guarded
+from raffia.data.formats import hdf5
+from raffia.data.formats.variable import Variable, Whole, check_size, guarded
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15
@@ -26,18 +26,18 @@ HEAD = 2**12  # bytes in which class, shape and name of an array are found
 
 def version73(path: Path) -> dict[str, Variable]:
     """The numerical arrays of a file written by `save -v7.3`, read lazily; axes as in MATLAB."""
-    found = hdf5.variables(path, reverse=True)
-    return {name: array for name, array in found.items() if not name.startswith("#")}
+    held = hdf5.variables(path, reverse=True)
+    return {name: array for name, array in held.items() if not name.startswith("#")}
 
 
 def version5(path: Path) -> dict[str, Variable]:
     """The real numerical arrays of a file written by `save -v7` or older; reading rows of one reads that array."""
-    found = {}
+    held = {}
     with guarded(path):
         for array in _arrays(path):
             check_size(path, array.name, array.shape, array.dtype.itemsize)
-            found[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, Whole(array.values))
-    return found
+            held[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, Whole(array.values))
+    return held
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, Whole, check_stored, guarded
+from raffia.data.formats.variable import Rows, Variable, Whole, check_stored, guarded
 from raffia.errors import RaffiaError
 
 
@@ -28,7 +28,7 @@ def npy(path: Path) -> dict[str, Variable]:
 
 def npz(path: Path) -> dict[str, Variable]:
     """The arrays of an .npz file; reading rows of one reads that array."""
-    found = {}
+    held = {}
     if not zipfile.is_zipfile(path):
         raise RaffiaError(f"{path} is damaged or not a file of NumPy arrays: there are no arrays in it.")
     with guarded(path), zipfile.ZipFile(path) as archive:
@@ -41,8 +41,8 @@ def npz(path: Path) -> dict[str, Variable]:
             check_stored(path, name, shape, dtype.itemsize, member.file_size - offset)
             if member.compress_type == zipfile.ZIP_STORED:
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
-            found[name] = Variable(name, shape, dtype.str, None, {}, path, Whole(partial(_member, path, member.filename)))
-    return found
+            held[name] = Variable(name, shape, dtype.str, None, {}, path, Whole(partial(_member, path, member.filename)))
+    return held
 
 
 def _member(path: Path, name: str) -> np.ndarray:

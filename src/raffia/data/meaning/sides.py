@@ -1,16 +1,15 @@
-"""What variables mean: samples of functions, vectors or numbers, and the spaces that they live in."""
+"""Inputs and outputs: which of them are functions, vectors or numbers, and the spaces that they live in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from raffia.data.columns import Column, column
-from raffia.data.convention import ROUGH, Ends, by_values
-from raffia.data.coordinates import Places, locate
-from raffia.data.grids import Extent, Function, domains
-from raffia.data.names import FLAGS, Names, Variables, shown
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning.columns import Axes, Column, column, sample_shape
+from raffia.data.meaning.convention import ROUGH, Ends, by_values
+from raffia.data.meaning.coordinates import Places, locate
+from raffia.data.meaning.grids import Extent, Function, domains
+from raffia.data.meaning.names import FLAGS, Names, Variables, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 
@@ -30,27 +29,29 @@ class Asked:
 
 
 def columns(
-    ins: list[Variable], outs: list[Variable], named: set[str], domain: Space | None
+    ins: list[Variable], outs: list[Variable], named: set[str], domain: Space | None = None, axes: Axes = ()
 ) -> tuple[list[Column], list[Column]]:
-    """Samples of all variables, as many as rows in one of them; along the last axis of another, unless a domain is given."""
+    """Samples of all variables: along `axes`, the first ones if a domain is given, else where all can have as many."""
     both = (*ins, *outs)
     for v in both:
         if not v.shape or 0 in v.shape:
             raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
-    strict = domain is not None
-    fitting = [n for n in (v.shape[0] for v in both) if all(n == v.shape[0] or (n == v.shape[-1] and not strict) for v in both)]
-    if len(set(fitting)) > 1:
+    fitting = sorted({v.shape[0] for v in both if all(v.shape[0] in (other.shape[0], other.shape[-1]) for other in both)})
+    if axes:
+        parts = [Column(v, last, channel=channel) for v, (last, channel) in zip(both, axes, strict=True)]
+    elif domain is not None:
+        parts = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in both]
+    elif len(fitting) > 1:
         raise RaffiaError(
-            f"samples may be along the first axis of either array: {_shapes(both)} pair up as {' or as '.join(map(str, fitting))} samples. "
+            f"samples may be along the first axis of either array: {shapes(both)} pair up as {' or as '.join(map(str, fitting))} samples. "
             "Write the file with the samples along the first axis of all."
         )
-    if not fitting:
-        counts = f"{ins[0].shape[0]} inputs and {outs[0].shape[0]} outputs"
-        raise RaffiaError(f"inputs and outputs must pair up; got {counts}: {_shapes(both)}.")
-    if domain is not None:
-        told = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in both]
-        return told[: len(ins)], told[len(ins) :]
-    return [column(v, fitting[0], named) for v in ins], [column(v, fitting[0], named) for v in outs]
+    else:
+        parts = [column(v, n, named) for n in fitting for v in both]
+    if len({len(part) for part in parts}) != 1:
+        counts = " and ".join(f"{side[0].shape[0]} {name}" for name, side in (("inputs", ins), ("outputs", outs)) if side)
+        raise RaffiaError(f"inputs and outputs must pair up; got {counts}: {shapes(both)}.")
+    return parts[: len(ins)], parts[len(ins) :]
 
 
 def spaces_of(
@@ -62,7 +63,7 @@ def spaces_of(
     if asked.coordinates is not None and not any(side and (side.places.mesh or side.places.axes) for side in sides):
         raise RaffiaError(
             f"coordinates={asked.coordinates!r} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
-            f"{_shapes([part.variable for part in (*inputs, *outputs)])}."
+            f"{shapes([part.variable for part in (*inputs, *outputs)])}."
         )
     bases = domains(path, sides, asked.periodic, asked.extent, notes)
     return _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
@@ -73,7 +74,7 @@ def as_told(inputs: list[Column], outputs: list[Column], domain: Space) -> tuple
     for parts in (inputs, outputs):
         if len(parts) != 1 or len(parts[0].axes) not in (domain.ndim, 0 if parts is outputs else domain.ndim):
             raise RaffiaError(
-                f"domain={domain} needs one array with {domain.ndim} axes a sample; got {_shapes([part.variable for part in parts])}. "
+                f"domain={domain} needs one array with {domain.ndim} axes a sample; got {shapes([part.variable for part in parts])}. "
                 "Leave domain out, to have it read off the file."
             )
     return domain, domain if len(outputs[0].axes) == domain.ndim else Domain(0)
@@ -119,10 +120,9 @@ def _with_channels(base: Space | None, parts: list[Column], number: Space) -> Sp
     """The space of all variables of a side together; `number` is that of a single number."""
     if base is None:
         return number if len(parts) == 1 and not parts[0].axes else Vectors()
-    grid = max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
-    count = sum(part.count if part.grid == grid else int(np.prod(part.axes, dtype=np.int64)) for part in parts)
-    return base if len(parts) == 1 and parts[0].channel is None else Channels(base, count)
+    return base if len(parts) == 1 and parts[0].channel is None else Channels(base, sample_shape(parts, Channels(base, 1))[0])
 
 
-def _shapes(variables: "list[Variable] | tuple[Variable, ...]") -> str:
+def shapes(variables: Iterable[Variable]) -> str:
+    """The names of variables, each with its shape."""
     return ", ".join(f"{v.name} {shown(v.shape)}" for v in variables)

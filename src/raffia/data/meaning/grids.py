@@ -5,15 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raffia.data.convention import Ends, by_coordinates, by_values, together
-from raffia.data.coordinates import Places
-from raffia.data.names import FLAGS, shown
+from raffia.data.meaning.convention import Ends, by_coordinates, by_values, together
+from raffia.data.meaning.coordinates import Places
+from raffia.data.meaning.names import FLAGS, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Space
 
 Extent = float | tuple[float, ...] | None
-
-
 MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
 
 
@@ -31,10 +29,10 @@ def domains(
     path: object, sides: Sequence[Function | None], periodic: bool | None, extent: Extent, notes: list[str]
 ) -> list[Space | None]:
     """The space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share the convention."""
-    found: list[Space | None] = []
+    spaces: list[Space | None] = []
     for side in sides:
         if side is None or side.places.mesh is not None:
-            found.append(None if side is None else side.places.mesh)
+            spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
         ends, reason = _ends(path, alike, periodic)
@@ -49,8 +47,8 @@ def domains(
         kind = "periodic, so the right end is left out" if domain.periodic else "a box, so both ends are in it"
         note = f"the grid of {shown(side.grid)} is taken as {kind}: {reason}."
         notes += [note] if note not in notes else []
-        found.append(domain)
-    return found
+        spaces.append(domain)
+    return spaces
 
 
 def _ends(path: object, alike: list[Function], periodic: bool | None) -> tuple[Ends, str]:
@@ -98,10 +96,10 @@ def _ends_of_axis(alike: list[Function], axis: int) -> tuple[Ends, str]:
 def _lengths(side: Function, ends: Ends, extent: Extent) -> tuple[float, ...]:
     dim = len(side.grid)
     if extent is not None:
-        lengths = tuple(float(length) for length in extent) if isinstance(extent, tuple) else (float(extent),) * dim
-        if len(lengths) != dim:
+        lengths = tuple(float(length) for length in np.atleast_1d(extent))
+        if len(lengths) not in (1, dim):
             raise RaffiaError(f"extent=… ({FLAGS['extent']}) needs one length, or {dim}; got {extent}.")
-        return lengths
+        return lengths * dim if len(lengths) == 1 else lengths
     around = ends is Ends.PERIODIC
     axes = side.places.axes or (None,) * dim
     return tuple(

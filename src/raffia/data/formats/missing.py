@@ -1,24 +1,22 @@
-"""Values as they are meant: fill values are missing, packed integers are unpacked, integers are floats."""
+"""Values as numbers: packed integers are unpacked, fill values become NaN, and samples with NaN are refused."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 FILLS = ("_FillValue", "missing_value", "FillValue", "fill_value")
 
 
-def meant(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """float32 stays, all else becomes float64; fill values become NaN, and scale_factor and add_offset are applied."""
+def decode(variable: Variable, values: np.ndarray) -> np.ndarray:
+    """Fill values to NaN, scale and offset applied, integers to floats: float32 stays, all else becomes float64."""
     gaps = np.zeros(values.shape, dtype=bool)
     for fill in (_number(variable.attributes.get(key)) for key in FILLS):
         if fill is not None:
-            gaps |= (
-                values == np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else values == fill
-            )
+            gaps |= values == (np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else fill)
     floats = values.astype(np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64)
     scale, offset = (_number(variable.attributes.get(key)) for key in ("scale_factor", "add_offset"))
     if scale is not None or offset is not None:
@@ -38,4 +36,4 @@ def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0) -> No
 
 
 def _number(value: Any) -> int | float | None:
-    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+    return value if type(value) in (int, float) else None  # a bool is no number here

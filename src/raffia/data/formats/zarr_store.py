@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.variable import Rows, Variable, guarded, optional
+from raffia.data.formats.variable import Rows, Variable, guarded, optional
 
 MANY = 10**6  # chunks that are read at once
 MARKS = ("zarr.json", ".zgroup", ".zarray")
@@ -19,7 +20,7 @@ MARKS = ("zarr.json", ".zgroup", ".zarray")
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a store, named by their path in it and read chunk by chunk."""
     zarr = _zarr()
-    found = {}
+    held = {}
     with guarded(path):
         for name, place, array in _arrays(zarr, path):
             attributes = {key: value for key, value in array.attrs.asdict().items() if not key.startswith("_ARRAY")}
@@ -27,8 +28,8 @@ def variables(path: Path) -> dict[str, Variable]:
             known = tuple(str(axis) for axis in dims) if dims and all(dims) else None
             dtype = np.dtype(array.dtype)
             if dtype.kind in "fiubcSU":
-                found[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, _Array(path, place))
-    return found
+                held[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, partial(_load, path, place))
+    return held
 
 
 def _arrays(zarr: Any, path: Path) -> Iterator[tuple[str, str, Any]]:
@@ -42,14 +43,10 @@ def _arrays(zarr: Any, path: Path) -> Iterator[tuple[str, str, Any]]:
             yield name, name, item
 
 
-class _Array:
-    def __init__(self, path: Path, place: str) -> None:
-        self.path, self.place = path, place
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        array = _zarr().open_array(self.path, path=self.place, mode="r")
-        _check_chunks(array, self.path / self.place, rows)
-        return np.asarray(array[...] if rows is None else array[rows])
+def _load(path: Path, place: str, rows: Rows) -> np.ndarray:
+    array = _zarr().open_array(path, path=place, mode="r")
+    _check_chunks(array, path / place, rows)
+    return np.asarray(array[...] if rows is None else array[rows])
 
 
 def _check_chunks(array: Any, folder: Path, rows: Rows) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from raffia.data.columns import Column
-from raffia.data.convention import equispaced
-from raffia.data.names import CELLS, COORDINATES, FLAGS, Names, Variables, contents, pick, shown
-from raffia.data.variable import Variable
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning.columns import Column
+from raffia.data.meaning.convention import equispaced
+from raffia.data.meaning.names import CELLS, COORDINATES, FLAGS, Names, Variables, contents, pick, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 
@@ -29,8 +29,8 @@ def locate(path: object, column: Column, pool: Variables, given: Names | None, c
     """The places of a function's values; None where `given` coordinates are not for it."""
     grid, n = column.grid, len(column)
     chosen = pick(path, pool, given, "coordinates") if given is not None else []
-    if len(grid) == 1 and (found := _nodes(grid[0], n, chosen, pool)):
-        return _mesh(path, found, pool, cells)
+    if len(grid) == 1 and (nodes := _nodes(grid[0], n, chosen, pool)):
+        return _mesh(path, *nodes, pool, cells)
     axes, names = _axes(column, chosen, pool)
     if chosen and not names:
         return None
@@ -43,10 +43,8 @@ def locate(path: object, column: Column, pool: Variables, given: Names | None, c
         if equispaced(x):
             places.notes.append(f"{name} gives the coordinates along axis {axis + 1} of {column.variable.name}.")
         elif len(grid) == 1:
-            mesh = Mesh(torch.from_numpy(x[:, None]))
-            return Places(
-                mesh, notes=[f"{name} gives the coordinates, not equispaced: the functions live on a mesh of the line."]
-            )
+            note = f"{name} gives the coordinates, not equispaced: the functions live on a mesh of the line."
+            return Places(Mesh(torch.from_numpy(x[:, None])), notes=[note])
         else:
             raise RaffiaError(
                 f"{path}: the coordinates {name} are not equispaced, and raffia's grids are. Interpolate {column.variable.name} to "
@@ -55,9 +53,9 @@ def locate(path: object, column: Column, pool: Variables, given: Names | None, c
     return places
 
 
-def named_axes(found: Variables) -> set[str]:
+def named_axes(arrays: Variables) -> set[str]:
     """The names of axes that have coordinates in the file."""
-    return {name for name, v in found.items() if v.dims == (name,) and v.numeric}
+    return {name for name, v in arrays.items() if v.dims == (name,) and v.numeric}
 
 
 def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> tuple[np.ndarray, list[str]] | None:
@@ -84,21 +82,17 @@ def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> tupl
 def _line(v: Variable, points: int, n: int) -> np.ndarray | None:
     """One coordinate of all points; the mean over samples where it changes from one to the next."""
     axes = tuple(size for size in v.shape if size != 1)
-    if axes == (points,):
-        return v.read().astype(np.float64).reshape(points)
-    if axes == (points, n):
-        return v.read().astype(np.float64).reshape(axes).mean(1)
-    if axes == (n, points):
-        return v.read().astype(np.float64).reshape(axes).mean(0)
-    return None
+    if axes not in ((points,), (points, n), (n, points)):
+        return None
+    x = v.read().astype(np.float64).reshape(axes)
+    return x if len(axes) == 1 else x.mean(1 if axes == (points, n) else 0)
 
 
-def _mesh(path: object, found: tuple[np.ndarray, list[str]], pool: Variables, cells: str | None) -> Places:
-    nodes, notes = found
+def _mesh(path: object, nodes: np.ndarray, notes: list[str], pool: Variables, cells: str | None) -> Places:
     corners = nodes.shape[1] + 1
     listed_cells = pick(path, pool, cells, "cells") if cells else [v for v in pool.values() if v.name.lower() in CELLS]
     for v in listed_cells:
-        if len(v.shape) == 2 and corners in v.shape and _integer(v, whole=bool(cells)):
+        if len(v.shape) == 2 and corners in v.shape and (cells or _whole(v)):
             array = v.read()
             array = array.astype(np.int64) if array.shape[1] == corners else array.astype(np.int64).T
             if array.min() == 1 and array.max() == len(nodes):
@@ -121,25 +115,24 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
             name for name, v in lines.items() if v.shape[1:] == (1,) and len(column) != v.shape[0] and _like_coordinates(v)
         }
         lines = {name: v for name, v in lines.items() if name in usual}
-    found: list[Variable | None] = []
+    along: list[Variable | None] = []
     for axis, size in enumerate(column.grid):
         by_dim = lines.get(column.grid_dims[axis]) if column.grid_dims else None
-        by_length = (
-            [v for v in lines.values() if _entries(v) == size and v not in found] if column.grid_dims is None or chosen else []
-        )
-        found.append(by_dim if by_dim and _entries(by_dim) == size else by_length[0] if by_length else None)
-    axes = tuple(None if v is None else v.read().astype(np.float64).reshape(-1) for v in found)
-    return axes, ["" if v is None else v.name for v in found] if any(found) else []
+        as_long = [v for v in lines.values() if _entries(v) == size and v not in along]
+        by_length = as_long[0] if as_long and (column.grid_dims is None or chosen) else None
+        along.append(by_dim if by_dim and _entries(by_dim) == size else by_length)
+    axes = tuple(None if v is None else v.read().astype(np.float64).reshape(-1) for v in along)
+    return axes, ["" if v is None else v.name for v in along] if any(along) else []
 
 
 def _like_coordinates(v: Variable) -> bool:
     """Whether the name of an array suggests places; of whole numbers they would be cells."""
-    return not _integer(v) and any(word in v.name.lower() for word in PLACES)
+    return not _whole(v) and any(word in v.name.lower() for word in PLACES)
 
 
 def _entries(v: Variable) -> int:
     return math.prod(v.shape) if v.shape else 0
 
 
-def _integer(v: Variable, whole: bool = False) -> bool:
-    return whole or np.dtype(v.dtype).kind in "iu"
+def _whole(v: Variable) -> bool:
+    return np.dtype(v.dtype).kind in "iu"

@@ -90,13 +90,13 @@ def _bytes(shape: tuple[int, ...], itemsize: int) -> int:
 
 @contextmanager
 def guarded(path: Path, name: str | None = None) -> Iterator[None]:
-    """Turn whatever a library of some format makes of damaged bytes into one `RaffiaError` with the name of the file."""
+    """Make every error a `RaffiaError` with the name of the file, whatever a library of some format raises on damaged bytes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is damaged is an error, or read as it should be
             yield
-    except RaffiaError:
-        raise
+    except RaffiaError as error:
+        raise error if path.name in str(error) else RaffiaError(f"{path}: {error}") from None
     except Exception as error:  # these libraries raise nearly anything, from struct.error to SystemError
         reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
         if isinstance(error, MemoryError):

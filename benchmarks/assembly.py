@@ -12,8 +12,8 @@ import time
 import torch
 
 from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
-from raffia.features.base import tile_numbers
-from raffia.regression import assemble
+from raffia.features.base import tile_elements
+from raffia.regression import NormalEquations
 
 
 def clock(work, device, repeats=3):
@@ -39,11 +39,10 @@ def gemm_seconds(n, K, m, device):
 def measure(n, m, K, device):
     features, grid = FourierFeatures(), Domain(1).grid(K)
     a = GaussianField().sample(n, grid, seed=0).to(device)
-    theta = features.draw(m, seed=0).to(a)
     model = RandomFeatureModel(features, m, ridge=1e-6)
-    stream, tile = model._stream(theta, grid), tile_numbers(a.device)
+    stream, tile = model.settings.stream(a, grid, grid), tile_elements(a.device)
     gemm = gemm_seconds(n, K, m, device)
-    assembly = clock(lambda: assemble(stream, a, a), device)
+    assembly = clock(lambda: NormalEquations.assemble(stream, a, a), device)
     model.fit(a[:8], a[:8])
     predict = clock(lambda: model.predict(a), device)
     modes = torch.randn(max(1, tile // K), K // 2 + 1, dtype=torch.complex128, device=device)

@@ -24,8 +24,8 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
-from raffia.distributed import fit_source
-from raffia.streaming import packed, set_up, unpacked, with_batch
+from raffia.regression import unpacked
+from raffia.training.batches import begin
 
 SPLIT_EVERY = 4
 
@@ -67,11 +67,10 @@ def main():
     model = RandomFeatureModel(FourierFeatures(n_modes=64), options.features, ridge=1e-3)
 
     block = slice(0, options.size)
-    part = set_up(model, *opened().read(block))
-    t_block, statistics = seconds(lambda: with_batch(part, None, *opened().read(block)))
-    t_move, _ = seconds(lambda: statistics + unpacked(pickle.loads(pickle.dumps(packed(statistics)))))
-    part.equations_ = statistics
-    t_solve, _ = seconds(lambda: part._solve())
+    empty = begin(model.settings, *opened().read(block)).empty()
+    t_block, part = seconds(lambda: empty.add(*opened().read(block)))
+    t_move, _ = seconds(lambda: part.statistics + unpacked(pickle.loads(pickle.dumps(part.statistics.packed()))))
+    t_solve, _ = seconds(lambda: part.finish())
     print(f"load {os.getloadavg()[0]:.1f}: more than 1 says that others use this machine, and that times are not worth much")
     print(f"m = {options.features}, {options.blocks} blocks of {options.size} × {options.points} rows")
     print(f"t_block {t_block:.3f} s, t_move {t_move:.3f} s ({statistics.gram.nbytes / 1e6:.1f} MB), t_solve {t_solve:.3f} s")
@@ -90,9 +89,9 @@ def main():
         cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
         with cluster, Client(cluster) as client:
             address = client.scheduler.address
-            fit_source(clone(model), partial(Made, 2 * workers, options.points), address, block_size=1)  # imports
+            clone(model).fit(partial(Made, 2 * workers, options.points), scheduler=address, block_size=1)  # imports
             before = client.run(time.process_time)
-            measured, _ = seconds(lambda: fit_source(clone(model), opened, address, block_size=options.size), repeat=1)  # noqa: B023
+            measured, _ = seconds(lambda: clone(model).fit(opened, scheduler=address, block_size=options.size), repeat=1)  # noqa: B023
             after = client.run(time.process_time)
         busiest = max(after[worker] - before[worker] for worker in before)
         print(f"| {workers} | {modelled[0]:.1f} | {measured:.1f} | {modelled[1]:.1f} | {busiest:.1f} |", flush=True)

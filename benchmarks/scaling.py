@@ -27,7 +27,7 @@ from raffia import (
     RandomFeatureModel,
     metrics,
 )
-from raffia.regression import assemble
+from raffia.regression import NormalEquations
 
 MIDDLE = {"cpu": {"n": 64, "m": 1024, "K": 128}, "cuda": {"n": 512, "m": 4096, "K": 512}}
 RANGES = {
@@ -41,8 +41,8 @@ def measure(n, m, K, device):
     features, grid = FourierFeatures(), Domain(1).grid(K)
     a = GaussianField(n_modes=min(1022, K - 2)).sample(n, grid, seed=0).to(device)
     model = RandomFeatureModel(features, m, ridge=1e-6)
-    stream = model._stream(features.draw(m, seed=0).to(a), grid)
-    assembled = clock(lambda: assemble(stream, a, a), device)
+    stream = model.settings.stream(a, grid, grid)
+    assembled = clock(lambda: NormalEquations.assemble(stream, a, a), device)
     model.fit(a[:4], a[:4])
     return assembled, clock(lambda: model.predict(a), device)
 

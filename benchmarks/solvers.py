@@ -19,11 +19,11 @@ from sklearn.linear_model import Ridge
 
 from raffia import Burgers, Cholesky, Dual, FourierFeatures, NystromPCG, Pseudoinverse, RaffiaError, SketchedLSQR, TriangularQR
 from raffia.regression import (
+    FeatureStream,
+    NormalEquations,
     Streamed,
     TriangularFactor,
     Workspace,
-    assemble,
-    assemble_triangular,
     available_memory,
     choose_solver,
 )
@@ -53,11 +53,11 @@ def seconds(work, device):
 
 def by_solver(solver, stream, a, y):
     if solver.statistics is TriangularFactor:
-        equations = assemble_triangular(stream, a, y)
+        equations = TriangularFactor.assemble(stream, a, y)
     elif solver.statistics is Streamed:
         equations = Streamed(stream, ((a, y),), kept_numbers=2**27 if a.device.type == "cpu" else 2**32)
     else:
-        equations = assemble(stream, a, y)
+        equations = NormalEquations.assemble(stream, a, y)
     return solver.solve(equations, RIDGE)
 
 
@@ -92,10 +92,14 @@ def main():
     a, y = (f.to(device) for f in Burgers(fine_points=256).dataset(options.samples, options.points, seed=0))
     features = FourierFeatures()
     grid = features.domain.grid_of(a)
-    by_solver(Cholesky(), Workspace(64, device).stream(features, features.draw(64, seed=0).to(device), grid), a, y)  # warm up
-    for m in [2**k for k in range(8, 17) if options.smallest <= 2**k <= options.largest]:
+
+    def stream_of(m):
         theta = features.draw(m, seed=0).to(device)
-        stream = Workspace(m, device).stream(features, theta, grid)
+        return FeatureStream.within(Workspace(m, device), features, theta, grid, grid)
+
+    by_solver(Cholesky(), stream_of(64), a, y)  # warm up
+    for m in [2**k for k in range(8, 17) if options.smallest <= 2**k <= options.largest]:
+        stream = stream_of(m)
         times, found = {}, {}
         for name, solver in SOLVERS.items():
             dense = isinstance(solver, (Pseudoinverse, TriangularQR, SketchedLSQR)) and m > DENSE[options.device]

@@ -4,14 +4,16 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
 import pytest
 import torch
 
-from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, files, io, load
-from raffia.streaming import InMemory, fit_batches
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, load
+from raffia.pairs import InMemory
+from raffia.storage import archive
 
 
 def a_model(**settings):
@@ -40,7 +42,7 @@ def checkpoint(burgers, tmp_path):
     """That of a run that stopped after five of ten batches."""
     path = tmp_path / "run.checkpoint"
     with pytest.raises(Interrupted):
-        fit_batches(a_model(), StopsAt(burgers.a, burgers.y), batch_size=4, checkpoint=path, checkpoint_every=0.0)
+        a_model().fit(StopsAt(burgers.a, burgers.y), batch_size=4, checkpoint=path, checkpoint_every=0.0)
     return path
 
 
@@ -48,7 +50,7 @@ KILLED = """
 import os, random, sys, time
 import torch
 from raffia import FourierFeatures, RandomFeatureModel
-from raffia.streaming import InMemory, fit_batches
+from raffia.pairs import InMemory
 
 folder, ridge = sys.argv[1], {"auto": "auto", "0.001": 1e-3}[sys.argv[2]]
 torch.set_num_threads(1)
@@ -63,7 +65,7 @@ def fit(checkpoint):
     noise = torch.randn(48, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     a = torch.fft.irfft(torch.fft.rfft(noise)[:, :6], n=32)
     model = RandomFeatureModel(FourierFeatures(n_modes=16), 24, ridge=ridge)
-    return fit_batches(model, Slowly(a, a**2), batch_size=2, checkpoint=checkpoint, checkpoint_every=0.02).coef_
+    return model.fit(Slowly(a, a**2), batch_size=2, checkpoint=checkpoint, checkpoint_every=0.02).coef_
 
 def child(checkpoint, result):
     pid = os.fork()
@@ -131,12 +133,12 @@ def test_the_same_command_after_a_kill_gives_the_same_model(tmp_path):
 @pytest.mark.parametrize("stop", [1, 5, 9])
 def test_a_run_goes_on_bit_for_bit(burgers, tmp_path, settings, stop):
     path, source = tmp_path / "run.checkpoint", StopsAt(burgers.a, burgers.y)
-    expected = fit_batches(a_model(**settings), InMemory(burgers.a, burgers.y), batch_size=4)
+    expected = a_model(**settings).fit(InMemory(burgers.a, burgers.y), batch_size=4)
     object.__setattr__(source, "stop", stop)
     with pytest.raises(Interrupted):
-        fit_batches(a_model(**settings), source, batch_size=4, checkpoint=path, checkpoint_every=0.0)
+        a_model(**settings).fit(source, batch_size=4, checkpoint=path, checkpoint_every=0.0)
     assert path.exists()
-    again = fit_batches(a_model(**settings), InMemory(burgers.a, burgers.y), batch_size=4, checkpoint=path)
+    again = a_model(**settings).fit(InMemory(burgers.a, burgers.y), batch_size=4, checkpoint=path)
     assert torch.equal(again.coef_, expected.coef_)
     assert again.ridge_ == expected.ridge_
     assert not path.exists()
@@ -150,7 +152,7 @@ def test_batches_already_done_are_not_read_again(burgers, checkpoint):
             read.append(rows.start)
             return super().read(rows)
 
-    fit_batches(a_model(), Watched(burgers.a, burgers.y), batch_size=4, checkpoint=checkpoint)
+    a_model().fit(Watched(burgers.a, burgers.y), batch_size=4, checkpoint=checkpoint)
     assert read == [0, 20, 24, 28, 32, 36]  # the first batch again, for what it sets up
 
 
@@ -163,9 +165,9 @@ def test_an_iterable_goes_on_by_skipping(burgers, tmp_path):
 
     path = tmp_path / "run.checkpoint"
     with pytest.raises(Interrupted):
-        fit_batches(a_model(), interrupted(), checkpoint=path, checkpoint_every=0.0)
-    again = fit_batches(a_model(), iter(batches), checkpoint=path)
-    assert torch.equal(again.coef_, fit_batches(a_model(), batches).coef_)
+        a_model().fit(interrupted(), checkpoint=path, checkpoint_every=0.0)
+    again = a_model().fit(iter(batches), checkpoint=path)
+    assert torch.equal(again.coef_, a_model().fit(batches).coef_)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_a_checkpoint_of_another_problem_is_refused_and_kept(burgers, checkpoint
     a, y = ((change["factor"] * f[: change["rows"]]).to(change["dtype"]) for f in burgers)
     before = checkpoint.read_bytes()
     with pytest.raises(RaffiaError, match=f"run.checkpoint is the checkpoint of another problem: .*{word}"):
-        fit_batches(a_model(**settings), InMemory(a, y), batch_size=change["batch_size"], checkpoint=checkpoint)
+        a_model(**settings).fit(InMemory(a, y), batch_size=change["batch_size"], checkpoint=checkpoint)
     assert checkpoint.read_bytes() == before
 
 
@@ -200,17 +202,17 @@ def test_a_damaged_checkpoint_is_refused_and_kept(burgers, small_model, checkpoi
         checkpoint.write_bytes({"cut": content[:-100], "byte": flipped, "empty": b""}[damage])
     before = checkpoint.read_bytes()
     with pytest.raises(RaffiaError, match=r"run\.checkpoint is not a checkpoint, or it is damaged: delete it"):
-        fit_batches(a_model(), burgers, batch_size=4, checkpoint=checkpoint)
+        a_model().fit(burgers, batch_size=4, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == before
     checkpoint.unlink()
-    fit_batches(a_model(), burgers, batch_size=4, checkpoint=checkpoint)
+    a_model().fit(burgers, batch_size=4, checkpoint=checkpoint)
 
 
 FULL = """
 import resource, sys
 import torch
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel
-from raffia.streaming import InMemory, fit_batches
+from raffia.pairs import InMemory
 
 a = torch.randn(48, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
@@ -223,7 +225,7 @@ class Filling(InMemory):
 
 def fit(kind):
     model = RandomFeatureModel(FourierFeatures(n_modes=16), 24, ridge=1e-3)
-    return fit_batches(model, kind(a, a), batch_size=2, checkpoint=sys.argv[1], checkpoint_every=0.0)
+    return model.fit(kind(a, a), batch_size=2, checkpoint=sys.argv[1], checkpoint_every=0.0)
 
 try:
     fit(Filling)
@@ -253,9 +255,9 @@ def test_a_disk_that_fills_up_while_saving_leaves_the_model_before(burgers, smal
     def full(*arguments, **options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(io, "save_file", full)
+    monkeypatch.setattr(archive, "save_file", full)
     with pytest.raises(RaffiaError, match="No space left on device"):
-        fit_batches(a_model(), burgers, batch_size=4).save(path)
+        a_model().fit(burgers, batch_size=4).save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.safetensors"]
 
@@ -266,12 +268,12 @@ def test_a_read_only_folder_is_found_after_the_first_batch(burgers, tmp_path, mo
     def refused(*arguments, **options):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", refused)
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
     source = StopsAt(burgers.a, burgers.y)
     with pytest.raises(RaffiaError, match=r"run\.checkpoint: Permission denied\. Choose a folder"):
-        fit_batches(a_model(), source, batch_size=4, checkpoint=tmp_path / "run.checkpoint")
+        a_model().fit(source, batch_size=4, checkpoint=tmp_path / "run.checkpoint")
     with pytest.raises(RaffiaError, match="Choose a folder that exists"):
-        fit_batches(a_model(), source, batch_size=4, checkpoint=tmp_path / "none" / "run.checkpoint")
+        a_model().fit(source, batch_size=4, checkpoint=tmp_path / "none" / "run.checkpoint")
 
 
 def test_a_damaged_chunk_is_an_error_and_the_checkpoint_stays(burgers, tmp_path):
@@ -297,7 +299,7 @@ def test_a_damaged_chunk_is_an_error_and_the_checkpoint_stays(burgers, tmp_path)
     good = chunk.read_bytes()
     chunk.write_bytes(good[:20])
     with pytest.raises(RaffiaError, match="chunk of row 24"):
-        fit_batches(a_model(), source, batch_size=4, checkpoint=path, checkpoint_every=0.0)
+        a_model().fit(source, batch_size=4, checkpoint=path, checkpoint_every=0.0)
     chunk.write_bytes(good)
-    again = fit_batches(a_model(), source, batch_size=4, checkpoint=path)
-    assert torch.equal(again.coef_, fit_batches(a_model(), burgers, batch_size=4).coef_)
+    again = a_model().fit(source, batch_size=4, checkpoint=path)
+    assert torch.equal(again.coef_, a_model().fit(burgers, batch_size=4).coef_)

@@ -127,7 +127,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(saved, small_model, 
         path.write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("raffia.io.save_file", fail)
+    monkeypatch.setattr("raffia.storage.archive.save_file", fail)
     with pytest.raises(RaffiaError, match="No space left"):
         small_model.save(saved)
     assert saved.read_bytes() == before

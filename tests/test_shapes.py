@@ -18,6 +18,7 @@ from raffia import (
     metrics,
     resample,
 )
+from raffia.training.accumulator import Accumulator
 
 LINE, CIRCLE, SQUARE, CUBE = Domain(1, periodic=False, extent=2.0), Domain(1), Domain(2, periodic=False), Domain(3)
 NODES = torch.from_numpy(np.random.default_rng(0).random((40, 2)))
@@ -101,9 +102,10 @@ def test_the_foretold_error_of_a_normalised_model_is_that_of_models_trained_with
     for i in range(9):
         rest = [j for j in range(9) if j != i]
         fold = RandomFeatureModel(phi, 12, model.ridge_, output=output, normalize=True)
-        fold.input_scaling_, fold.output_scaling_ = model.input_scaling_, model.output_scaling_
-        fold._learn(a[rest], y[rest], whole=True)  # by the units of all samples, as the formula has it
-        fold._solve()
+        whole = Accumulator(
+            fold.settings, expected=8, frame=model.trained_.frame
+        )  # in the units of all samples, as the formula has it
+        fold.adopt(whole.add(a[rest], y[rest]).finish())
         errors.append(float(fold.errors(a[i : i + 1], y[i : i + 1])))
     assert model.loo_error_ == pytest.approx(np.mean(errors), rel=1e-6)
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from raffia import Cholesky, Dual, FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, TriangularQR, load
+from raffia.pairs import InMemory
 from raffia.regression import k_fold_errors
-from raffia.streaming import InMemory, fit_batches
 
 
 def a_model(**settings):
@@ -24,7 +24,7 @@ def close(model, other, rtol=1e-12):
 @pytest.mark.parametrize("solver", [None, Cholesky(), TriangularQR()], ids=repr)
 def test_a_fit_in_batches_is_the_fit(burgers, solver):
     whole = a_model(solver=solver).fit(burgers.a, burgers.y)
-    streamed = fit_batches(a_model(solver=solver), InMemory(burgers.a, burgers.y), batch_size=7)
+    streamed = a_model(solver=solver).fit(InMemory(burgers.a, burgers.y), batch_size=7)
     assert close(streamed, whole)
     torch.testing.assert_close(streamed.predict(burgers.a), whole.predict(burgers.a), rtol=1e-10, atol=1e-12)
     assert (streamed.input_grid_, streamed.output_grid_, streamed.ridge_) == (whole.input_grid_, whole.output_grid_, 1.0)
@@ -32,39 +32,39 @@ def test_a_fit_in_batches_is_the_fit(burgers, solver):
 
 def test_scalar_features_stream_too(burgers):
     model = RandomFeatureModel(ScalarFeatures(n_modes=16), 16, ridge=1.0)
-    streamed = fit_batches(RandomFeatureModel(ScalarFeatures(n_modes=16), 16, ridge=1.0), burgers, batch_size=7)
+    streamed = RandomFeatureModel(ScalarFeatures(n_modes=16), 16, ridge=1.0).fit(burgers, batch_size=7)
     assert close(streamed, model.fit(burgers.a, burgers.y))
 
 
 def test_a_dataset_arrays_lists_and_generators_are_the_same_source(burgers):
     a, y = burgers.a.numpy(), burgers.y.numpy()
     batches = [(a[i : i + 8], y[i : i + 8]) for i in range(0, 40, 8)]
-    expected = fit_batches(a_model(), InMemory(a, y), batch_size=8).coef_
+    expected = a_model().fit(InMemory(a, y), batch_size=8).coef_
     for source in (batches, iter(batches)):
-        assert torch.equal(fit_batches(a_model(), source).coef_, expected)
-    assert torch.equal(fit_batches(a_model(), burgers, batch_size=8).coef_, expected)
+        assert torch.equal(a_model().fit(source).coef_, expected)
+    assert torch.equal(a_model().fit(burgers, batch_size=8).coef_, expected)
 
 
 def test_what_was_learnt_before_is_forgotten(burgers):
     model = a_model().fit(burgers.a[:5], burgers.y[:5])
-    assert close(fit_batches(model, burgers, batch_size=8), a_model().fit(burgers.a, burgers.y))
+    assert close(model.fit(burgers, batch_size=8), a_model().fit(burgers.a, burgers.y))
 
 
 def test_the_fit_goes_on_with_more_pairs_and_from_a_file(burgers, tmp_path):
-    model = fit_batches(a_model(), InMemory(burgers.a[:24], burgers.y[:24]), batch_size=8)
+    model = a_model().fit(InMemory(burgers.a[:24], burgers.y[:24]), batch_size=8)
     model.save(tmp_path / "model.safetensors", statistics=True)
     again = load(tmp_path / "model.safetensors").partial_fit(burgers.a[24:], burgers.y[24:])
     assert close(again, a_model().fit(burgers.a, burgers.y))
 
 
 def test_every_batch_is_on_the_grid_that_the_first_was_moved_to(burgers):
-    streamed = fit_batches(a_model(points=32), burgers, batch_size=8)
+    streamed = a_model(points=32).fit(burgers, batch_size=8)
     assert streamed.output_grid_.shape == (32,)
     assert close(streamed, a_model(points=32).fit(burgers.a, burgers.y))
 
 
 def test_the_automatic_ridge_has_the_least_k_fold_error(burgers):
-    model = fit_batches(a_model(ridge="auto"), burgers, batch_size=4, folds=3)
+    model = a_model(ridge="auto").fit(burgers, batch_size=4, folds=3)
     parts = [
         a_model().partial_fit(burgers.a[rows], burgers.y[rows]).equations_
         for rows in (torch.arange(40) // 4 % 3 == fold for fold in range(3))
@@ -72,16 +72,16 @@ def test_the_automatic_ridge_has_the_least_k_fold_error(burgers):
     around = [model.ridge_ * 10.0**k for k in (-2, -1, 0, 1, 2)]
     errors = k_fold_errors(parts, around)
     assert errors[2] <= 1.02 * errors.min()
-    assert model.held_out_error_ == pytest.approx(float(errors[2]), rel=1e-6)
+    assert model.fold_error_ == pytest.approx(float(errors[2]), rel=1e-6)
     assert close(model, a_model(ridge=model.ridge_).partial_fit(burgers.a, burgers.y), rtol=1e-6)
     assert model.ridge == "auto"
 
 
 def test_the_ridge_found_is_in_the_file_of_the_model(burgers, tmp_path):
-    model = fit_batches(a_model(ridge="auto"), burgers)
+    model = a_model(ridge="auto").fit(burgers)
     model.save(tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
-    assert (again.ridge_, again.held_out_error_) == (model.ridge_, model.held_out_error_)
+    assert (again.ridge_, again.fold_error_) == (model.ridge_, model.fold_error_)
 
 
 def test_bad_arguments_are_named(burgers):
@@ -92,23 +92,21 @@ def test_bad_arguments_are_named(burgers):
         ({"batch_size": 40}, "two or more"),
     ]:
         with pytest.raises(RaffiaError, match=word):
-            fit_batches(a_model(ridge="auto"), burgers, **arguments)
+            a_model(ridge="auto").fit(burgers, **arguments)
     with pytest.raises(RaffiaError, match=r"solver=Dual\(\).*Cholesky\(\)"):
-        fit_batches(a_model(solver=Dual()), burgers)
+        a_model(solver=Dual()).fit(burgers)
     with pytest.raises(RaffiaError, match="no pairs"):
-        fit_batches(a_model(), [])
+        a_model().fit([])
     with pytest.raises(RaffiaError, match=r"batches \(a, y\)"):
-        fit_batches(a_model(), iter([np.zeros(3)]))
+        a_model().fit(iter([np.zeros(3)]))
     with pytest.raises(RaffiaError, match="batch_size"):
-        fit_batches(a_model(), [(burgers.a, burgers.y)], batch_size=3)
+        a_model().fit([(burgers.a, burgers.y)], batch_size=3)
 
 
 MEMORY = """
 import resource
 import numpy as np
 from raffia import FourierFeatures, RandomFeatureModel
-from raffia.streaming import fit_batches
-
 def batches(n):
     rng = np.random.default_rng(0)
     for _ in range(n // 200):
@@ -116,7 +114,7 @@ def batches(n):
         yield a, a
 
 for n in (400, 6000):
-    fit_batches(RandomFeatureModel(FourierFeatures(n_modes=8), 8, ridge=1.0), batches(n))
+    RandomFeatureModel(FourierFeatures(n_modes=8), 8, ridge=1.0).fit(batches(n))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 

@@ -3,9 +3,11 @@ import pytest
 import torch
 
 import raffia
-from raffia import Burgers, Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, ScalarFeatures, Vectors, surrogate
-from raffia.contest import Candidate, candidates, contest
+from raffia import Burgers, Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, ScalarFeatures, Vectors
 from raffia.data import open_source
+from raffia.surrogate.candidates import Candidate, candidates
+from raffia.surrogate.contest import contest
+from raffia.surrogate.fitting import too_large
 from raffia.tuning import GradientSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1)
@@ -72,11 +74,11 @@ def test_features_that_fail_are_infinitely_wrong_and_say_why(burgers, monkeypatc
             raise RaffiaError("out of order.")
 
     known = [Candidate("failing", Failing(4, domain=CIRCLE), tuned=False), Candidate("scalar", ScalarFeatures(8), tuned=False)]
-    monkeypatch.setattr("raffia.contest.candidates", lambda *_: known)
+    monkeypatch.setattr("raffia.surrogate.contest.candidates", lambda *_: known)
     found = contest(*burgers, CIRCLE, CIRCLE, 20)
     assert found.rows[0][1:] == ["inf", found.rows[0][2], "failed: out of order."]
     assert found.best.candidate.name == "scalar"
-    monkeypatch.setattr("raffia.contest.candidates", lambda *_: known[:1])
+    monkeypatch.setattr("raffia.surrogate.contest.candidates", lambda *_: known[:1])
     with pytest.raises(RaffiaError, match=r"no features suit these data: failed: out of order\."):
         contest(*burgers, CIRCLE, CIRCLE, 20)
 
@@ -130,8 +132,8 @@ def test_too_few_pairs_for_a_contest_are_refused(burgers):
 def test_a_file_too_large_for_memory_gives_the_model_of_a_file_that_is_not(burgers, tmp_path):
     raffia.data.write(tmp_path / "burgers.npz", burgers)
     source = open_source(tmp_path / "burgers.npz")
-    assert not surrogate.too_large(source)
-    found = surrogate.fit_source(source, FourierFeatures(20), 30, 1e-6, held_out=10, normalize=False)
+    assert not too_large(source)
+    found = raffia.fit(source, FourierFeatures(20), 30, 1e-6, held_out=10, normalize=False, stream=True)
     whole = raffia.RandomFeatureModel(FourierFeatures(20), 30, 1e-6).fit(burgers.a[:50], burgers.y[:50])
     assert torch.allclose(found.model.coef_, whole.coef_, rtol=1e-9)
     assert found.rows == list(range(50, 60))

@@ -2,7 +2,6 @@
 
 from raffia import metrics
 from raffia.data import read
-from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import (
     BrownianBridge,
@@ -16,6 +15,7 @@ from raffia.features import (
 from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet
 from raffia.model import RandomFeatureModel, load
+from raffia.pairs import Dataset
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
 from raffia.regression import (
     Cholesky,

@@ -13,7 +13,7 @@ from raffia.features import FourierFeatures, PredictorCorrectorFeatures
 from raffia.measures import GaussianField
 from raffia.model import RandomFeatureModel
 from raffia.problems import Darcy
-from raffia.regression import Cholesky, assemble
+from raffia.regression import Cholesky, NormalEquations
 from raffia.spaces import Domain, Grid
 from raffia.tuning import GradientSearch
 
@@ -78,14 +78,20 @@ class Bench:
     def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, fft: int = 0) -> list[Row]:
         n, sizes = len(a), f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
         model = RandomFeatureModel(features, m, ridge=1e-6)
-        stream = model._stream(model._theta(a), grid)
+        stream = model.settings.stream(a, grid, grid)
         flops = 2 * n * grid.size * m**2
         found = [
             self._row(
-                f"{label}: assemble", sizes, lambda: assemble(stream, a, a), flops / self.ceilings.gemm, "GEMM", flops, "FLOP"
+                f"{label}: assemble",
+                sizes,
+                lambda: NormalEquations.assemble(stream, a, a),
+                flops / self.ceilings.gemm,
+                "GEMM",
+                flops,
+                "FLOP",
             )
         ]
-        equations = assemble(stream, a, a)
+        equations = NormalEquations.assemble(stream, a, a)
         flops = m**3 // 3
         found.append(
             self._row(

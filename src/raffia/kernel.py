@@ -19,5 +19,4 @@ def empirical_kernel(
 
 
 def _embedded(feature_map: FeatureMap, theta: Tensor, a: Tensor) -> Float[Tensor, "m n points"]:
-    phi = feature_map(a, theta).transpose(0, 1)
-    return phi[..., None] if phi.ndim == 2 else feature_map.domain.grid_of(a).embed(phi)
+    return feature_map.values_on(feature_map.domain.grid_of(a)).embed(feature_map(a, theta).transpose(0, 1))

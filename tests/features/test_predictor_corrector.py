@@ -13,7 +13,7 @@ from raffia import (
     metrics,
 )
 from raffia.features import predictor_corrector
-from raffia.regression import FeatureStream, assemble
+from raffia.regression import FeatureStream, NormalEquations
 from raffia.spaces.calculus import gradient, heat, poisson
 
 GRID = Domain(2, periodic=False).grid(13)
@@ -97,7 +97,7 @@ def test_predict_solves_steps_plus_one_poisson_problems_whatever_m_is(monkeypatc
 def test_fit_does_not_depend_on_what_is_kept_of_theta():
     phi, a = features(steps=1), coefficients()
     theta = phi.draw(20, seed=0)
-    kept, fresh = (assemble(FeatureStream(phi, theta, GRID, 2, 500, n), a, a) for n in (10**9, 0))
+    kept, fresh = (NormalEquations.assemble(FeatureStream(phi, theta, GRID, 2, 500, n), a, a) for n in (10**9, 0))
     torch.testing.assert_close(kept.gram, fresh.gram, rtol=1e-12, atol=1e-18)
     torch.testing.assert_close(kept.rhs, fresh.rhs, rtol=1e-12, atol=1e-18)
 

@@ -3,11 +3,10 @@ import torch
 
 from raffia import BrownianBridge, Domain, FourierFeatures, NormalEquations, RaffiaError
 from raffia.regression import FeatureStream
-from raffia.regression import assemble as assemble_stream
 
 
 def assemble(features, theta, a, y, grid, batch_size, tile):
-    return assemble_stream(FeatureStream(features, theta, grid, batch_size, tile), a, y)
+    return NormalEquations.assemble(FeatureStream(features, theta, grid, batch_size, tile), a, y)
 
 
 def tall_matrix(features, theta, a, grid):

@@ -14,8 +14,16 @@ from raffia import (
     SketchedLSQR,
     TriangularQR,
 )
-from raffia.regression import FeatureStream, RidgePath, Streamed, assemble, k_fold_errors, leave_one_out
-from raffia.regression.ridge_path import best_ridge, leave_one_out_dual
+from raffia.regression import (
+    FeatureStream,
+    NormalEquations,
+    RidgePath,
+    Streamed,
+    best_ridge,
+    k_fold_errors,
+    leave_one_out,
+    leave_one_out_dual,
+)
 
 RIDGES = [1e-9, 1e-6, 1e-3]
 
@@ -25,7 +33,7 @@ def setting(burgers):
     features, grid = FourierFeatures(n_modes=24), Domain(1).grid(64)
     a, y = burgers.a[:12], burgers.y[:12]
     stream = FeatureStream(features, features.draw(40, seed=0), grid, batch_size=5, tile=10**5)
-    return stream, a, y, RidgePath(assemble(stream, a, y))
+    return stream, a, y, RidgePath(NormalEquations.assemble(stream, a, y))
 
 
 def tall(stream, a):
@@ -64,7 +72,7 @@ def test_leaving_one_function_out_is_training_without_it(setting):
     found = leave_one_out(path, stream, a, y, RIDGES)
     for i in range(12):
         others = [j for j in range(12) if j != i]
-        refit = RidgePath(assemble(stream, a[others], y[others]))
+        refit = RidgePath(NormalEquations.assemble(stream, a[others], y[others]))
         A, target = tall(stream, a[i : i + 1]), stream.grid.embed(y[i : i + 1]).reshape(-1)
         for k, ridge in enumerate(RIDGES):
             error = target - A @ refit.coef(ridge) / 40
@@ -94,7 +102,7 @@ def test_the_dual_form_leaves_one_number_out_for_scalar_features(columns):
     for k, ridge in enumerate((1e-3, 1e-1)):
         for i in range(9):
             others = [j for j in range(9) if j != i]
-            refit = RidgePath(assemble(stream, x[others], y[others]))
+            refit = RidgePath(NormalEquations.assemble(stream, x[others], y[others]))
             rows, target = next(stream.blocks(x[i : i + 1], y[i : i + 1]))
             error = target.reshape(1, -1) - rows.T @ refit.coef(ridge).reshape(30, -1) / 30
             size = target.norm() if columns else y.square().mean().sqrt()  # numbers are relative to their root mean square
@@ -104,13 +112,13 @@ def test_the_dual_form_leaves_one_number_out_for_scalar_features(columns):
 def test_folds_are_trained_by_subtracting_their_statistics(setting):
     stream, a, y, _ = setting
     parts = [slice(0, 4), slice(4, 9), slice(9, 12)]
-    found = k_fold_errors([assemble(stream, a[p], y[p]) for p in parts], [1e-6, 1e-3])
+    found = k_fold_errors([NormalEquations.assemble(stream, a[p], y[p]) for p in parts], [1e-6, 1e-3])
     for k, ridge in enumerate((1e-6, 1e-3)):
         left = 0.0
         for p in parts:
             others = [i for i in range(12) if i not in range(12)[p]]
-            refit = RidgePath(assemble(stream, a[others], y[others])).coef(ridge)
-            left += float(assemble(stream, a[p], y[p]).residual(refit))
+            refit = RidgePath(NormalEquations.assemble(stream, a[others], y[others])).coef(ridge)
+            left += float(NormalEquations.assemble(stream, a[p], y[p]).residual(refit))
         assert float(found[k]) == pytest.approx(math.sqrt(left / float(stream.grid.norm(y).square().sum())), rel=1e-6)
 
 
@@ -119,14 +127,14 @@ def test_generalised_cross_validation_is_for_numbers(setting):
     x = torch.linspace(0.02, 0.98, 40, dtype=torch.float64)
     y = torch.sin(6 * x) + 0.1 * torch.cos(50 * x)
     stream = FeatureStream(features, features.draw(20, seed=0), Domain(0).grid(), 40, 10**5)
-    path = RidgePath(assemble(stream, x, y))
+    path = RidgePath(NormalEquations.assemble(stream, x, y))
     A = tall(stream, x)
     H = A @ torch.linalg.solve(A.T @ A + 20 * 1e-4 * torch.eye(20), A.T)
     wanted = 40 * (y - H @ y).square().sum() / (40 - H.trace()) ** 2
     assert path.generalised_cross_validation(1e-4) == pytest.approx(float(wanted), rel=1e-8)
     columns = FeatureStream(features, features.draw(20, seed=0), Domain(1).grid(3), 40, 10**5)
     with pytest.raises(RaffiaError, match="use leave_one_out for functions"):
-        RidgePath(assemble(columns, x, torch.stack([y] * 3, dim=1))).generalised_cross_validation(1e-4)
+        RidgePath(NormalEquations.assemble(columns, x, torch.stack([y] * 3, dim=1))).generalised_cross_validation(1e-4)
 
 
 def test_best_ridge_finds_the_minimum_of_the_mean_error():
@@ -184,11 +192,11 @@ def test_errors_of_numbers_are_relative_to_their_root_mean_square():
     x, y = torch.tensor([0.1, 0.4, 0.6, 0.9]).double(), torch.tensor([1.0, 1e-9, -2.0, 0.5]).double()
     grid = Domain(0).grid()
     stream = FeatureStream(features, features.draw(5, seed=0), grid, batch_size=3, tile=100)
-    path = RidgePath(assemble(stream, x, y))
+    path = RidgePath(NormalEquations.assemble(stream, x, y))
     errors = leave_one_out(path, stream, x, y, [0.1]).errors[0]
     for i in range(4):
         rest = [j for j in range(4) if j != i]
-        without = assemble(stream, x[rest], y[rest])
+        without = NormalEquations.assemble(stream, x[rest], y[rest])
         coef = torch.linalg.solve(without.gram + 0.1 * torch.eye(5).double(), without.rhs)
         predicted = features(x[i : i + 1], stream.theta)[0] @ coef / 5
         assert float(errors[i]) == pytest.approx(float((predicted - y[i]).abs() / y.square().mean().sqrt()), rel=1e-9)

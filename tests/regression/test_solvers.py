@@ -11,8 +11,6 @@ from raffia.regression import (
     NormalEquations,
     Streamed,
     TriangularFactor,
-    assemble,
-    assemble_triangular,
     choose_solver,
 )
 from raffia.regression.solvers.nystrom_pcg import nystrom
@@ -53,9 +51,9 @@ def problem(A, y):
     a, y = torch.eye(rows, dtype=torch.float64), y * scale
     stream = FeatureStream(Columns(rows), A.T.contiguous(), grid, batch_size=7, tile=100)
     return {
-        NormalEquations: assemble(stream, a, y),
-        TriangularFactor: assemble_triangular(stream, a, y),
-        Streamed: Streamed(stream, ((a, y),), kept_numbers=10**6),
+        NormalEquations: NormalEquations.assemble(stream, a, y),
+        TriangularFactor: TriangularFactor.assemble(stream, a, y),
+        Streamed: Streamed(stream, ((a, y),), kept_elements=10**6),
     }
 
 

@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from raffia.features.hyperparameters import Range
-from raffia.tuning import Space
+from raffia.tuning import SearchSpace
 
-SPACE = Space({"tau": Range(0.1, 10.0), "share": Range(0.0, 1.0, log=False), "profile": Range(1e-3, 1e3, count=3)})
+SPACE = SearchSpace({"tau": Range(0.1, 10.0), "share": Range(0.0, 1.0, log=False), "profile": Range(1e-3, 1e3, count=3)})
 VALUES = {"tau": 2.0, "share": 0.25, "profile": torch.tensor([0.1, 1.0, 10.0], dtype=torch.float64)}
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from raffia.bench import Bench
 from raffia.checks import check_device
 from raffia.cli.common import app, check_output, console
-from raffia.files import atomic
+from raffia.storage import atomic
 
 
 @app.command()

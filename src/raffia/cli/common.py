@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
+from raffia.pairs import Dataset
 from raffia.problems import Problem
 
 app = typer.Typer(

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from raffia import metrics, papers, plotting
 from raffia.cli.common import Example, app, console, fit_in_batches, generate_in_batches, predict_in_batches
-from raffia.files import atomic
 from raffia.model import RandomFeatureModel
 from raffia.reproduce.bridge import Bridge
 from raffia.spaces import resample
+from raffia.storage import atomic
 
 
 @app.command()

@@ -1,11 +1,8 @@
 """raffia fit: from a file to a surrogate, its expected error and a report."""
 
-import functools
-import math
 import platform
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,26 +10,17 @@ import torch
 import typer
 from rich.table import Table as Printed
 
-from raffia import __version__, distributed, surrogate
-from raffia.checks import check_settings
+from raffia import __version__, surrogate
 from raffia.cli.common import app, check_output, console, extents
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
-from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.report import Table, write_report
-from raffia.spaces import Domain, Vectors
-from raffia.surrogate import Surrogate
+from raffia.spaces import Vectors
+from raffia.surrogate import FAMILIES, Surrogate
+from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
-
-class Map(StrEnum):
-    """Feature maps for fit."""
-
-    auto = "auto"
-    linear = "linear"
-    scalar = "scalar"
-    fourier = "fourier"
-    predictor_corrector = "predictor-corrector"
+FAMILIES_IN_WORDS = ", ".join(family.name for family in FAMILIES)
 
 
 @app.command()
@@ -62,11 +50,15 @@ def fit(
     test: Annotated[Path | None, typer.Option(help="A file to take the errors from instead.")] = None,
     test_outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs of --test.")] = None,
     refit: Annotated[bool, typer.Option(help="Train on all pairs in the end, those held out included.")] = True,
-    feature_map: Annotated[Map, typer.Option("--map", help="Features; auto holds a contest.")] = Map.auto,
+    feature_map: Annotated[
+        str, typer.Option("--map", help=f"Features: auto, which holds a contest, or {FAMILIES_IN_WORDS}.")
+    ] = "auto",
     features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
     ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
     tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters at length (auto does it in short).")] = False,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise inputs and outputs (auto knows).")] = False,
+    normalize: Annotated[
+        bool | None, typer.Option("--normalize/--no-normalize", help="Whether to normalise; the features know, if not said.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the features.")] = 0,
     points: Annotated[
         str | None, typer.Option(help="Train on so many points along an axis, or auto for the fewest that serve.")
@@ -90,7 +82,7 @@ def fit(
     """
     names, file = _names_and_file(output_names, model_file, source)
     penalty, settings = _ridge(ridge), {"device": device, "memory_budget": memory_budget, "points": _points(points)}
-    check_settings(features, penalty, None, memory_budget, settings["points"])
+    check_numbers(features, penalty, None, memory_budget, settings["points"])
     check_output(file, ".safetensors", "--model")
     options: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
@@ -99,26 +91,28 @@ def fit(
     pairs = open_source(source, **options, output_path=outputs)
     for note in pairs.notes:
         _note(note)
-    common: dict[str, Any] = {
-        "features": "auto" if feature_map is Map.auto else _feature_map(feature_map, pairs),
-        "n_features": features, "ridge": penalty, "held_out": held_out if len(pairs) >= 10 or held_out >= 1 else 0.0,
-        "seed": seed, "verbose": console.is_terminal, "said": _note, "normalize": normalize, **settings,
-        "tune": GradientSearch(verbose=console.is_terminal) if tune else None,
-    }  # fmt: skip
-    in_batches = scheduler is not None or (surrogate.too_large(pairs) if stream is None else stream)
-    if in_batches and test is not None:
-        raise RaffiaError(
-            "--test is for data that are read as a whole: with --stream and --scheduler, use raffia evaluate then."
-        )
-    if in_batches:
-        opened = functools.partial(open_source, source, **options, output_path=outputs)
-        train = None if scheduler is None else functools.partial(distributed.fit_source, opened=opened, scheduler=scheduler)
-        how = {"batch_size": batch_size, "checkpoint_every": checkpoint_every, "checkpoint": file.with_suffix(".checkpoint")}
-        found = surrogate.fit_source(pairs, train=train, reading=how, **common)
-    else:
-        other = None if test is None else open_source(test, **options, output_path=test_outputs).dataset()
-        found = surrogate.fit(pairs.dataset(), test=other, refit=refit, **common)
-    found.model.variables_ = {"input": list(pairs.reading.input_names), "output": list(pairs.reading.output_names)}
+    found = surrogate.fit(
+        pairs,
+        feature_map,
+        features,
+        penalty,
+        held_out,
+        test=None if test is None else open_source(test, **options, output_path=test_outputs).dataset(),
+        refit=refit,
+        seed=seed,
+        tune=GradientSearch(verbose=console.is_terminal) if tune else None,
+        normalize=normalize,
+        verbose=console.is_terminal,
+        said=_note,
+        stream=stream,
+        scheduler=scheduler,
+        batches={
+            "batch_size": batch_size,
+            "checkpoint_every": checkpoint_every,
+            "checkpoint": file.with_suffix(".checkpoint"),
+        },
+        **settings,
+    )
     found.model.save(file)
     _say(found, file)
     if report and found.test is not None:
@@ -184,7 +178,7 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
         predicted=found.predicted,
         errors=found.errors,
         split=found.split,
-        in_deviations=model._in_deviations(model.output_grid_),
+        measure=model.trained_.frame.measure,
         n_train=found.n_train,
         rows=found.rows,
     )
@@ -197,28 +191,6 @@ def _names_and_file(given: list[str] | None, model_file: Path | None, source: Pa
     if len(files) > 1:
         raise RaffiaError(f"--model must name one file; got {', '.join(map(str, files))}.")
     return names or None, files[0] if files else Path(source.with_suffix(".safetensors").name)
-
-
-def _feature_map(which: Map, pairs: Source) -> FeatureMap:
-    domain, output = pairs.domain, pairs.output_space
-    one, there = domain.one_channel, output.one_channel
-    darcy = isinstance(domain, Domain) and (domain.dim, domain.periodic) == (2, False) and domain == output
-    functions = one == there and not isinstance(one, Vectors) and one.ndim > 0
-    wanted = {Map.predictor_corrector: darcy, Map.fourier: functions}.get(which, domain.ndim > 0)
-    if not wanted:
-        raise RaffiaError(
-            f"--map {which} does not go with {pairs.path}, which has inputs in {domain} and outputs in {output}: "
-            "fourier needs functions on one domain, predictor-corrector functions on a rectangle; scalar and linear take any inputs "
-            "but single numbers."
-        )
-    if which is Map.predictor_corrector:
-        assert isinstance(domain, Domain)  # as checked
-        return PredictorCorrectorFeatures(domain=domain)
-    if which is Map.fourier:
-        return FourierFeatures(domain=domain)
-    base: Any = domain.region
-    n_modes = math.prod(pairs.read(slice(0, 1))[0].shape[1:]) if isinstance(domain, Vectors) else 64 * base.dim**2
-    return ScalarFeatures(n_modes=n_modes, law="affine" if which is Map.linear else "gaussian", domain=domain)
 
 
 def _ridge(text: str) -> float | Literal["auto"]:

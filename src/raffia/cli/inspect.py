@@ -13,8 +13,8 @@ from raffia import data, plotting
 from raffia.cli.common import app, check_output, console
 from raffia.data.formats.missing import decode
 from raffia.data.meaning.names import FLAGS, listed
-from raffia.files import atomic
 from raffia.spaces import Channels, Domain, Mesh, Space
+from raffia.storage import atomic
 
 LOOKED_AT = 2**22  # values of a variable that are read for the table
 

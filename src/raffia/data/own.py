@@ -9,10 +9,10 @@ import numpy as np
 
 from raffia.data.formats import variables
 from raffia.data.formats.variable import Variable
-from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
-from raffia.files import atomic
+from raffia.pairs import Dataset
 from raffia.spaces import Domain
+from raffia.storage import atomic
 
 
 def write(path: str | os.PathLike[str], dataset: Dataset) -> None:

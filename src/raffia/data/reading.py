@@ -1,8 +1,9 @@
 """Pairs in a file, read lazily, and how they were read, so that another file of the same kind is read alike."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from raffia.data.meaning.columns import Axes, Column, sample_shape, stacked
 from raffia.data.meaning.coordinates import named_axes
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shown
 from raffia.data.meaning.sides import columns, shapes
-from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
+from raffia.pairs import Dataset, Readable
 from raffia.spaces import Channels, Nodes, Space, Vectors
 
 PathLike = str | os.PathLike[str]
@@ -95,7 +96,7 @@ class Reading:
 
 
 @dataclass
-class Source:
+class Source(Readable):
     """Pairs in a file. `domain` is the space of the inputs, `output` that of the outputs where it is another."""
 
     path: Path
@@ -132,17 +133,18 @@ class Source:
             sample_shape(self.outputs, self.output_space),
         )
 
+    @property
+    def opened(self) -> Callable[[], "Source"]:
+        """What opens the same pairs elsewhere, on a worker of a cluster."""
+        there = self.outputs[0].variable.path
+        return partial(self.reading.pairs, self.path, output_path=None if there == self.path else there)
+
     def read(self, rows: range | slice) -> tuple[Tensor, Tensor]:
         """Inputs and outputs of some rows; nothing else is read."""
         chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows
         if chosen.step != 1 or chosen.start < 0 or chosen.stop > len(self):
             raise RaffiaError(f"rows must be within 0 to {len(self)}, one after the other; got {rows}.")
         return _read(self.inputs, self.domain, chosen), _read(self.outputs, self.output_space, chosen)
-
-    def batches(self, size: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
-        """Inputs and outputs, `size` rows at a time."""
-        for first in range(start, len(self), size):
-            yield self.read(range(first, min(first + size, len(self))))
 
     def dataset(self) -> Dataset:
         """All of it."""

@@ -11,7 +11,7 @@ from raffia.data.meaning.coordinates import named_axes
 from raffia.data.meaning.names import Names, choose
 from raffia.data.meaning.sides import Asked, as_told, columns, spaces_of
 from raffia.data.reading import Source
-from raffia.dataset import Dataset
+from raffia.pairs import Dataset
 from raffia.spaces import Space, Vectors
 
 

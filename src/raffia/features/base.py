@@ -9,7 +9,7 @@ Two optional hooks make a map faster without changing it. `prepare` computes wha
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
+from raffia.spaces import POINT, Nodes
 
 Prepared = tuple[Tensor, ...]
 """Whatever `prepare` makes of θ: tensors with one row a feature."""
@@ -26,8 +27,11 @@ Prepared = tuple[Tensor, ...]
 class FeatureMap(BaseEstimator, ABC):
     """φ(a; θ): an input function and a random θ give an output function (or a number)."""
 
+    normalized: ClassVar[bool] = True
+    """Whether a surrogate of these features normalises its data, unless told; not where hyperparameters are in the data's own units."""
+
     domain: Any
-    """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel); `Domain(0)` for numbers."""
+    """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel)."""
 
     @property
     @abstractmethod
@@ -37,6 +41,14 @@ class FeatureMap(BaseEstimator, ABC):
     @abstractmethod
     def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Where φ(a; θ) lives for inputs on `grid`: on it, with one channel; numbers are functions on a point.
+
+        The default evaluates one feature to see which; a map that knows says so.
+        """
+        one = self(torch.ones(1, *grid.shape, dtype=torch.float64), self.draw(1, seed=0))
+        return POINT if one.ndim == 2 else grid.one_channel
 
     @property
     def work_per_value(self) -> int:
@@ -68,7 +80,7 @@ class FeatureMap(BaseEstimator, ABC):
         prepared = self.prepare(theta, grid)
 
         def combined(a: Float[Tensor, "n *input"]) -> Float[Tensor, "n *output"]:
-            size = max(1, tile_numbers(a.device) // max(1, a.numel()))
+            size = max(1, tile_elements(a.device) // max(1, a.numel()))
             parts = zip(tiles(prepared, size), coef.split(size), strict=True)
             return sum_of(_weighted(self.evaluate(a, part), weights) for (part, _), weights in parts)
 
@@ -81,8 +93,8 @@ def tiles(prepared: Prepared, size: int) -> Iterator[tuple[Prepared, int]]:
         yield tuple(part[start : start + size] for part in prepared), start
 
 
-def tile_numbers(device: torch.device) -> int:
-    """How many feature values to hold at once: what fits a CPU's cache, or fills a GPU."""
+def tile_elements(device: torch.device) -> int:
+    """How many elements of features to hold at once: what fits a CPU's cache, or fills a GPU."""
     return 2**19 if device.type == "cpu" else 2**26
 
 

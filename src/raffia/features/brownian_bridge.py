@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from raffia.features.base import FeatureMap
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Domain
+from raffia.spaces import POINT, Domain, Nodes
 
 
 @dataclass(repr=False, eq=False)
@@ -19,6 +20,8 @@ class BrownianBridge(FeatureMap):
     Inputs and outputs are numbers. For s = 1, `smoothness`, the truncated series has a kernel that is off by at most 2/(π² n_modes);
     paths have about s − ½ derivatives.
     """
+
+    normalized: ClassVar[bool] = False
 
     n_modes: int = 1000
     smoothness: float | Float[Tensor, ""] = 1.0
@@ -33,6 +36,10 @@ class BrownianBridge(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """How fast the coefficients decay."""
         return {"smoothness": Range(0.55, 6.0)}
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Numbers."""
+        return POINT
 
     def __call__(self, a: Float[Tensor, "n"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m"]:
         """Evaluate every bridge at every point."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Complex, Float
@@ -16,7 +16,7 @@ from raffia.features.activations import activate
 from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.gaussian import matern
-from raffia.spaces import ChannelGrid, Channels, Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
+from raffia.spaces import Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
 from raffia.spaces.waves import waves
 
 Number = float | Float[Tensor, ""]
@@ -72,6 +72,8 @@ class FourierFeatures(FeatureMap):
     weight that `profile` has at k = 0. On a `Mesh` the series are summed at its nodes, and coefficients come from its quadrature.
     """
 
+    normalized: ClassVar[bool] = False
+
     n_modes: int = 128
     tau: Number = 5.0
     regularity: Number = 2.0
@@ -90,7 +92,11 @@ class FourierFeatures(FeatureMap):
 
         Of several channels each has its own, after one for its mean.
         """
-        return (1 + (self.domain.count * (1 + self.n_modes) if isinstance(self.domain, Channels) else self.n_modes),)
+        return (1 + (self.domain.channels * (1 + self.n_modes) if self.domain.has_components else self.n_modes),)
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions of one channel."""
+        return grid.one_channel
 
     def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m *grid"]:
         """Evaluate every feature on the grid of a."""
@@ -103,11 +109,11 @@ class FourierFeatures(FeatureMap):
         """
         self._check()
         shift = (self.bias * theta[:, :1]).to(theta.dtype)
-        nodes = grid.of if isinstance(grid, ChannelGrid) else grid
+        nodes = grid.one_channel
         torus = self._torus_grid(self._grid_for(nodes) if isinstance(nodes, Mesh) else nodes)  # type: ignore[arg-type]
-        if isinstance(self.domain, Channels):
+        if self.domain.has_components:
             size = 1 + self.n_modes
-            parts = [theta[:, 1 + i * size : 1 + (i + 1) * size] for i in range(self.domain.count)]
+            parts = [theta[:, 1 + i * size : 1 + (i + 1) * size] for i in range(self.domain.channels)]
             mean = self.amplitude * self._profile(torch.zeros(1, dtype=theta.dtype, device=theta.device))
             return torch.stack([self._spectrum(part[:, 1:], torus, mean * part[:, :1]) for part in parts], dim=1), shift
         if isinstance(nodes, Mesh):
@@ -155,7 +161,7 @@ class FourierFeatures(FeatureMap):
         self, a: Float[Tensor, "n *shape"], multiplier: Complex[Tensor, "m channels *spectrum"], shift: Float[Tensor, "m 1"]
     ) -> Float[Tensor, "n m *grid"]:
         """Filtered channels add up before the pointwise function; on a mesh, sums take the place of transforms."""
-        channels = a if isinstance(self.domain, Channels) else a[:, None]
+        channels = a if self.domain.has_components else a[:, None]
         nodes = self.domain.one_channel.grid_of(a)
         if isinstance(nodes, Mesh):
             torus = self._torus_grid(self._grid_for(nodes))
@@ -259,8 +265,7 @@ class FourierFeatures(FeatureMap):
     @property
     def work_per_value(self) -> int:
         """In several dimensions a reflected box is 2^dim times as large, and every channel has its product."""
-        channels = self.domain.count if isinstance(self.domain, Channels) else 1
-        return channels * (2**self._domain.dim if not self._domain.periodic and self._domain.dim > 1 else 1)
+        return self.domain.channels * (2**self._domain.dim if not self._domain.periodic and self._domain.dim > 1 else 1)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:

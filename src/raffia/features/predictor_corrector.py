@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
-from raffia.spaces import Domain, Grid, resample
+from raffia.spaces import Domain, Grid, Nodes, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
 
 Number = float | Float[Tensor, ""]
@@ -36,6 +36,8 @@ class PredictorCorrectorFeatures(FeatureMap):
     Good values: the defaults, the paper's, for a ∈ {3, 12}: s_plus = 1/max a, s_minus = −1/min a. More steps are more accurate
     while the iteration converges, that is for moderate contrast; "multiplicative" likes eta near 1e-5 and ridge near 1e-10.
     """
+
+    normalized: ClassVar[bool] = False
 
     source: Number | Float[Tensor, "r1 r2"] = 1.0
     tau: Number = 7.5
@@ -67,6 +69,10 @@ class PredictorCorrectorFeatures(FeatureMap):
             "randomisation": Choice(("multiplicative", "additive")),
             "steps": Choice((3, 1)),
         }
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions."""
+        return grid
 
     def __call__(self, a: Float[Tensor, "n r1 r2"], theta: Float[Tensor, "m solves modes"]) -> Float[Tensor, "n m r1 r2"]:
         """Evaluate every feature on the grid of a."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Boundary, ChannelGrid, Channels, Domain, LaplacianBasis, Nodes, Space, Vectors
+from raffia.spaces import POINT, Boundary, Domain, LaplacianBasis, Nodes, Space, Vectors
 
 Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
@@ -49,7 +49,11 @@ class ScalarFeatures(FeatureMap):
     @property
     def theta_shape(self) -> tuple[int]:
         """Affine or not, the phase (or constant), normals that make r, then one for each mode of each channel."""
-        return (2 + self._radial + self.n_modes * self._channels,)
+        return (2 + self._radial + self.n_modes * self.domain.channels,)
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Numbers."""
+        return POINT
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -108,14 +112,9 @@ class ScalarFeatures(FeatureMap):
                     f"ScalarFeatures(n_modes={self.n_modes}) takes vectors of that size or less; got {a.shape[-1]}."
                 )
             return a
-        basis, grid = self._basis, self.domain.grid_of(a)
-        nodes: Any = grid.of if isinstance(grid, ChannelGrid) else grid
-        z = basis.analysis(a, nodes).reshape(len(a), -1)
+        basis, nodes = self._basis, self.domain.one_channel.grid_of(a)
+        z = basis.analysis(a, nodes).reshape(len(a), -1)  # type: ignore[arg-type]  # the basis has checked the domain
         return z / math.sqrt(math.prod(basis.domain.extents))
-
-    @property
-    def _channels(self) -> int:
-        return self.domain.count if isinstance(self.domain, Channels) else 1
 
     @property
     def _basis(self) -> LaplacianBasis:
@@ -132,15 +131,16 @@ class ScalarFeatures(FeatureMap):
 
     def _lengthscales(self, like: Tensor) -> Float[Tensor, "modes"]:
         if isinstance(self.lengthscale, Tensor) and self.lengthscale.ndim:
-            if len(self.lengthscale) != self.n_modes * self._channels:
-                raise RaffiaError(
-                    f"lengthscale must be a number or {self.n_modes * self._channels} numbers, one a mode; got {len(self.lengthscale)}."
-                )
+            if len(self.lengthscale) != self.n_modes * self.domain.channels:
+                many = self.n_modes * self.domain.channels
+                raise RaffiaError(f"lengthscale must be a number or {many} numbers, one a mode; got {len(self.lengthscale)}.")
             return self.lengthscale.to(like)
         if isinstance(self.domain, Vectors):
             return torch.as_tensor(self.lengthscale, dtype=like.dtype, device=like.device).expand(self.n_modes)
         tau, regularity = (torch.as_tensor(p, dtype=like.dtype, device=like.device) for p in (self.tau, self.regularity))
-        return self.lengthscale * (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self._channels) ** (regularity / 2)
+        return self.lengthscale * (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self.domain.channels) ** (
+            regularity / 2
+        )
 
 
 _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))

@@ -11,7 +11,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Grid
+from raffia.spaces import Grid, Nodes, Space
 
 
 @dataclass(repr=False, eq=False)
@@ -28,7 +28,7 @@ class Union(FeatureMap):
     shares: tuple[float, ...] | None = None
 
     @property
-    def domain(self) -> Any:
+    def domain(self) -> Space:
         """That of the maps."""
         self._check()
         return self.maps[0].domain
@@ -55,6 +55,14 @@ class Union(FeatureMap):
             own |= {f"map{i}__{name}": value for name, value in feature_map.get_params().items()}
         return own
 
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Where the values of all maps live."""
+        self._check()
+        places = {feature_map.values_on(grid) for feature_map in self.maps}
+        if len(places) > 1:
+            raise RaffiaError("Union(maps=…): some maps have functions as values and others numbers; use maps of one kind.")
+        return places.pop()
+
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Each map on the features that are its own."""
         self._check()
@@ -63,8 +71,7 @@ class Union(FeatureMap):
             if mine.any():
                 parts.append(self._scale(i) * self.maps[i](a, self._own(i, theta[mine])))
                 order.append(mine.nonzero()[:, 0])
-        if len({part.ndim for part in parts}) > 1:
-            raise RaffiaError("Union(maps=…): some maps have functions as values and others numbers; use maps of one kind.")
+        _ = self.values_on(self.domain.grid_of(a))
         return torch.cat(parts, dim=1).index_select(1, torch.cat(order).argsort())
 
     def combination(

@@ -8,10 +8,10 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
 from raffia.measures.noise import Rows, as_rows
+from raffia.pairs import Dataset
 from raffia.spaces import Domain, Grid, resample
 
 SAMPLES_AT_ONCE = 1024

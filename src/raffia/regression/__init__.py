@@ -1,17 +1,14 @@
 """Least squares for the coefficients."""
 
-from raffia.regression.automatic import choose_solver, direct_solution, statistics_of
-from raffia.regression.implicit import Streamed
-from raffia.regression.normal_equations import NormalEquations, assemble
-from raffia.regression.ridge_path import (
-    RidgePath,
-    best_ridge,
-    dual_ridge_for,
-    k_fold_errors,
-    leave_one_out,
-    left_out_ridge,
-    ridge_for,
-)
+from raffia.regression.choice import choose_solver, direct_solution
+from raffia.regression.coefficient_law import CoefficientLaw
+from raffia.regression.forms import FORMS, unpacked
+from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
+from raffia.regression.memory import Workspace, arriving, available_memory, fits, joined
+from raffia.regression.noise import Noise, noise_of
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.ridge_choice import best_ridge, dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
+from raffia.regression.ridge_path import RidgePath, k_fold_errors
 from raffia.regression.solvers import (
     Cholesky,
     Dual,
@@ -22,17 +19,22 @@ from raffia.regression.solvers import (
     Solver,
     TriangularQR,
 )
-from raffia.regression.statistics import FeatureStream, Statistics, one_channel, targets_of
-from raffia.regression.transfer import arriving, available_memory, fits, joined
-from raffia.regression.triangular import TriangularFactor, assemble_triangular
-from raffia.regression.workspace import Workspace
+from raffia.regression.statistics import Packed, Statistics
+from raffia.regression.stream import FeatureStream, targets_of
+from raffia.regression.streamed import Streamed
+from raffia.regression.triangular import TriangularFactor
 
 __all__ = [
+    "FORMS",
     "Cholesky",
+    "CoefficientLaw",
     "Dual",
     "FeatureStream",
+    "LeftOut",
+    "Noise",
     "NormalEquations",
     "NystromPCG",
+    "Packed",
     "Pseudoinverse",
     "RidgePath",
     "SketchedLSQR",
@@ -44,20 +46,20 @@ __all__ = [
     "TriangularQR",
     "Workspace",
     "arriving",
-    "assemble",
-    "assemble_triangular",
     "available_memory",
     "best_ridge",
     "choose_solver",
     "direct_solution",
     "dual_ridge_for",
     "fits",
+    "fold_ridge",
     "joined",
     "k_fold_errors",
     "leave_one_out",
+    "leave_one_out_dual",
     "left_out_ridge",
-    "one_channel",
+    "noise_of",
     "ridge_for",
-    "statistics_of",
     "targets_of",
+    "unpacked",
 ]

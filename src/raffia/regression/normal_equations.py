@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.statistics import FeatureStream, Statistics
+from raffia.regression.statistics import Statistics, refuse_other_problem
+from raffia.regression.stream import FeatureStream
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,47 +20,61 @@ class NormalEquations(Statistics):
     energy: Float[Tensor, ""]
     n_samples: int
 
+    @classmethod
+    def assemble(cls, stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "NormalEquations":
+        """Stream over the samples; only the lower triangle of G is computed, then mirrored."""
+        m = len(stream.theta)
+        gram = torch.zeros(m, m, dtype=y.dtype, device=stream.theta.device)
+        rhs, energy, weight = None, torch.zeros((), dtype=y.dtype, device=gram.device), stream.weight_at(a)
+        for rows, target in stream.blocks(a, y, weighted=False):
+            part = rows @ target
+            rhs = part if rhs is None else rhs.add_(part)
+            energy += target.square().sum()
+            add_lower_triangle(gram, rows)
+        assert rhs is not None  # there is at least one sample
+        mirror(gram)
+        return cls(gram.mul_(weight**2 / m), rhs.mul_(weight), energy, len(a))
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> "NormalEquations":
+        """Statistics of any form, with G formed."""
+        return cls(statistics.gram, statistics.rhs, statistics.energy, statistics.n_samples)
+
+    def nothing(self) -> "NormalEquations":
+        """Zeros that take no memory."""
+        zero = torch.zeros((), dtype=self.rhs.dtype)
+        return type(self)(zero.expand(self.gram.shape), zero.expand(self.rhs.shape), zero, 0)
+
     def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:
         """G x."""
         return self.gram @ x
 
     def __add__(self, other: "NormalEquations") -> "NormalEquations":
         """The statistics of both sets of samples together."""
-        if self.rhs.shape != other.rhs.shape:
-            raise RaffiaError(
-                "statistics of different problems do not add: "
-                f"rhs of shape {tuple(self.rhs.shape)} and {tuple(other.rhs.shape)}."
-            )
-        other = other.to(self.rhs.device)
-        return NormalEquations(
-            self.gram + other.gram, self.rhs + other.rhs, self.energy + other.energy, self.n_samples + other.n_samples
-        )
+        refuse_other_problem(tuple(self.rhs.shape), tuple(other.rhs.shape))
+        device = (other if self.n_samples == 0 else self).rhs.device
+        one, two = self.to(device), other.to(device)
+        return type(self)(one.gram + two.gram, one.rhs + two.rhs, one.energy + two.energy, one.n_samples + two.n_samples)
 
     def __sub__(self, other: "NormalEquations") -> "NormalEquations":
         """The statistics of all samples but those of `other`, which must be among them."""
-        return NormalEquations(
+        return type(self)(
             self.gram - other.gram, self.rhs - other.rhs, self.energy - other.energy, self.n_samples - other.n_samples
         )
 
     def to(self, device: torch.device) -> "NormalEquations":
         """The same statistics on another device."""
-        return NormalEquations(self.gram.to(device), self.rhs.to(device), self.energy.to(device), self.n_samples)
+        return type(self)(self.gram.to(device), self.rhs.to(device), self.energy.to(device), self.n_samples)
 
-
-def assemble(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> NormalEquations:
-    """Stream over the samples; only the lower triangle of G is computed, then mirrored."""
-    m = len(stream.theta)
-    gram = torch.zeros(m, m, dtype=y.dtype, device=stream.theta.device)
-    rhs, energy = None, torch.zeros((), dtype=y.dtype, device=gram.device)
-    weight = 1.0 if stream.numbers(a) else stream.weight  # features that are numbers have no quadrature
-    for rows, target in stream.blocks(a, y, weighted=False):
-        part = rows @ target
-        rhs = part if rhs is None else rhs.add_(part)
-        energy += target.square().sum()
-        add_lower_triangle(gram, rows)
-    assert rhs is not None  # there is at least one sample
-    mirror(gram)
-    return NormalEquations(gram.mul_(weight**2 / m), rhs.mul_(weight), energy, len(a))
+    def check(self) -> None:
+        """Refuse features that are not finite, or all zero, on the data."""
+        if not torch.isfinite(self.gram.diagonal().sum()):
+            raise RaffiaError("the features are not finite on these inputs: check the hyperparameters of feature_map.")
+        if self.scale == 0:
+            raise RaffiaError(
+                "all features vanish on these inputs, so nothing can be learnt: check the hyperparameters of feature_map "
+                "(FourierFeatures do not see the mean of a, hence no constant functions)."
+            )
 
 
 def add_lower_triangle(gram: Tensor, phi: Tensor, block: int | None = None) -> None:

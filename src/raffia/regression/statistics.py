@@ -1,4 +1,4 @@
-"""What training needs to know of the data, in three forms that all add; and the stream of features they are made from.
+"""What training needs to know of the data, in whatever form a solver wants it; all forms add.
 
 The conventions, written once. With A the matrix whose column j holds the embedded feature φ_j at all samples:
 
@@ -7,45 +7,68 @@ The conventions, written once. With A the matrix whose column j holds the embedd
     rhs         b = Aᵀy                      no 1/m
     solve       (G + ridge·I) α = b          no 1/n: `ridge` is the paper's λ, sums over samples are not averaged
 
-which minimises ‖y − Aα/m‖² + (ridge/m) ‖α‖². When φ is a number and the outputs are functions, y and b have one column for each
-value of an output, and a sample is one row of A; otherwise a sample is as many rows as its grid has points, and y has one column
-for each channel.
+which minimises ‖y − Aα/m‖² + (ridge/m) ‖α‖². A sample is as many rows as its features have nodes, and y has one column for each
+channel; where φ is a number, a function on a point, a sample is one row and y has one column for each element of an output.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import fields
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
-from raffia.regression.transfer import arriving
-from raffia.spaces import ChannelGrid, Nodes
+from raffia.errors import RaffiaError
+from raffia.regression.stream import FeatureStream
+
+Packed = dict[str, Any]
+"""Statistics as a dictionary of NumPy arrays and numbers: what files hold and what travels between machines."""
+
+Form = TypeVar("Form", bound="Statistics")
 
 
 class Statistics(ABC):
-    """A least-squares problem, in whatever form a solver wants it."""
+    """A least-squares problem. A new form is one file with a frozen dataclass, and a line in `forms.py`."""
 
+    portable: ClassVar[bool] = True
+    """Whether they can be stored and sent: they hold sums, and no data."""
+
+    gram: Float[Tensor, "m m"]
+    """G = AᵀA/m, formed if it is not there."""
     rhs: Float[Tensor, "m *columns"]
     """b = Aᵀy."""
     energy: Float[Tensor, ""]
     """‖y‖²."""
     n_samples: int
 
+    @classmethod
+    @abstractmethod
+    def assemble(cls: type[Form], stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> Form:
+        """The statistics of some pairs."""
+
+    @abstractmethod
+    def nothing(self: Form) -> Form:
+        """The statistics of no samples, in the same form and on the CPU; they take no memory."""
+
+    @abstractmethod
+    def __add__(self: Form, other: Form) -> Form:
+        """The statistics of both sets of samples together; both of one form."""
+
     @abstractmethod
     def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:
         """G x = AᵀA x / m."""
-
-    @abstractmethod
-    def __add__(self, other):  # type: ignore[no-untyped-def]
-        """The statistics of both sets of samples together; both of one form."""
 
     @property
     def n_features(self) -> int:
         """How many unknowns there are."""
         return len(self.rhs)
+
+    @property
+    def scale(self) -> float:
+        """tr G, the size of the ridges that matter."""
+        return float(self.gram.diagonal().sum())
 
     def residual(self, coef: Float[Tensor, "m *columns"]) -> Float[Tensor, ""]:
         """Σ_i ‖y_i − F(a_i; coef)‖², without the data; what cancellation leaves below zero is returned as zero."""
@@ -53,90 +76,28 @@ class Statistics(ABC):
         misfit = self.energy - ((2 * rhs - self.apply(flat)) * flat).sum() / self.n_features
         return misfit.clamp(min=0)
 
+    def check(self) -> None:  # noqa: B027 (a form need not)
+        """Refuse features that are not finite, or all zero, on the data."""
 
-@dataclass(frozen=True, eq=False)
-class FeatureStream:
-    """The rows of A and of y, a batch of samples at a time, in bounded memory.
+    def packed(self) -> Packed:
+        """Their content, and of which form they are."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # all are dataclasses
+        arrays = {name: value.numpy(force=True) if torch.is_tensor(value) else value for name, value in content.items()}
+        return {"kind": type(self).__name__, **arrays}
 
-    `batch_size` samples are in memory at once, evaluated about `tile` numbers at a time. What the feature map prepares of θ is
-    kept if it has at most `prepared_numbers` numbers, and prepared again for each tile otherwise.
-    """
-
-    feature_map: FeatureMap
-    theta: Float[Tensor, "m *theta"]
-    grid: Nodes
-    """Where the outputs live."""
-    batch_size: int
-    tile: int
-    prepared_numbers: int = 2**25
-    scalar: bool | None = None
-    """Whether features are numbers: then a sample is one row. None finds out."""
-
-    @property
-    def one_channel(self) -> Nodes:
-        """Where features that are functions live: the grid of one channel of the outputs."""
-        return one_channel(self.grid)
-
-    @property
-    def weight(self) -> float:
-        """√w where the quadrature has one weight for all points, which may then be multiplied in last; 1 otherwise."""
-        root = self.one_channel.root_weights
-        return float(root) if root.numel() == 1 else 1.0
-
-    def numbers(self, a: Tensor) -> bool:
-        """Whether features are numbers."""
-        return self.feature_map(a[:1].to(self.theta), self.theta[:1]).ndim == 2 if self.scalar is None else self.scalar
-
-    def blocks(
-        self, a: Tensor, y: Tensor, weighted: bool = True
-    ) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
-        """(Aᵀ, y) of each batch, embedded; one row of A for each point of each sample, or for each sample when φ is a number.
-
-        Without `weighted`, Aᵀ lacks the factor `weight`: one pass over the features less.
-        """
-        input_grid = self.feature_map.domain.grid_of(a)
-        m = len(self.theta)
-        kept = m * _numbers(self.feature_map.prepare(self.theta[:1], input_grid)) <= self.prepared_numbers
-        prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
-        root = self.one_channel.root_weights.to(self.theta) if weighted or self.weight == 1.0 else None
-        batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
-        for a_batch, values in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
-            rows: Tensor | None = None
-            size = max(1, self.tile // (len(a_batch) * (1 if self.scalar else self.one_channel.size)))
-            for part, start in tiles((self.theta,) if prepared is None else prepared, size):
-                phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
-                rows = rows_of(phi) if root is None and phi.shape[1] == m else _write(rows, phi, start, m, root)
-            assert rows is not None  # there is at least one feature
-            rows = rows.reshape(m, -1)
-            target = targets_of(self.grid, values, rows.shape[1] // len(a_batch)).flatten(0, 1)
-            yield rows, target if target.shape[1] > 1 else target[:, 0]
+    @classmethod
+    def unpacked(cls: type[Form], content: Packed, device: torch.device | str = "cpu") -> Form:
+        """The inverse of `packed`, in memory of torch's own: products may depend on alignment, in the last bit."""
+        own = {name: value for name, value in content.items() if name != "kind"}
+        held = (np.ndarray, Tensor)
+        return cls(**{name: _own(value, device) if isinstance(value, held) else value for name, value in own.items()})
 
 
-def one_channel(grid: Nodes) -> Nodes:
-    """The grid of one channel of functions that may have several."""
-    return grid.of if isinstance(grid, ChannelGrid) else grid
+def _own(value: np.ndarray | Tensor, device: torch.device | str) -> Tensor:
+    return torch.as_tensor(value).clone().to(device)
 
 
-def targets_of(grid: Nodes, y: Float[Tensor, "n *output"], rows: int) -> Float[Tensor, "n rows columns"]:
-    """Embedded outputs: one row a sample and one column a value, or one row a point and one column a channel."""
-    embedded = grid.embed(y)
-    if rows > 1 and isinstance(grid, ChannelGrid):
-        return embedded.reshape(len(y), grid.count, rows).mT
-    return embedded.reshape(len(y), rows, -1)
-
-
-def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor | None) -> Float[Tensor, "m n points"]:
-    """Put one tile, embedded, into the rows of its features; points = 1 when φ is a number."""
-    n, count = phi.shape[:2]
-    if rows is None:
-        rows = torch.empty(m, n, phi[0, 0].numel(), dtype=phi.dtype, device=phi.device)
-    values = phi.transpose(0, 1).reshape(count, n, -1)
-    if root is None or phi.ndim == 2:
-        rows[start : start + count] = values
-    else:
-        torch.mul(values, root, out=rows[start : start + count])
-    return rows
-
-
-def _numbers(prepared: Prepared) -> int:
-    return sum(part.numel() for part in prepared)
+def refuse_other_problem(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    """Statistics of one problem have equal shapes."""
+    if one != other:
+        raise RaffiaError(f"statistics of different problems do not add: they have shapes {one} and {other}.")

@@ -1,14 +1,14 @@
 """The triangular factor of [A y]: statistics that add by "stack and re-factor", and never square the condition number."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.statistics import FeatureStream, Statistics
+from raffia.regression.statistics import Statistics, refuse_other_problem
+from raffia.regression.stream import FeatureStream
 
 Upper = Float[Tensor, "rows m_and_columns"]
 
@@ -21,6 +21,25 @@ class TriangularFactor(Statistics):
     n_unknowns: int
     n_samples: int
     vector: bool
+
+    @classmethod
+    def assemble(cls, stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "TriangularFactor":
+        """Factor batch after batch, each stacked below the factor of those before."""
+        m, factor, waiting, vector, height = len(stream.theta), None, [], True, 0
+        for rows, target in stream.blocks(a, y):
+            vector = target.ndim == 1
+            waiting.append(torch.cat([rows.mT, target.reshape(len(target), -1)], dim=1))
+            height += len(target)
+            if height >= 2 * m:  # a factorisation of few rows would cost as much as one of 2m
+                factor, waiting, height = _triangle(torch.cat(([] if factor is None else [factor]) + waiting)), [], 0
+        if waiting:
+            factor = _triangle(torch.cat(([] if factor is None else [factor]) + waiting))
+        assert factor is not None  # there is at least one sample
+        return cls(factor, m, len(a), vector)
+
+    def nothing(self) -> "TriangularFactor":
+        """A factor without rows."""
+        return type(self)(torch.empty(0, self.factor.shape[1], dtype=self.factor.dtype), self.n_unknowns, 0, self.vector)
 
     @property
     def design(self) -> Float[Tensor, "rows m"]:
@@ -43,6 +62,11 @@ class TriangularFactor(Statistics):
         rhs = self.design.mT @ self.target
         return rhs[:, 0] if self.vector else rhs
 
+    @cached_property
+    def gram(self) -> Float[Tensor, "m m"]:  # type: ignore[override]
+        """G, at the price of a squared condition number."""
+        return self.design.mT @ self.design / self.n_unknowns
+
     def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:
         """G x."""
         return self.design.mT @ (self.design @ x) / self.n_unknowns
@@ -51,32 +75,12 @@ class TriangularFactor(Statistics):
         """Σ_i ‖y_i − F(a_i; coef)‖², without cancellation."""
         return (self.target - self.design @ coef.reshape(self.n_unknowns, -1) / self.n_unknowns).square().sum()
 
-    def normal_equations(self) -> NormalEquations:
-        """The same problem with G formed, at the price of a squared condition number."""
-        gram = self.design.mT @ self.design / self.n_unknowns
-        return NormalEquations(gram, self.rhs, self.energy, self.n_samples)
-
     def __add__(self, other: "TriangularFactor") -> "TriangularFactor":
         """Stack and re-factor."""
-        if self.factor.shape[1] != other.factor.shape[1] or self.n_unknowns != other.n_unknowns:
-            raise RaffiaError("statistics of different problems do not add: factors of different widths.")
-        stacked = torch.cat([self.factor, other.factor.to(self.factor.device)])
-        return TriangularFactor(_triangle(stacked), self.n_unknowns, self.n_samples + other.n_samples, self.vector)
-
-
-def assemble_triangular(stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> TriangularFactor:
-    """Factor batch after batch, each stacked below the factor of those before."""
-    m, factor, waiting, vector, height = len(stream.theta), None, [], True, 0
-    for rows, target in stream.blocks(a, y):
-        vector = target.ndim == 1
-        waiting.append(torch.cat([rows.mT, target.reshape(len(target), -1)], dim=1))
-        height += len(target)
-        if height >= 2 * m:  # a factorisation of few rows would cost as much as one of 2m
-            factor, waiting, height = _triangle(torch.cat(([] if factor is None else [factor]) + waiting)), [], 0
-    if waiting:
-        factor = _triangle(torch.cat(([] if factor is None else [factor]) + waiting))
-    assert factor is not None  # there is at least one sample
-    return TriangularFactor(factor, m, len(a), vector)
+        refuse_other_problem((self.n_unknowns, self.factor.shape[1]), (other.n_unknowns, other.factor.shape[1]))
+        device = (other if self.n_samples == 0 else self).factor.device
+        stacked = torch.cat([self.factor.to(device), other.factor.to(device)])
+        return type(self)(_triangle(stacked), self.n_unknowns, self.n_samples + other.n_samples, self.vector)
 
 
 def _triangle(tall: Tensor) -> Upper:

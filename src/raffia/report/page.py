@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 from matplotlib.figure import Figure
 
-from raffia.files import atomic
+from raffia.storage import atomic
 
 DOTS_PER_INCH = 110
 READABLE, NARROW, WIDEST = 3.4, 20.0, 54.0  # in rem: an inch of a picture one can read, what a phone holds, what the page holds

@@ -8,20 +8,16 @@ import numpy as np
 import torch
 
 from raffia import plotting
-from raffia.dataset import Dataset
 from raffia.errors import RaffiaError
+from raffia.metrics import ErrorMeasure, Relative
+from raffia.pairs import Dataset
 from raffia.plotting import Array
 from raffia.report.page import Picture, Section, Table, write
-from raffia.spaces import Domain, Space, Vectors
+from raffia.spaces import Space
 from raffia.tuning import History
 
 FEW = 30  # held-out samples, below which their mean says little
 MODEL_FILE = "model file"  # the fact that names it
-NORMS = ("The error of a sample is ‖F(a) − y‖ / ‖y‖", "zero")
-DEVIATIONS = (
-    "The error of a sample is the root mean square of its errors, each in units of the deviation of that output",
-    "the means",
-)
 COUNTED = "Samples that training did not see, counted from 0."
 
 
@@ -37,14 +33,14 @@ def write_report(
     predicted: Array,
     errors: Array,
     split: str,
-    in_deviations: bool = False,
+    measure: type[ErrorMeasure] | ErrorMeasure = Relative,
     n_train: int | None = None,
     rows: Sequence[int] | None = None,
 ) -> None:
     """Write the report as one HTML page; atomic.
 
     `dataset` is the part held out, with its predictions and their relative errors; `rows` are the numbers of its samples in the file
-    they came from; `in_deviations` says that errors are in units of the deviations of the outputs. `facts["model file"]` is the file that
+    they came from; `measure` says what they are relative to. `facts["model file"]` is the file that
     the instructions name, `notes` what was guessed, `split` how samples were held out.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
@@ -56,9 +52,13 @@ def write_report(
             f"errors {off.shape}, predicted {tuple(guess.shape)} for y {tuple(dataset.y.shape)}, "
             f"{'no' if rows is None else len(rows)} rows."
         )
-    measure = DEVIATIONS if in_deviations else NORMS
     sections = [
-        Section("How good it is", "errors", pictures=_spread(dataset, guess, off), text=_verdict(off, *measure)),
+        Section(
+            "How good it is",
+            "errors",
+            pictures=_spread(dataset, guess, off),
+            text=_verdict(off, measure.formula, measure.naive),
+        ),
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(dataset, guess, off, rows)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
         Section("Contest", "contest", text="What was tried before this model was chosen.", tables=[contest])
@@ -125,7 +125,7 @@ def _spread(dataset: Dataset, predicted: torch.Tensor, errors: np.ndarray) -> li
     if np.isfinite(errors).any():
         pictures.append(Picture.of(plotting.errors(errors), f"How the errors of the {len(errors)} samples held out spread."))
     space = _output(dataset)
-    if isinstance(space, Vectors) or (isinstance(space, Domain) and space.dim == 0):
+    if space.tabular or space.ndim == 0:
         figure = plotting.parity(dataset.y, predicted)
         pictures.append(Picture.of(figure, "Prediction against truth, a dot for each sample held out; on the line they agree."))
     return pictures

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from raffia.errors import RaffiaError
-from raffia.files import atomic
 from raffia.report import Picture, Section, Table
+from raffia.storage import atomic
 
 
 @dataclass

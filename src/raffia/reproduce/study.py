@@ -7,7 +7,7 @@ from torch import Tensor
 
 from raffia.features.base import FeatureMap
 from raffia.metrics import relative_errors
-from raffia.regression import FeatureStream, NormalEquations, Workspace, assemble, direct_solution
+from raffia.regression import FeatureStream, NormalEquations, Workspace, direct_solution
 
 
 class Study:
@@ -24,7 +24,7 @@ class Study:
         by_size: dict[int, NormalEquations] = {}
         total, before = None, 0
         for n in sizes:
-            part = assemble(stream, a[before:n], y[before:n])
+            part = NormalEquations.assemble(stream, a[before:n], y[before:n])
             total, before = part if total is None else total + part, n
             by_size[n] = total
         return by_size
@@ -66,4 +66,4 @@ class Study:
 
     def _stream(self, a: Tensor) -> FeatureStream:
         grid = self.feature_map.domain.grid_of(a)
-        return Workspace(len(self.theta), a.device).stream(self.feature_map, self.theta, grid)
+        return FeatureStream.within(Workspace(len(self.theta), a.device), self.feature_map, self.theta, grid, grid)

@@ -1,13 +1,14 @@
 """Function spaces: domains, grids, meshes, channels, vectors, Laplacian eigenfunctions, resampling."""
 
-from raffia.spaces.base import Nodes, Space
-from raffia.spaces.grid import Domain, Grid
+from raffia.spaces.base import Nodes, Space, digest_of
+from raffia.spaces.grid import POINT, Domain, Grid
 from raffia.spaces.laplacian import Boundary, LaplacianBasis
 from raffia.spaces.mesh import Mesh
 from raffia.spaces.resample import resample
 from raffia.spaces.vectors import ChannelGrid, Channels, Vectors
 
 __all__ = [
+    "POINT",
     "Boundary",
     "ChannelGrid",
     "Channels",
@@ -18,5 +19,6 @@ __all__ = [
     "Nodes",
     "Space",
     "Vectors",
+    "digest_of",
     "resample",
 ]

@@ -1,7 +1,9 @@
 """What every space can do: read its discretisation off an array, and turn inner products into dot products."""
 
+import hashlib
 import math
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -10,6 +12,17 @@ from torch import Tensor
 
 class Space(ABC):
     """A space of functions (or vectors), whatever their discretisation; the last `ndim` axes of an array hold one of them."""
+
+    dim: int = 0
+    """How many coordinates a point of the domain has; 0 where there is none."""
+    channels: int = 1
+    """How many functions a sample consists of."""
+    periodic: bool = False
+    """Whether samples are on a grid without its right ends."""
+    tabular: ClassVar[bool] = False
+    """Whether samples are vectors, rows of a table, and no functions."""
+    has_components: ClassVar[bool] = False
+    """Whether the first axis of a sample counts quantities with units of their own: channels, or components of a vector."""
 
     @property
     @abstractmethod
@@ -20,6 +33,25 @@ class Space(ABC):
     def one_channel(self) -> "Space":
         """The space of one channel: the space itself, where there are not several."""
         return self
+
+    def over(self, region: "Space") -> "Space":
+        """Functions on `region`, with as many channels as here."""
+        return region
+
+    @property
+    def axes_in_words(self) -> tuple[str, ...]:
+        """What each axis of a sample counts."""
+        return ("points",) * self.ndim
+
+    @property
+    def in_words(self) -> str:
+        """What samples are."""
+        return f"functions on a {self!r}"
+
+    @property
+    def digest(self) -> str:
+        """A text that is the same in every process for equal spaces, and differs for others."""
+        return repr(self)
 
     @property
     def region(self) -> "Space":
@@ -35,6 +67,22 @@ class Nodes(ABC):
     """A discretisation with a quadrature. `embed` makes every inner product a dot product."""
 
     shape: tuple[int, ...]
+    has_components: ClassVar[bool] = False
+    """Whether the first axis counts quantities with units of their own."""
+
+    @property
+    def one_channel(self) -> "Nodes":
+        """The nodes of one channel of functions that may have several."""
+        return self
+
+    def with_channels(self, one: "Nodes") -> "Nodes":
+        """`one`, for as many channels as there are here."""
+        return one
+
+    @property
+    @abstractmethod
+    def space(self) -> Space:
+        """The space of functions that are given here."""
 
     @property
     @abstractmethod
@@ -68,3 +116,11 @@ class Nodes(ABC):
     def norm(self, f: Tensor) -> Tensor:
         """‖f‖ in L²."""
         return torch.linalg.vector_norm(self.embed(f), dim=-1)
+
+
+def digest_of(*tensors: Tensor) -> str:
+    """A hash of the values of tensors."""
+    hashed = hashlib.sha256()
+    for tensor in tensors:
+        hashed.update(tensor.detach().cpu().contiguous().reshape(-1).numpy().data)
+    return hashed.hexdigest()

@@ -39,6 +39,11 @@ class Domain(Space):
         return self.dim
 
     @property
+    def in_words(self) -> str:
+        """What samples are."""
+        return f"functions on a domain of dimension {self.dim}"
+
+    @property
     def extents(self) -> tuple[float, ...]:
         """The length of each axis."""
         return tuple(self.extent) if isinstance(self.extent, (tuple, list)) else (float(self.extent),) * self.dim
@@ -76,6 +81,11 @@ class Grid(Nodes):
             )
 
     @property
+    def space(self) -> Domain:
+        """The domain."""
+        return self.domain
+
+    @property
     def spacings(self) -> tuple[float, ...]:
         """The distance between neighbours along each axis."""
         intervals = (points if self.domain.periodic else points - 1 for points in self.shape)
@@ -107,3 +117,7 @@ class Grid(Nodes):
         if self.domain.periodic:
             return torch.tensor([math.sqrt(math.prod(self.spacings))], dtype=torch.float64)
         return self.weights().flatten().sqrt()
+
+
+POINT = Domain(0).grid()
+"""Where numbers live: functions on a point."""

@@ -1,6 +1,7 @@
 """Scattered nodes with quadrature weights, given or estimated from the points, inside a box or a torus."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -10,14 +11,14 @@ from scipy.spatial import Delaunay, QhullError
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces.base import Nodes, Space
+from raffia.spaces.base import Nodes, Space, digest_of
 from raffia.spaces.grid import Domain
 
 Points = Float[Tensor, "points dim"]
 
 
 @dataclass(frozen=True, eq=False)
-class Mesh(Space, Nodes):
+class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itself, as either
     """Functions by their values at `nodes`, (points, dim): arrays (n, points).
 
     `weights` are those of a quadrature, ∫ f ≈ Σ_p w_p f(x_p). None estimates them: each simplex of a Delaunay triangulation of the
@@ -85,6 +86,21 @@ class Mesh(Space, Nodes):
     def ndim(self) -> int:
         """One axis, of the nodes."""
         return 1
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """That of the domain."""
+        return self.nodes.shape[1]
+
+    @property
+    def space(self) -> "Mesh":
+        """The mesh itself."""
+        return self
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of nodes and weights, which the words of a mesh leave out."""
+        return f"{self!r} {digest_of(self.nodes, self.root_weights)}"
 
     @property
     def region(self) -> Space:

@@ -7,14 +7,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 
 
-def resample(f: Float[Tensor, "*batch_and_shape"], source: Grid, target: Grid) -> Float[Tensor, "*batch_and_target"]:
+def resample(f: Float[Tensor, "*batch_and_shape"], source: Nodes, target: Nodes) -> Float[Tensor, "*batch_and_target"]:
     """The interpolant of f on `source`, evaluated on `target`: trigonometric on a torus, piecewise linear on a box.
 
     Nodes that both grids share keep their values exactly.
     """
+    if not isinstance(source, Grid) or not isinstance(target, Grid):
+        raise RaffiaError(f"resample needs two grids; got {source!r} and {target!r}.")
     if source.domain != target.domain:
         raise RaffiaError(f"resample needs two grids of one domain; got {source.domain} and {target.domain}.")
     if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:

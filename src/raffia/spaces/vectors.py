@@ -1,6 +1,7 @@
 """Vectors, and functions with several channels: what is not one function on one domain."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -11,8 +12,11 @@ from raffia.spaces.base import Nodes, Space
 
 
 @dataclass(frozen=True)
-class Vectors(Space, Nodes):
+class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors themselves, as either
     """Vectors of numbers, parameters or quantities of interest: arrays (n, size). `Vectors()` takes any size."""
+
+    has_components: ClassVar[bool] = True
+    tabular: ClassVar[bool] = True
 
     length: int | None = None
 
@@ -20,6 +24,21 @@ class Vectors(Space, Nodes):
     def ndim(self) -> int:
         """One axis, of the components."""
         return 1
+
+    @property
+    def axes_in_words(self) -> tuple[str, ...]:
+        """The components."""
+        return ("components",)
+
+    @property
+    def in_words(self) -> str:
+        """What samples are."""
+        return "vectors"
+
+    @property
+    def space(self) -> "Vectors":
+        """Vectors of any size."""
+        return Vectors()
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -46,6 +65,8 @@ class Vectors(Space, Nodes):
 class Channels(Space):
     """Functions with several channels on one domain: arrays (n, count, *grid)."""
 
+    has_components: ClassVar[bool] = True
+
     of: Space
     count: int
 
@@ -62,6 +83,35 @@ class Channels(Space):
     def one_channel(self) -> Space:
         """That of each function."""
         return self.of
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """That of the domain."""
+        return self.of.dim
+
+    @property
+    def channels(self) -> int:  # type: ignore[override]
+        """As many as were said."""
+        return self.count
+
+    def over(self, region: Space) -> "Channels":
+        """As many channels on another region."""
+        return Channels(region, self.count)
+
+    @property
+    def axes_in_words(self) -> tuple[str, ...]:
+        """The channels, then the points."""
+        return (str(self.count), *self.of.axes_in_words)
+
+    @property
+    def in_words(self) -> str:
+        """What samples are."""
+        return f"functions with {self.count} channels"
+
+    @property
+    def digest(self) -> str:
+        """That of one channel, and how many."""
+        return f"{self.count} of {self.of.digest}"
 
     @property
     def region(self) -> Space:
@@ -82,8 +132,24 @@ class Channels(Space):
 class ChannelGrid(Nodes):
     """The same nodes for every channel."""
 
+    has_components: ClassVar[bool] = True
+
     of: Nodes
     count: int
+
+    @property
+    def one_channel(self) -> Nodes:
+        """The nodes of each."""
+        return self.of
+
+    @property
+    def space(self) -> Channels:
+        """As many channels of functions there."""
+        return Channels(self.of.space, self.count)
+
+    def with_channels(self, one: Nodes) -> "ChannelGrid":
+        """As many channels on other nodes."""
+        return ChannelGrid(one, self.count)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -6,7 +6,7 @@ from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.objective import Objective, objective_for
 from raffia.tuning.optuna import OptunaSearch
 from raffia.tuning.ridge import RidgeSearch
-from raffia.tuning.space import Space
+from raffia.tuning.search_space import SearchSpace
 
 __all__ = [
     "EnsembleKalman",
@@ -16,7 +16,7 @@ __all__ = [
     "OptunaSearch",
     "RidgeSearch",
     "Search",
-    "Space",
+    "SearchSpace",
     "Trial",
     "objective_for",
 ]

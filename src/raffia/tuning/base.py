@@ -155,7 +155,7 @@ def contestants(objective: Objective) -> int:
     return math.prod(counts) if few(objective) else sum(counts)
 
 
-def contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:
+def random_contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:
     """The categories with the best of `draws` random settings around the start, `width` of each range apart."""
 
     def best_of(options: dict[str, Any]) -> float:

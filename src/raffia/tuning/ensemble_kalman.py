@@ -21,7 +21,7 @@ from torch import Tensor
 
 from raffia.measures.noise import white_noise
 from raffia.progress import Progress
-from raffia.tuning.base import History, Search, contest, contestants, defined_start, score
+from raffia.tuning.base import History, Search, contestants, defined_start, random_contest, score
 from raffia.tuning.objective import Objective
 
 FIRST_DRAW, SPLIT = 500_000, 500_000  # draws of its own, and one split for all, since z must not change
@@ -65,7 +65,7 @@ class EnsembleKalman(Search):
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Contest, then iterations; the mean of the ensemble is scored after each."""
         score(objective, objective.start(), history)
-        chosen = contest(objective, self.contest_draws, self.width, progress)
+        chosen = random_contest(objective, self.contest_draws, self.width, progress)
         fixed = objective.with_choices(chosen)
         forward = _Forward(fixed, self.noise, self.modes)
         prior_mean, prior_std = self._prior(fixed)

@@ -10,7 +10,7 @@ from raffia.errors import RaffiaError
 from raffia.progress import Progress
 from raffia.tuning.base import History, Search, contestants, defined_start, few, score, settle
 from raffia.tuning.objective import Objective
-from raffia.tuning.space import Space
+from raffia.tuning.search_space import SearchSpace
 
 LBFGS_ROUNDS, WALL = 4, 1e3  # draws one after another; the loss where the objective is undefined
 
@@ -88,7 +88,7 @@ class GradientSearch(Search):
     ) -> dict[str, Any]:
         space = objective.space
         if self.ridge == "profiled":
-            space = Space({name: r for name, r in space.ranges.items() if name != "ridge"})
+            space = SearchSpace({name: r for name, r in space.ranges.items() if name != "ridge"})
         u = space.line(start).to(objective.a.device).requires_grad_()
         low, high = space.low.to(u), space.high.to(u)
         descend = self._adam if self.method == "adam" else self._lbfgs
@@ -142,7 +142,7 @@ class _Bounded:
     """An objective of u, evaluated at the nearest point of its box; outside, a slope leads back."""
 
     objective: Objective
-    space: Space
+    space: SearchSpace
     low: Tensor
     high: Tensor
 

@@ -15,9 +15,10 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import uniform_noise
-from raffia.regression import one_channel, targets_of
-from raffia.spaces import ChannelGrid, Grid, Nodes, Vectors, resample
-from raffia.tuning.space import Space
+from raffia.metrics import ErrorMeasure, measure_for
+from raffia.regression import targets_of
+from raffia.spaces import POINT, Grid, Nodes, Vectors, resample
+from raffia.tuning.search_space import SearchSpace
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
 PROFILED_RIDGES = tuple(10.0**k for k in range(-12, -1, 2))
@@ -29,8 +30,8 @@ class Sample:
 
     rows: Float[Tensor, "m n points"]
     targets: Float[Tensor, "n points columns"]
-    sizes: Float[Tensor, "n"] | None = None
-    """What errors are relative to, if not the norms of the targets."""
+    sizes: Float[Tensor, "n"]
+    """What errors are relative to."""
 
     @cached_property
     def gram(self) -> Float[Tensor, "m m"]:
@@ -54,12 +55,9 @@ class Sample:
         return (rows.flatten(1).mT @ coef / len(rows)).reshape(self.targets[which].shape)
 
     def error(self, wrong: Tensor, which: slice) -> Tensor:
-        """Mean relative error of functions; of numbers, which may be near zero, the ratio of root mean squares."""
-        truth = self.targets[which]
-        if truth[0].numel() == 1:
-            return wrong.norm() / (truth if self.sizes is None else self.sizes[which]).norm()
-        norms = truth.flatten(1).norm(dim=1) if self.sizes is None else self.sizes[which]
-        return (wrong.flatten(1).norm(dim=1) / norms).mean()
+        """Mean relative error of functions; of numbers, the root mean square, which is smooth."""
+        errors = wrong.flatten(1).norm(dim=1) / self.sizes[which]
+        return errors.square().mean().sqrt() if wrong[0].numel() == 1 else errors.mean()
 
     def left_out(self, ridge: Any) -> Tensor | None:
         """The error by leaving out one function at a time: e_i = (I − H_ii)⁻¹ r_i."""
@@ -91,19 +89,21 @@ class Objective:
     a: Float[Tensor, "n *grid"]
     y: Float[Tensor, "n *output"]
     grid: Nodes
+    values: Nodes
+    """Where features live."""
+    sizes: Float[Tensor, "n"]
+    """What errors are relative to."""
     n_features: int
     n_samples: int
     seed: int
     last: tuple[int, int] | None = None
     """Features and samples of the last rung, where a search has one."""
-    sizes: Float[Tensor, "n"] | None = None
-    """What errors are relative to, if not the norms of y."""
 
     @cached_property
-    def space(self) -> Space:
+    def space(self) -> SearchSpace:
         """The numbers to search, the ridge among them."""
         own = {PREFIX + name: what for name, what in self.feature_map.hyperparameters.items() if isinstance(what, Range)}
-        return Space(own | {"ridge": Range(1e-14, 1e-2)})
+        return SearchSpace(own | {"ridge": Range(1e-14, 1e-2)})
 
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
@@ -136,10 +136,8 @@ class Objective:
         uniform = uniform_noise(range(split, split + 1), (len(self.a),), self.seed, "split")[0]
         order = uniform.argsort()[: self.n_samples].to(self.a.device)
         phi = self._moved(own)(self.a[order], theta)
-        weight = one_channel(self.grid).root_weights.to(self.a) if phi.ndim > 2 else 1.0
-        rows = rows_of(phi).reshape(len(theta), len(order), -1) * weight
-        sizes = None if self.sizes is None else self.sizes[order]
-        return Sample(rows, targets_of(self.grid, self.y[order], rows.shape[2]), sizes)
+        rows = rows_of(phi).reshape(len(theta), len(order), -1) * self.values.root_weights.to(self.a)
+        return Sample(rows, targets_of(self.grid, self.y[order], self.values), self.sizes[order])
 
     def loss(self, parameters: dict[str, Any], draw: int) -> Tensor | None:
         """log error of one draw; None where the features are undefined or a factorisation fails."""
@@ -180,7 +178,7 @@ class Objective:
 COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
 """Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
 
-NUMBERS = 2**22
+ELEMENTS = 2**22
 """Feature values of one draw: what two cores differentiate in a fraction of a second."""
 
 
@@ -193,35 +191,38 @@ def objective_for(
     n_samples: int | None = None,
     seed: int = 0,
     target: int = 0,
-    sizes: Tensor | None = None,
+    measure: ErrorMeasure | None = None,
 ) -> Objective:
     """An objective that is cheap to evaluate: few features, few samples, a coarse grid.
 
     `target` is the number of features of the model in the end; where it is large, the search gets a last rung at a quarter of it, or
-    what the machine can do.
+    what the machine can do. `measure` says what errors are relative to, if not what is usual for such outputs.
     """
-    scalar = feature_map(a[:1], feature_map.draw(1, seed).to(a)).ndim == 2
-    if scalar and output_grid.size > len(a):
+    if measure is None:
+        measure = measure_for(output_grid, normalized=False).of(y, output_grid)
+    sizes = measure.sizes(y, output_grid)
+    values = feature_map.values_on(feature_map.domain.grid_of(a))
+    if values == POINT and output_grid.size > len(a):
         y = _coordinates(output_grid.embed(y))
         output_grid = Vectors(y.shape[1])
-    fine = one_channel(output_grid)
-    most = COARSE_POINTS.get(fine.domain.dim, 17) if isinstance(fine, Grid) else 0
-    most = 1 + most // 2 if not scalar and most == 33 and feature_map.work_per_value > 2 else most
-    if isinstance(fine, Grid) and fine.shape and max(fine.shape) > most:
+    fine = output_grid.one_channel
+    if isinstance(fine, Grid) and fine.shape:
+        most = COARSE_POINTS.get(fine.domain.dim, 17)
+        most = 1 + most // 2 if values != POINT and most == 33 and feature_map.work_per_value > 2 else most
         coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
-        a = a if scalar else resample(a, fine, coarse)
         y = resample(y, fine, coarse)
-        output_grid = ChannelGrid(coarse, output_grid.count) if isinstance(output_grid, ChannelGrid) else coarse
-    side = math.isqrt(NUMBERS // (1 if scalar else one_channel(output_grid).size * feature_map.work_per_value))
-    most_of_use = (
-        max(64, min(512, 4 * len(a))) if scalar else 256
-    )  # more numbers than that a sample are as good as infinitely many
-    m = min(side, most_of_use) if n_features is None else n_features
-    n = min(side, 512 if scalar else 256) if n_samples is None else n_samples
-    most_features = max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048)
-    rung = min(target // 4, most_features)
+        if values != POINT:
+            a, values = resample(a, fine, coarse), coarse
+        output_grid = output_grid.with_channels(coarse)
+    work, most_features, most_samples = values.size * feature_map.work_per_value, 256, 256
+    if values == POINT:  # beyond four features a sample, more of them change nothing
+        work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
+    side = math.isqrt(ELEMENTS // work)
+    m = min(side, most_features) if n_features is None else n_features
+    n = min(side, most_samples) if n_samples is None else n_samples
+    rung = min(target // 4, max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048))
     last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
-    return Objective(feature_map, a, y, output_grid, m, min(n, len(a)), seed, last, sizes)
+    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last)
 
 
 def _coordinates(v: Float[Tensor, "n points"]) -> Float[Tensor, "n rank"]:

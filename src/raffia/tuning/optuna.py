@@ -12,7 +12,7 @@ import torch
 
 from raffia.errors import RaffiaError
 from raffia.progress import Progress
-from raffia.tuning.base import History, Search, Trial, contest, contestants, score
+from raffia.tuning.base import History, Search, Trial, contestants, random_contest, score
 from raffia.tuning.objective import Objective
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class OptunaSearch(Search):
         try:
             self.study_ = self._open(optuna, objective)
             if "chosen" not in self.study_.user_attrs:
-                self.study_.set_user_attr("chosen", contest(objective, self.contest_draws, WIDTH, progress))
+                self.study_.set_user_attr("chosen", random_contest(objective, self.contest_draws, WIDTH, progress))
                 start = objective.with_choices(self.study_.user_attrs["chosen"]).start()
                 self.study_.enqueue_trial(_flat(start))
             finished = [trial for trial in self.study_.trials if trial.state.is_finished()]

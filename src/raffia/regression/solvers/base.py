@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Generic
 
 import torch
 from jaxtyping import Float
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.statistics import Statistics
+from raffia.regression.statistics import Form, Statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +30,16 @@ class Solution:
     """Which solver this was."""
 
 
-class Solver(BaseEstimator, ABC):
-    """Solves (G + ridge·I) α = b, that is, minimises ‖y − Aα/m‖² + (ridge/m)‖α‖²."""
+class Solver(BaseEstimator, ABC, Generic[Form]):
+    """Solves (G + ridge·I) α = b, that is, minimises ‖y − Aα/m‖² + (ridge/m)‖α‖²; the problem comes in one form of statistics."""
 
     @property
-    def statistics(self) -> type[Statistics]:
-        """The form in which it takes the problem."""
-        return NormalEquations
+    def statistics(self) -> type[Form]:
+        """The form in which it takes the problem: G and b, unless a solver says otherwise."""
+        return NormalEquations  # type: ignore[return-value]
 
     @abstractmethod
-    def solve(self, equations: Statistics, ridge: float) -> Solution:
+    def solve(self, equations: Form, ridge: float) -> Solution:
         """The coefficients; a failure is an error that names the remedy, never a quiet switch of method."""
 
     def solution(

@@ -10,10 +10,10 @@ from raffia.regression.solvers.base import Solution, Solver, columns_of
 
 
 @dataclass(repr=False, eq=False)
-class Cholesky(Solver):
+class Cholesky(Solver[NormalEquations]):
     """α = (G + λI)⁻¹ b through G + λI = L Lᵀ. Needs G + λI positive definite in floating point."""
 
-    def solve(self, equations: NormalEquations, ridge: float) -> Solution:  # type: ignore[override]
+    def solve(self, equations: NormalEquations, ridge: float) -> Solution:
         """Factor and solve."""
         shifted = equations.gram.clone()
         shifted.diagonal().add_(ridge)

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.solvers.base import Solution, Solver
+from raffia.regression.streamed import Streamed
 
 
 @dataclass(repr=False, eq=False)
-class Dual(Solver):
+class Dual(Solver[Streamed]):
     """α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows.
 
     By Cholesky when λ > 0; for λ = 0 by eigendecomposition, cut at s > rtol·s_max, where `rtol=None` means rows·ε.
@@ -25,7 +25,7 @@ class Dual(Solver):
         """The data."""
         return Streamed
 
-    def solve(self, equations: Streamed, ridge: float) -> Solution:  # type: ignore[override]
+    def solve(self, equations: Streamed, ridge: float) -> Solution:
         """Form the kernel matrix and solve."""
         rows, targets = zip(*equations.blocks(), strict=True)
         A, y = torch.cat(rows, dim=1).mT, torch.cat(targets).reshape(equations.n_rows, -1)

@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.implicit import Streamed
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of
 from raffia.regression.statistics import Statistics
+from raffia.regression.streamed import Streamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 
 
 @dataclass(repr=False, eq=False)
-class NystromPCG(Solver):
+class NystromPCG(Solver[Statistics]):
     """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
     `rank=None` starts at m/16 and doubles until the preconditioner has caught what is above 10 λ, up to m/2, or to m/8 when

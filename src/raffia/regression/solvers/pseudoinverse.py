@@ -9,7 +9,7 @@ from raffia.regression.solvers.base import Solution, Solver, columns_of
 
 
 @dataclass(repr=False, eq=False)
-class Pseudoinverse(Solver):
+class Pseudoinverse(Solver[NormalEquations]):
     """α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
 
     λ = 0 is the minimum-norm least-squares solution of the paper. `rtol=None` means m·ε with ε of the precision of G for λ = 0, and
@@ -18,7 +18,7 @@ class Pseudoinverse(Solver):
 
     rtol: float | None = None
 
-    def solve(self, equations: NormalEquations, ridge: float) -> Solution:  # type: ignore[override]
+    def solve(self, equations: NormalEquations, ridge: float) -> Solution:
         """Decompose, cut, solve."""
         s, V = torch.linalg.eigh(equations.gram)
         s = s.clamp(min=0)

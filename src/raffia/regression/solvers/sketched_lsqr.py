@@ -8,14 +8,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.implicit import Streamed
 from raffia.regression.solvers.base import Solution, Solver
+from raffia.regression.streamed import Streamed
 
 SIGNS_PER_ROW = 8
 
 
 @dataclass(repr=False, eq=False)
-class SketchedLSQR(Solver):
+class SketchedLSQR(Solver[Streamed]):
     """Minimises ‖[A/√m; √λ] α − [√m y; 0]‖ by LSQR (Paige and Saunders, 1982) after the change of variables R α.
 
     R is the triangular factor of [SA/√m; √λ] with S a sparse-sign sketch of `oversampling`·m rows, so what is left to LSQR has a
@@ -33,7 +33,7 @@ class SketchedLSQR(Solver):
         """The data."""
         return Streamed
 
-    def solve(self, equations: Streamed, ridge: float) -> Solution:  # type: ignore[override]
+    def solve(self, equations: Streamed, ridge: float) -> Solution:
         """Sketch, factor, start from the solution of the sketched problem, iterate, and iterate once more on what is left.
 
         The start and the second round are what makes the method forward stable (Epperly, 2024; Meier et al., 2024).

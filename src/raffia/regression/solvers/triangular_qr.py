@@ -9,7 +9,7 @@ from raffia.regression.triangular import TriangularFactor
 
 
 @dataclass(repr=False, eq=False)
-class TriangularQR(Solver):
+class TriangularQR(Solver[TriangularFactor]):
     """α = m V (S / (S² + mλ)) Uᵀ Qᵀy with A = QR and R = U S Vᵀ, cut at S > rtol·S_max.
 
     Works with the condition number of A, the square root of that of G. λ = 0 is the minimum-norm solution. `rtol=None` means m·ε.
@@ -23,7 +23,7 @@ class TriangularQR(Solver):
         """A triangular factor."""
         return TriangularFactor
 
-    def solve(self, equations: TriangularFactor, ridge: float) -> Solution:  # type: ignore[override]
+    def solve(self, equations: TriangularFactor, ridge: float) -> Solution:
         """Decompose the factor, cut, solve."""
         m = equations.n_features
         U, S, Vh = torch.linalg.svd(equations.design, full_matrices=False)

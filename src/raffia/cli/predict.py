@@ -1,0 +1,83 @@
+"""raffia predict, evaluate: a model on files like that of its training."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from raffia import data, metrics
+from raffia.cli.common import app, check_output, console, predict_in_batches
+from raffia.model import RandomFeatureModel, load
+from raffia.storage import atomic
+
+
+@app.command()
+def predict(
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
+    input_names: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
+    ] = None,
+    times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
+) -> None:
+    """Predict outputs for inputs in a file, on their own grid.
+
+    Example: raffia predict model.safetensors test.npz --output prediction.npy
+    """
+    check_output(output, ".npy")
+    model = load(model_file)
+    predicted = _reading(model).inputs(source, input_names)
+    for _ in range(times):
+        predicted = predict_in_batches(model, predicted)
+    with atomic(output) as temporary, temporary.open("wb") as file:
+        np.save(file, predicted.numpy())
+    console.print(f"wrote predictions {tuple(predicted.shape)} to {output}")
+
+
+@app.command()
+def evaluate(
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A file with inputs and outputs, of any format that fit reads.")
+    ],
+    input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
+    output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
+    outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare predictions with the truth in a file; on the pairs of the training the errors say nothing of new ones.
+
+    The Bochner error is the root of the mean square error over that of the outputs.
+
+    Example: raffia evaluate model.safetensors test.npz
+    """
+    model = load(model_file)
+    dataset = _reading(model).pairs(source, input_names, output_names, outputs).dataset()
+    predicted, errors = model.compare(dataset.a, dataset.y)
+    grid = dataset.output_space.grid_of(dataset.y)
+    report = {
+        "samples": len(dataset),
+        "mean relative L2 error": float(errors.mean()),
+        "median": float(errors.median()),
+        "worst": float(errors.max()),
+        "Bochner error": metrics.bochner_error(dataset.y, predicted, grid),
+    }
+    if as_json:
+        sys.stdout.write(json.dumps(report, allow_nan=False) + "\n")
+        return
+    table = Table(show_header=False)
+    for name, value in report.items():
+        table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
+    console.print(table)
+
+
+def _reading(model: RandomFeatureModel) -> data.Reading:
+    """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
+    frame = model.trained_.frame
+    return getattr(model, "reading_", None) or data.Reading((), (), frame.input, frame.output)

@@ -1,0 +1,29 @@
+"""Errors of predictions: norms of differences, and what they are relative to."""
+
+from raffia.metrics.deviations import Deviations
+from raffia.metrics.measure import ErrorMeasure
+from raffia.metrics.norms import bochner_error, relative_error, relative_errors
+from raffia.metrics.relative import Relative
+from raffia.metrics.root_mean_square import RootMeanSquare
+from raffia.spaces import Nodes
+
+MEASURES: tuple[type[ErrorMeasure], ...] = (Deviations, RootMeanSquare, Relative)
+"""The first that applies to the outputs of a model is its own; a new one is a line here."""
+
+
+def measure_for(grid: Nodes, normalized: bool) -> type[ErrorMeasure]:
+    """The measure of errors of outputs on these nodes."""
+    return next(measure for measure in MEASURES if measure.applies(grid, normalized))
+
+
+__all__ = [
+    "MEASURES",
+    "Deviations",
+    "ErrorMeasure",
+    "Relative",
+    "RootMeanSquare",
+    "bochner_error",
+    "measure_for",
+    "relative_error",
+    "relative_errors",
+]

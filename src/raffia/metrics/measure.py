@@ -1,0 +1,71 @@
+"""What the error of a sample is relative to: decided here, for choices of ridges and hyperparameters, reports and scores alike."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces import Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorMeasure(ABC):
+    """error_i = ‖F(a_i) − y_i‖ / size_i, with outputs in training units (normalised, where the model normalises).
+
+    A measure is one file: when it applies, what sizes are, and the words for it.
+    """
+
+    formula: ClassVar[str]
+    """The error of a sample, in a sentence."""
+    naive: ClassVar[str]
+    """What has error 1 when always predicted."""
+
+    offset: Tensor | None
+    """What was subtracted from outputs, in training units; None is nothing."""
+    reference: float | None
+    """The root mean square norm of the training outputs; None where it is not known."""
+
+    @classmethod
+    def of(cls, y: Tensor, grid: Nodes, offset: Tensor | None = None) -> "ErrorMeasure":
+        """The measure for a model that learns from these outputs, given in training units."""
+        return cls(offset, float(cls(offset, None).norms(y, grid).square().mean().sqrt()))
+
+    def norms(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
+        """‖y_i‖ before anything was subtracted, in training units."""
+        return grid.norm(y if self.offset is None else y + self.offset.to(y))
+
+    @classmethod
+    @abstractmethod
+    def applies(cls, grid: Nodes, normalized: bool) -> bool:
+        """Whether it is the one for outputs on these nodes, of a model that normalises or not."""
+
+    @abstractmethod
+    def sizes(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
+        """What the errors of these outputs are relative to."""
+
+    def errors(self, y: Float[Tensor, "n *output"], prediction: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
+        """The error of each prediction."""
+        sizes = self.sizes(y, grid)
+        if (sizes == 0).any():
+            raise RaffiaError(
+                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero. Use metrics.bochner_error, or leave "
+                "that sample out."
+            )
+        return grid.norm(prediction - y) / sizes
+
+    def average(self, errors: Float[Tensor, "n"], grid: Nodes) -> Float[Tensor, ""]:
+        """What a search makes small: the mean; of numbers, the root mean square, which is smooth."""
+        return errors.square().mean().sqrt() if grid.size == 1 else errors.mean()
+
+
+def check_sizes(sizes: Float[Tensor, "n"]) -> None:
+    """Refuse outputs that relative errors are not defined for."""
+    if (sizes == 0).any():
+        raise RaffiaError(
+            f"ridge='auto' compares relative errors, which are undefined for y[{int(torch.nonzero(sizes == 0)[0])}], which is zero: "
+            "leave that sample out, or pass a number."
+        )

@@ -1,0 +1,310 @@
+"""The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from torch import Tensor
+
+from raffia.checks import check_count
+from raffia.features.base import FeatureMap
+from raffia.metrics import RootMeanSquare, relative_error
+from raffia.model import file
+from raffia.model.attributes import Found
+from raffia.model.conformal import ConformalBand, conformal_band
+from raffia.model.operator import Operator, elsewhere
+from raffia.model.posterior import Posterior
+from raffia.model.tables import inputs_of, pairs_of
+from raffia.model.tuned import tuned
+from raffia.pairs import Array
+from raffia.regression import Solver
+from raffia.spaces import Domain, Mesh, Space
+from raffia.storage import archive
+from raffia.training import cluster
+from raffia.training.accumulator import Accumulator
+from raffia.training.frame import prepare
+from raffia.training.settings import Settings
+from raffia.training.trained import FOLDS, HELD_OUT, LEFT_OUT, Trained
+from raffia.training.ways import train
+from raffia.tuning import History, Search
+
+
+@dataclass
+class _State:
+    """What a model holds beside its parameters; all of it is replaced at once."""
+
+    trained: Trained | None = None
+    sums: Accumulator | None = None
+    """Pairs that partial_fit has added and nobody has solved for yet."""
+    history: History | None = None
+    operator: Operator | None = None
+    posterior: Posterior | None = None
+
+
+class RandomFeatureModel(RegressorMixin, BaseEstimator):
+    """Learn a map between function spaces from pairs (a_i, y_i): one convex least-squares problem for α ∈ R^m.
+
+    Training is done in float64 whatever the data are, because the normal equations need it; prediction in the precision of
+    its input. Functions are arrays (n, *grid), grid axes last; NumPy in gives NumPy out, a tensor in gives a tensor out.
+
+    Parameters
+    ----------
+    feature_map
+        The random feature pair (φ, μ).
+    n_features
+        m, the number of random features.
+    ridge
+        λ of the normal equations (G + λI) α = b; 0 is the minimum-norm least-squares solution; "auto" is the one of the least
+        leave-one-function-out error, kept in `ridge_` with its error in `loo_error_`.
+    solver
+        How to solve them; None chooses by sizes and memory, by the table in `docs/solvers.md`, and `solution_.solver` says what.
+    batch_size
+        Samples whose features are in memory at once; None chooses from `memory_budget`.
+    random_state
+        The seed of θ. Feature j is a function of (random_state, j): models with more features extend those with fewer.
+    device
+        Where to compute; None is where the data are. Data too large for it stay where they are and are sent in batches.
+    memory_budget
+        Bytes that features may take while fitting and predicting; None is 1 GiB on a CPU and 8 GiB on a GPU. The Gram
+        matrix, 8 m² bytes and a few copies of it while solving, comes on top.
+    points
+        Train on so many points along an axis, if the data have more: coefficients do not depend on resolution, as long as inner
+        products have converged, which is checked, with a warning if they have not. "auto" takes the fewest that serve; None all.
+    output
+        The space of the outputs: a Domain, a Mesh, Vectors, Channels of one. None is that of the inputs, with as many channels as y has,
+        or numbers where y has one a sample. Features that are functions need the outputs where the inputs are; numbers do not.
+    normalize
+        Whether to subtract the mean of inputs and outputs and divide by their standard deviation, one pair of numbers for each channel
+        or component, found by the first call of fit or partial_fit and kept in `input_scaling_` and `output_scaling_`.
+    """
+
+    solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
+    coef_ = Found(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
+    ridge_ = Found(lambda trained: trained.ridge, "λ, as given or as found.")
+    loo_error_ = Found(lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'.")
+    fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, root mean square.", "it comes with batches.")
+    held_out_error_ = Found(lambda trained: trained.errors.get(HELD_OUT), "Mean error on pairs held out.", "none were.")
+    noise_ = Found(lambda trained: trained.noise, "The noise level.", "it comes with ridge='auto' or return_std=True.")
+    equations_ = Found(lambda trained: trained.statistics, "The statistics of the pairs.", "it was saved without them.")
+    input_grid_ = Found(lambda trained: trained.frame.input_nodes, "Where the training inputs were.")
+    output_grid_ = Found(lambda trained: trained.frame.output_nodes, "Where the training outputs were.")
+    input_scaling_ = Found(lambda trained: trained.frame.input_scaling, "How inputs are normalised.")
+    output_scaling_ = Found(lambda trained: trained.frame.output_scaling, "How outputs are normalised.")
+    reading_ = Found(lambda trained: trained.reading, "How files are read.", "it was not trained on a file.")
+
+    def __init__(
+        self,
+        feature_map: FeatureMap,
+        n_features: int = 1024,
+        ridge: float | Literal["auto"] = 0.0,
+        solver: Solver | None = None,
+        batch_size: int | None = None,
+        random_state: int = 0,
+        device: str | torch.device | None = None,
+        memory_budget: int | None = None,
+        points: int | Literal["auto"] | None = None,
+        output: Space | None = None,
+        normalize: bool = False,
+    ) -> None:
+        self.feature_map = feature_map
+        self.n_features = n_features
+        self.ridge = ridge
+        self.solver = solver
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.device = device
+        self.memory_budget = memory_budget
+        self.points = points
+        self.output = output
+        self.normalize = normalize
+
+    def fit(self, a: Any, y: Any = None, **how: Any) -> "RandomFeatureModel":
+        """Train on the pairs (a_i, y_i), forgetting all earlier ones.
+
+        Without y, `a` is the path of a file, `Pairs` or any iterable of batches (a, y), read a batch at a time in bounded memory; `how`
+        has the options of `raffia.training.batches.fit_batches`. Dask arrays, or xarray's, are fitted where they lie, with the options
+        of `raffia.training.cluster.fit_arrays`; with `scheduler=…`, what `a()` opens is fitted by workers there, see `fit_file`.
+        """
+        self._state = _State()
+        self.settings.check()
+        if y is not None and not how and not cluster.applies(a, y):
+            a, y = pairs_of(self, a, y, first=True)
+        return self.adopt(train(self.settings, a, y, **how))
+
+    def partial_fit(self, a: Any, y: Any) -> "RandomFeatureModel":
+        """Add pairs to those already seen; the model becomes the one that `fit` gives on all of them, when next used.
+
+        (With `normalize`, in the units that the first pairs have.)
+        """
+        state, settings = self._states, self.settings
+        settings.check()
+        sums = state.sums or (Accumulator.going_on(state.trained) if state.trained else Accumulator(settings.frozen()))
+        settings.check_same(sums.settings)
+        a, y = pairs_of(self, a, y, first=sums.frame is None)
+        self._state = _State(sums=replace(sums, settings=settings.frozen()).add(a, y))
+        return self
+
+    def tune(self, a: Any, y: Any, search: Search | None = None) -> "RandomFeatureModel":
+        """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
+
+        A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
+        then found for all features, on a fifth of the data held out (or one at a time, for scalar features that outnumber the samples),
+        with the error there in `held_out_error_`. What was tried stays in `history_`.
+        """
+        self._state, settings = _State(), self.settings
+        settings.check()
+        trained, history = tuned(settings, prepare(settings, *pairs_of(self, a, y, first=True)), search)
+        self.set_params(feature_map=clone(trained.settings.feature_map), ridge=trained.settings.ridge)
+        self._state = _State(trained, history=history)
+        return self
+
+    def predict(self, a: Any, return_std: bool = False) -> Any:
+        """F(a_i; α) on the grid of a, whatever grid the model was trained on.
+
+        With `return_std`, also the standard deviation of y at each point, see `raffia.model.posterior`. With scalar-valued features
+        the outputs are on the grid of the training outputs, or if that was also the inputs', interpolated to the grid of a. Of a Dask
+        array, predictions are a Dask array, made block by block where it is computed.
+        """
+        operator = self._operator()
+        if cluster.applies(a):
+            return cluster.predict_blocks(Operator(operator.trained.light(), operator.settings), a)
+        inputs = operator.inputs(inputs_of(self, a))
+        mean = like(a, operator.mean(inputs))
+        return (mean, like(a, self._posterior(operator).std(inputs))) if return_std else mean
+
+    def compose(self, a: Array, times: int) -> Array:
+        """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
+        check_count("times", times)
+        operator = self._operator()
+        for _ in range(times):
+            a = like(a, operator(inputs_of(self, a)))
+        return a
+
+    def score(self, a: Any, y: Any) -> float:
+        """Minus the mean relative error of the predictions, so that higher is better."""
+        predicted, errors = self.compare(a, y)
+        numbers = isinstance(self.trained_.frame.measure, RootMeanSquare) and not self.feature_map.domain.tabular
+        return -relative_error(y, predicted) if numbers else -float(errors.mean())
+
+    def errors(self, a: Any, y: Any) -> Tensor:
+        """The relative L² error of the prediction for each pair; of numbers, relative to their root mean square.
+
+        Where a model normalises, numbers, vectors and several channels count in units of their standard deviations over the training
+        data: always predicting their means has error 1. `raffia.metrics` has these measures.
+        """
+        return self.compare(a, y)[1]
+
+    def compare(self, a: Any, y: Any) -> tuple[Tensor, Tensor]:
+        """Predictions and their errors at once."""
+        return self._operator().compare(*pairs_of(self, a, y))
+
+    def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
+        """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
+        check_count("count", count)
+        operator = self._operator()
+        return like(a, self._posterior(operator).sample(operator.inputs(inputs_of(self, a)), count, seed))
+
+    def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
+        """A band that holds a whole new function with probability `level` or more, by pairs that training did not see."""
+        return conformal_band(self._posterior(self._operator()).centre, a, y, level)
+
+    def log_marginal_likelihood(self, noise: float | None = None) -> float:
+        """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
+        return Posterior(self._operator()).log_marginal_likelihood(noise)
+
+    def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
+        """The same trained operator for functions given on a mesh instead of a grid, or the other way round.
+
+        The mesh must lie in the domain that the model was trained on: `Mesh(nodes, domain=model.feature_map.domain)`.
+        """
+        return of(elsewhere(self._operator(), space))
+
+    def save(self, path: archive.Path, statistics: bool = False) -> None:
+        """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading.
+
+        θ is not stored: it follows from `random_state`. Nor is `device`: where to compute is for the reader to say.
+        """
+        settings = self._operator().settings
+        file.write(path, replace(self.trained_, settings=settings), statistics)
+
+    def adopt(self, trained: Trained) -> "RandomFeatureModel":
+        """Become the model that was trained so, forgetting all else."""
+        self._state = _State(trained)
+        if trained.frame.input.tabular:
+            self.n_features_in_ = trained.frame.input_nodes.size
+        return self
+
+    @property
+    def settings(self) -> Settings:
+        """The parameters, as a value."""
+        return Settings.of(self.get_params(deep=False))
+
+    @property
+    def trained_(self) -> Trained:
+        """All that training found."""
+        state = self._states
+        if state.sums is not None:
+            state = self._state = _State(state.sums.finish())
+        if state.trained is None:
+            raise NotFittedError("this RandomFeatureModel is not fitted yet: call fit(a, y) first.")
+        return state.trained
+
+    @property
+    def history_(self) -> History:
+        """What the search of `tune` tried."""
+        if self._states.history is None:
+            raise AttributeError("this RandomFeatureModel has no history_: it was not tuned.")
+        return self._states.history
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is something to predict with."""
+        return self._states.trained is not None or self._states.sums is not None
+
+    def __sklearn_tags__(self) -> Tags:
+        """Vectors or functions in, several of them out."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.required = True
+        tags.regressor_tags.poor_score = True  # ours is at most 0: minus a relative error
+        tags.input_tags.two_d_array = self.feature_map.domain.tabular
+        return tags
+
+    @property
+    def _states(self) -> _State:
+        return self.__dict__.setdefault("_state", _State())
+
+    def _operator(self) -> Operator:
+        """The trained operator with the parameters of today, compared once a call with those it was trained with."""
+        trained, settings = self.trained_, self.settings
+        settings.check_same(trained.settings)
+        kept = self._states.operator
+        if kept is None or kept.settings.where != settings.where:
+            kept = self._states.operator = Operator(trained, settings)
+        return kept
+
+    def _posterior(self, operator: Operator) -> Posterior:
+        """Error bars; the noise level that they need becomes part of what training found."""
+        kept = self._states.posterior
+        if kept is None or kept.operator is not operator:
+            kept = Posterior(operator)
+            self._state = replace(self._states, trained=kept.known(), posterior=kept)
+        return kept
+
+
+def of(trained: Trained, device: str | torch.device | None = None) -> RandomFeatureModel:
+    """The model that was trained so."""
+    return RandomFeatureModel(**trained.settings.arguments | {"device": device}).adopt(trained)  # type: ignore[arg-type]
+
+
+def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:
+    """Read a model written by `RandomFeatureModel.save`; `classes` names feature maps and solvers of your own."""
+    return of(file.read(path, classes), device)
+
+
+def like(given: object, values: Tensor) -> Array:
+    """As an array if the user gave an array, on the device of the tensor if a tensor."""
+    return values.to(given.device) if isinstance(given, Tensor) else values.numpy(force=True)

@@ -1,0 +1,98 @@
+"""The trained operator a ↦ F(a; α) = (1/m) Σ_j α_j φ(a; θ_j), on whatever grid inputs come."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from raffia.checks import as_tensor, check_pairs
+from raffia.errors import RaffiaError
+from raffia.regression import arriving, joined
+from raffia.spaces import Space
+from raffia.training.settings import Settings
+from raffia.training.trained import Trained
+
+
+class Operator:
+    """Predicts with what training found; `settings` say where to compute, and in how much memory."""
+
+    def __init__(self, trained: Trained, settings: Settings) -> None:
+        self.trained = trained
+        self.settings = settings
+        self.frame = trained.frame
+        self._kept: tuple[tuple[object, ...], Callable[[Tensor], Tensor]] | None = None
+
+    def __call__(self, a: object) -> Tensor:
+        """Predictions, in the units of the data and the precision of the inputs."""
+        return self.mean(self.inputs(a))
+
+    def inputs(self, a: object) -> Tensor:
+        """Inputs, checked and in training units."""
+        return self.frame.inputs(self.settings, a)
+
+    def mean(self, inputs: Tensor) -> Tensor:
+        """Predictions for inputs in training units."""
+        combined, device = self._combination(inputs), self.settings.theta(inputs).device
+        rows = max(self.frame.values_at(inputs).size, inputs[0].numel() if self.frame.values.shape else 16)
+        parts = inputs.split(self.settings.workspace(device).predict_size(rows))
+        if inputs.device == device:
+            sums = joined(len(inputs), (combined(part) for part in parts))
+        else:
+            sent = arriving(((part,) for part in parts), device)
+            sums = joined(len(inputs), (combined(part).to(inputs.device) for (part,) in sent))
+        return self.frame.outputs(sums, inputs)
+
+    def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:
+        """Predictions for a, and the error of each against y, by the measure of the model."""
+        outputs, inputs, scaling = as_tensor("y", y), self.inputs(a), self.frame.output_scaling
+        check_pairs(inputs, outputs)
+        predicted, grid = self.mean(inputs), self.frame.nodes_for(inputs)
+        if outputs.shape != predicted.shape:
+            raise RaffiaError(
+                f"y must have the shape of the predictions, {tuple(predicted.shape)}; got {tuple(outputs.shape)}."
+            )
+        truth, guess = (scaling.apply(values.double().cpu()) for values in (outputs, predicted))
+        return predicted, self.frame.measure.errors(truth, guess, grid)
+
+    def combination(self, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """Σ_j coef_j φ(·; θ_j) / m on the grid and in the precision of the inputs."""
+        theta, grid = self.settings.theta(inputs), self.frame.input.grid_of(inputs)
+        return self.settings.feature_map.combination(theta, coef.to(theta) / self.settings.n_features, grid)
+
+    def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """That of the trained coefficients; kept, so that predicting one input at a time is fast."""
+        theta, grid = self.settings.theta(inputs), self.frame.input.grid_of(inputs)
+        key, kept = (grid, theta.dtype, theta.device), self._kept
+        if kept is None or not _same(kept[0], key):
+            kept = self._kept = (key, self.combination(self.trained.solution.coef, inputs))
+        return kept[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was kept, which can be made again and cannot be sent."""
+        return vars(self) | {"_kept": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Where the GPU that was asked for is not there, compute where the data are."""
+        vars(self).update(state)
+        if not torch.cuda.is_available():
+            self.settings = replace(self.settings, device=None)
+
+
+def elsewhere(operator: Operator, space: Space) -> Trained:
+    """What was trained, for functions given on a mesh instead of a grid, or the other way round."""
+    settings, frame = operator.settings, operator.frame
+    if frame.input.region != space.region:
+        raise RaffiaError(f"space must lie in the domain that the model was trained on, {frame.input.region}; got {space!r}.")
+    domain = frame.input.over(space)
+    feature_map = clone(settings.feature_map).set_params(domain=domain)
+    output = None if settings.output == frame.input else settings.output
+    there = replace(settings, feature_map=feature_map, output=output)
+    return replace(operator.trained, settings=there, frame=replace(frame, input=domain))
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Equal; a mesh is not compared with itself node by node."""
+    return all(p is q or p == q for p, q in zip(one, other, strict=True))

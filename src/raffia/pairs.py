@@ -1,0 +1,133 @@
+"""Pairs of functions: in memory, with the spaces they live in, or anywhere that gives them a part at a time."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.spaces import Space
+
+Array = np.ndarray | Tensor
+Batch = tuple[Array, Array]
+
+
+@runtime_checkable
+class Pairs(Protocol):
+    """Pairs (a_i, y_i) that are read a part at a time."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def batches(self, size: int, start: int = 0) -> Iterator[Batch]:
+        """The pairs from number `start` on, in order, `size` at a time; the last batch may be shorter."""
+
+
+class Readable(ABC):
+    """Pairs any part of which can be read."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def read(self, rows: slice) -> Batch:
+        """Some of them."""
+
+    def batches(self, size: int, start: int = 0) -> Iterator[Batch]:
+        """The pairs from number `start` on, in order, `size` at a time; the last batch may be shorter."""
+        for first in range(start, len(self), size):
+            yield self.read(slice(first, min(first + size, len(self))))
+
+
+@dataclass(frozen=True)
+class Dataset(Readable):
+    """Inputs `a` and outputs `y`, (n, *grid), which it unpacks into: `a, y = dataset`.
+
+    `domain` is the space of the inputs; `output` that of the outputs, where it is another.
+    """
+
+    a: Any
+    y: Any
+    domain: Any
+    settings: dict[str, Any] = field(default_factory=dict)
+    output: Space | None = None
+
+    def __post_init__(self) -> None:
+        for name, space in (("domain", self.domain), ("output", self.output)):
+            if not isinstance(space, Space) and (name == "domain" or space is not None):
+                raise RaffiaError(f"Dataset({name}=…) must be a space, such as Domain(1) or Vectors(); got {space!r}.")
+        if not isinstance(self.settings, dict):
+            raise RaffiaError(
+                f"Dataset(settings=…) must be a dictionary; got {self.settings!r}. A space of the outputs is output=…."
+            )
+        for name in ("a", "y"):
+            object.__setattr__(self, name, torch.as_tensor(getattr(self, name)))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        yield self.a
+        yield self.y
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @property
+    def output_space(self) -> Space:
+        """The space of the outputs."""
+        return self.domain if self.output is None else self.output
+
+    def read(self, rows: slice) -> tuple[Tensor, Tensor]:
+        """Some of the pairs."""
+        return self.a[rows], self.y[rows]
+
+    def dataset(self) -> "Dataset":
+        """Itself: pairs in a file are read into one."""
+        return self
+
+    def part(self, rows: list[int]) -> "Dataset":
+        """The pairs of these numbers."""
+        return Dataset(self.a[rows], self.y[rows], self.domain, self.settings, self.output)
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory(Readable):
+    """Two arrays as `Pairs`."""
+
+    a: Array
+    y: Array
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def read(self, rows: slice) -> Batch:
+        """Some of the pairs."""
+        return self.a[rows], self.y[rows]
+
+
+@dataclass(frozen=True)
+class Part(Readable):
+    """Consecutive pairs of others, themselves `Pairs`."""
+
+    of: Readable
+    rows: range
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self, rows: slice) -> Batch:
+        """Some of them."""
+        chosen = self.rows[rows]
+        return self.of.read(slice(chosen.start, chosen.stop))
+
+
+def elements_of(pairs: Pairs) -> int:
+    """How many numbers one pair has."""
+    one = next(iter(pairs.batches(1)), None)
+    if one is None:
+        raise RaffiaError("source holds no pairs.")
+    return sum(math.prod(values.shape[1:]) for values in one)

@@ -1,0 +1,102 @@
+"""Errors of leaving out one function at a time, exactly and without training again.
+
+Grid points of one sample are not independent, so the unit to leave out is a function, not an element of it. With
+A_i the rows of sample i and H_ii = A_i (AᵀA + mλ)⁻¹ A_iᵀ, the error of the model trained without sample i is
+
+    e_i = (I − H_ii)⁻¹ r_i,     r_i = y_i − A_i α/m.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.metrics import ErrorMeasure, measure_for
+from raffia.regression.ridge_path import RidgePath
+from raffia.regression.stream import FeatureStream
+from raffia.regression.streamed import Streamed
+from raffia.spaces import Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """What leaving out one function at a time says, for each ridge."""
+
+    errors: Float[Tensor, "ridges n"]
+    """Relative L² error of sample i by the model trained without it; for numbers, relative to their root mean square."""
+    functions: Float[Tensor, "n points"]
+    """For the last ridge: e_i in embedded coordinates (of the output modes, where they were projected)."""
+    leverages: Float[Tensor, "n"]
+    """For the last ridge: tr H_ii(I − H_ii)⁻¹, the variance of the prediction by the model trained without i, in units of the noise."""
+
+
+def leave_one_out(
+    path: RidgePath,
+    stream: FeatureStream,
+    a: Tensor,
+    y: Tensor,
+    ridges: Sequence[float],
+    max_points: int = 256,
+    measure: ErrorMeasure | None = None,
+) -> LeftOut:
+    """e_i = (I − H_ii)⁻¹ r_i for every sample and ridge, in one pass over the data.
+
+    `measure` says what errors are relative to, if not what is usual for outputs as they are. Outputs with more than `max_points`
+    points are projected on that many modes, the leading ones of the features of the first batch; what is outside them is left as it
+    is, since smooth features cannot reach it.
+    """
+    m, errors, functions, leverages, modes = path.equations.n_features, [], [], [], None
+    per_sample, sizes, seen = stream.values_at(a).size, _sizes(measure, y, stream.grid), 0
+    for rows, target in stream.blocks(a, y):
+        n = rows.shape[1] // per_sample
+        B = (rows.mT @ path.V).reshape(n, -1, len(path.s))
+        truth = target.reshape(n, B.shape[1], -1)
+        norm = sizes[seen : seen + n].to(truth)
+        seen += n
+        if B.shape[1] > max_points:
+            modes = _leading_modes(B, max_points) if modes is None else modes
+        batch = []
+        for ridge in ridges:
+            r = truth - B @ (path.projected / (path.s + ridge)[:, None]) / m
+            inside, reach = (r, B) if modes is None else (modes.mT @ r, modes.mT @ B)
+            H = (reach / (m * (path.s + ridge))) @ reach.mT
+            factor, failed = torch.linalg.cholesky_ex(torch.eye(H.shape[1], dtype=H.dtype, device=H.device) - H)
+            e = torch.where((failed == 0)[:, None, None], torch.cholesky_solve(inside, factor), inside)
+            outside = 0 if modes is None else (r.square().sum((1, 2)) - inside.square().sum((1, 2))).clamp(min=0)
+            error = (e.square().sum((1, 2)) + outside).sqrt() / norm
+            batch.append(torch.where((failed == 0) & torch.isfinite(error), error, torch.inf))
+        errors.append(torch.stack(batch))
+        functions.append(e.reshape(n, -1))
+        leverages.append(torch.cholesky_solve(H, factor).diagonal(dim1=1, dim2=2).sum(-1))
+    return LeftOut(torch.cat(errors, dim=1), torch.cat(functions), torch.cat(leverages))
+
+
+def leave_one_out_dual(
+    equations: Streamed, ridges: Sequence[float], measure: ErrorMeasure | None = None
+) -> Float[Tensor, "ridges n"]:
+    """The same for scalar features that outnumber the samples: e_i = c_i / (K⁻¹)_ii with K = AAᵀ/m + λ, c = K⁻¹y."""
+    rows, targets = zip(*equations.blocks(), strict=True)
+    A = torch.cat(rows, dim=1).mT
+    y = torch.cat(targets).reshape(len(A), -1)
+    s, U = torch.linalg.eigh(A @ A.mT / equations.n_features)
+    s = s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1])
+    norm = torch.cat([_sizes(measure, outputs, equations.stream.grid) for _, outputs in equations.data]).to(y)
+    errors = []
+    for ridge in ridges:
+        c = U @ ((U.mT @ y) / (s + ridge)[:, None])
+        diagonal = (U.square() / (s + ridge)).sum(-1)
+        errors.append(torch.linalg.vector_norm(c / diagonal[:, None], dim=1) / norm)
+    return torch.stack(errors)
+
+
+def _sizes(measure: ErrorMeasure | None, y: Tensor, grid: Nodes) -> Float[Tensor, "n"]:
+    measure = measure_for(grid, normalized=False).of(y, grid) if measure is None else measure
+    return measure.sizes(y, grid)
+
+
+def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tensor, "points modes"]:
+    """Orthonormal functions that span most of the features of a batch."""
+    _, vectors = torch.linalg.eigh(torch.einsum("ipk,iqk->pq", B, B))
+    return vectors[:, -count:]

@@ -1,0 +1,105 @@
+"""The choice of the ridge λ: the one of the least error on samples that were left out, one at a time, in folds or for good."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.metrics import ErrorMeasure
+from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.ridge_path import RidgePath, k_fold_errors
+from raffia.regression.solvers.base import columns_of
+from raffia.regression.statistics import Statistics
+from raffia.regression.stream import FeatureStream
+from raffia.regression.streamed import Streamed
+
+SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
+
+
+def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float) -> tuple[float, float]:
+    """The ridge of the least mean error, and that error.
+
+    One ridge a decade from 1e-16 to 1 times `scale`, then the vertex of the parabola through the best and its neighbours, on
+    logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a smooth fit.
+    """
+    decades = list(range(-16, 1))
+    means = errors([scale * 10.0**k for k in decades]).mean(1)
+    best = int(means.argmin())
+    if not torch.isfinite(means[best]):
+        raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
+    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
+        return scale * 10.0 ** decades[best], float(means[best])
+    left, middle, right = means[best - 1 : best + 2].log().tolist()
+    bend = left - 2 * middle + right
+    ridge = scale * 10.0 ** (decades[best] + ((left - right) / (2 * bend) if bend > 0 else 0.0))
+    return ridge, float(errors([ridge]).mean())
+
+
+def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int, measure: ErrorMeasure) -> tuple[float, float]:
+    """The ridge of the least mean relative error on `held` samples, evenly spaced, of a model trained on the others; and that error."""
+    out = torch.zeros(len(a), dtype=torch.bool, device=a.device)
+    out[torch.linspace(0, len(a) - 1, held, device=a.device).round().long()] = True
+    equations, per_sample = NormalEquations.assemble(stream, a[~out], y[~out]), stream.values_at(a).size
+    sizes = measure.sizes(y[out], stream.grid)
+
+    def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+        coefs = [_solved(equations, ridge) for ridge in ridges]
+        stacked = torch.cat(coefs, dim=1) / equations.n_features
+        parts, seen = [], 0
+        for rows, target in stream.blocks(a[out], y[out]):
+            n = rows.shape[1] // per_sample
+            truth = target.reshape(n, -1)
+            values = (rows.mT @ stacked).reshape(n, -1, len(ridges), coefs[0].shape[1])
+            wrong = torch.linalg.vector_norm(values - truth.reshape(n, values.shape[1], 1, -1), dim=(1, 3))
+            parts.append(wrong.mT / sizes[seen : seen + n].to(truth))
+            seen += n
+        return torch.nan_to_num(torch.cat(parts, dim=1), nan=torch.inf)
+
+    return best_ridge(errors, equations.scale)
+
+
+def dual_ridge_for(equations: Streamed, measure: ErrorMeasure) -> tuple[float, float]:
+    """The ridge of the least leave-one-out error, and that error, for scalar features that outnumber the samples."""
+    scale = float(equations.apply(torch.ones_like(equations.rhs.reshape(equations.n_features, -1)[:, :1])).abs().max())
+    ridge, error = best_ridge(lambda ridges: leave_one_out_dual(equations, ridges, measure), scale)
+    return max(ridge, 1e-13 * scale), error  # less would not keep the kernel matrix positive definite
+
+
+def left_out_ridge(
+    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, measure: ErrorMeasure
+) -> tuple[float, LeftOut]:
+    """The ridge of the least leave-one-function-out error over some of the samples, and what it gives over all of them."""
+    few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
+    some_a, some_y = (f[few.to(f.device)] for f in (a, y))
+
+    def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+        return leave_one_out(path, stream, some_a, some_y, ridges, measure=measure).errors
+
+    ridge, _ = best_ridge(errors, float(path.s[-1]))
+    return ridge, leave_one_out(path, stream, a, y, [ridge], measure=measure)
+
+
+def fold_ridge(folds: Sequence[Statistics]) -> tuple[float, float]:
+    """The ridge of the least k-fold error, and that error: the root of the mean square over all held-out samples, relative to ‖y‖."""
+    if len(folds) < 2:
+        raise RaffiaError(
+            "ridge='auto' holds out batches, so it needs two or more; got one. Pass smaller batches, or call fit."
+        )
+    equations = [NormalEquations.of(fold) for fold in folds]
+
+    def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges one"]:
+        return k_fold_errors(equations, ridges)[:, None]
+
+    return best_ridge(errors, sum(fold.scale for fold in equations))
+
+
+def _solved(equations: NormalEquations, ridge: float) -> Float[Tensor, "m columns"]:
+    """α(λ) by Cholesky; NaN where G + λ is not positive definite in floating point."""
+    shifted = equations.gram.clone()
+    shifted.diagonal().add_(ridge)
+    factor, failed = torch.linalg.cholesky_ex(shifted)
+    coef = torch.cholesky_solve(columns_of(equations.rhs), factor)
+    return torch.full_like(coef, torch.nan) if failed else coef

@@ -1,0 +1,90 @@
+"""The rows of A and of y, a batch of samples at a time: what every form of statistics is made from."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, rows_of, tiles
+from raffia.regression.memory import Workspace, arriving
+from raffia.spaces import Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStream:
+    """Features of a model and outputs on `grid`, evaluated in bounded memory.
+
+    `batch_size` samples are in memory at once, evaluated about `tile` elements at a time. What the feature map prepares of θ is
+    kept if it has at most `kept_elements`, and prepared again for each tile otherwise.
+    """
+
+    feature_map: FeatureMap
+    theta: Float[Tensor, "m *theta"]
+    grid: Nodes
+    """Where the outputs live."""
+    batch_size: int
+    tile: int
+    kept_elements: int = 2**25
+
+    @classmethod
+    def within(
+        cls, workspace: Workspace, feature_map: FeatureMap, theta: Tensor, grid: Nodes, values: Nodes
+    ) -> "FeatureStream":
+        """With batches and tiles of the sizes that a workspace allows; `values` is where features live."""
+        return cls(feature_map, theta, grid, workspace.fit_size(values.size), workspace.tile, workspace.budget)
+
+    def values_at(self, a: Tensor) -> Nodes:
+        """Where the features of these inputs live: a sample is one row of A for each node there."""
+        return self.feature_map.values_on(self.feature_map.domain.grid_of(a))
+
+    def weight_at(self, a: Tensor) -> float:
+        """Common factor √w of all rows, which may be applied once to the finished sums; 1 if weights differ."""
+        root = self.values_at(a).root_weights
+        return float(root) if root.numel() == 1 else 1.0
+
+    def blocks(
+        self, a: Tensor, y: Tensor, weighted: bool = True
+    ) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
+        """(Aᵀ, y) of each batch, embedded; without `weighted`, Aᵀ lacks the factor `weight_at`: one pass over the features less."""
+        input_grid, values, m = self.feature_map.domain.grid_of(a), self.values_at(a), len(self.theta)
+        kept = m * sum(part.numel() for part in self.feature_map.prepare(self.theta[:1], input_grid)) <= self.kept_elements
+        prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
+        weight = self.weight_at(a)
+        late = values.root_weights.numel() == 1 and (not weighted or weight == 1.0)
+        root = None if late else values.root_weights.to(self.theta)
+        batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
+        for a_batch, outputs in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
+            rows: Tensor | None = None
+            size = max(1, self.tile // (len(a_batch) * values.size))
+            for part, start in tiles((self.theta,) if prepared is None else prepared, size):
+                phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
+                if phi[0, 0].numel() != values.size:
+                    raise RaffiaError(
+                        f"{type(self.feature_map).__name__}.values_on says that a feature has {values.size} values; it has "
+                        f"{phi[0, 0].numel()}. Let values_on(grid) return the nodes of φ, or raffia.spaces.POINT for numbers."
+                    )
+                rows = rows_of(phi) if root is None and phi.shape[1] == m else _write(rows, phi, start, m, root)
+            assert rows is not None  # there is at least one feature
+            target = targets_of(self.grid, outputs, values).flatten(0, 1)
+            yield rows.reshape(m, -1), target if target.shape[1] > 1 else target[:, 0]
+
+
+def targets_of(grid: Nodes, y: Float[Tensor, "n *output"], values: Nodes) -> Float[Tensor, "n rows columns"]:
+    """Embedded outputs: one row for each node of a feature, one column for each channel, or for each element where φ is a number."""
+    return grid.embed(y).reshape(len(y), -1, values.size).mT
+
+
+def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor | None) -> Float[Tensor, "m n points"]:
+    """Put one tile, embedded, into the rows of its features."""
+    n, count = phi.shape[:2]
+    if rows is None:
+        rows = torch.empty(m, n, phi[0, 0].numel(), dtype=phi.dtype, device=phi.device)
+    values = phi.transpose(0, 1).reshape(count, n, -1)
+    if root is None:
+        rows[start : start + count] = values
+    else:
+        torch.mul(values, root, out=rows[start : start + count])
+    return rows

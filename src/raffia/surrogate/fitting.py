@@ -1,0 +1,232 @@
+"""From data to a surrogate: features chosen, trained, and judged on pairs held out. What `raffia fit` does, as a function."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.data import Source, open_source
+from raffia.errors import RaffiaError
+from raffia.features import FeatureMap
+from raffia.measures.noise import uniform_noise
+from raffia.metrics.measure import check_sizes
+from raffia.model import RandomFeatureModel
+from raffia.model.file import CLASSES
+from raffia.pairs import Dataset, Part, elements_of
+from raffia.regression import available_memory
+from raffia.storage import archive
+from raffia.surrogate.candidates import named
+from raffia.surrogate.contest import Contest, contest
+from raffia.training.settings import check_numbers
+from raffia.training.trained import HELD_OUT
+from raffia.tuning import GradientSearch, History
+
+SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
+FEW = 10  # fewer pairs are all trained on, unless a number of them is to be held out
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A trained model and what is known of its errors."""
+
+    model: RandomFeatureModel
+    n_train: int
+    test: Dataset | None
+    """The pairs that its errors are of, if there were any."""
+    rows: list[int] | None
+    """Their numbers in the data, where they were held out from it."""
+    predicted: Tensor | None
+    errors: Tensor | None
+    """The relative error of each."""
+    split: str
+    contest: Contest | None
+    history: History | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What was asked of a fit, whatever the pairs are."""
+
+    features: FeatureMap | str
+    n_features: int
+    ridge: float | Literal["auto"]
+    held_out: float | int
+    seed: int
+    tune: GradientSearch | None
+    normalize: bool | None
+    verbose: bool
+    said: Callable[[str], None] | None
+    settings: dict[str, Any]
+
+    def model(self, features: FeatureMap, output: object, **own: Any) -> RandomFeatureModel:
+        """An untrained model."""
+        normalize = features.normalized if self.normalize is None else self.normalize
+        told = {"random_state": self.seed, "output": output, "normalize": normalize, **self.settings, **own}
+        return RandomFeatureModel(features, self.n_features, self.ridge, **told)
+
+    def chosen(
+        self, a: Tensor, y: Tensor, pairs: Dataset | Source
+    ) -> tuple[RandomFeatureModel, Contest | None, History | None]:
+        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
+        spaces = (pairs.domain, pairs.output_space)
+        if self.features == "auto":
+            told = {"verbose": self.verbose, "said": self.said, **self.settings}
+            held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
+            best = held.best
+            return self.model(best.candidate.feature_map, spaces[1], **best.candidate.settings), held, best.history
+        features = named(self.features, a, y, *spaces) if isinstance(self.features, str) else self.features
+        model = self.model(features, spaces[1])
+        if self.tune is None:
+            return model, None, None
+        return model, None, model.tune(a, y, self.tune).history_
+
+
+def fit(
+    data: Dataset | Source | str | os.PathLike[str],
+    features: FeatureMap | str = "auto",
+    n_features: int = 1024,
+    ridge: float | Literal["auto"] = "auto",
+    held_out: float | int = 0.2,
+    test: Dataset | None = None,
+    refit: bool = True,
+    seed: int = 0,
+    tune: GradientSearch | None = None,
+    normalize: bool | None = None,
+    verbose: bool = False,
+    said: Callable[[str], None] | None = None,
+    *,
+    stream: bool | None = None,
+    batches: Mapping[str, Any] | None = None,
+    scheduler: str | None = None,
+    **settings: Any,
+) -> Surrogate:
+    """Train a surrogate on a dataset, or on a file that `raffia.read` understands.
+
+    `features` are a feature map, the name of a family of them, or "auto", which holds a contest of those that apply. `held_out` pairs
+    (a share below 1, or a number) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
+    with the hyperparameters found. Of fewer than ten pairs a share is none. `test` gives the errors instead, where there is a dataset
+    for it. Equal seeds give equal splits. `normalize=None` leaves it to the features. `settings` go to the model.
+
+    A file whose pairs would take more than a quarter of the free memory, or any with `stream=True`, is read once, a batch at a time, with
+    the options `batches` of `raffia.training.batches.fit_batches`, or on the cluster of a Dask `scheduler`. Then the last pairs are held
+    out, at most 256, and nothing is trained on them; features are chosen, or tuned, on 512 pairs spread over the others.
+    """
+    begun = time.perf_counter()
+    check_numbers(n_features, ridge)
+    pairs = open_source(data) if isinstance(data, (str, os.PathLike)) else data
+    if not isinstance(pairs, (Dataset, Source)):
+        raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
+    share = held_out if len(pairs) >= FEW or held_out >= 1 else 0.0
+    plan = _Plan(features, n_features, ridge, share, seed, tune, normalize, verbose, said, settings)
+    source = pairs if isinstance(pairs, Source) else None
+    if source is not None and (scheduler or (too_large(source) if stream is None else stream)):
+        if test is not None:
+            raise RaffiaError("test=… (--test) is for data that are read as a whole: with streams, use model.errors then.")
+        surrogate = _streamed(plan, source, batches or {}, scheduler)
+    else:
+        surrogate = _whole(plan, pairs, test, refit)
+    if source is not None:
+        model = surrogate.model
+        model.adopt(replace(model.trained_, reading=source.reading))
+    return replace(surrogate, seconds=time.perf_counter() - begun)
+
+
+def too_large(source: Source) -> bool:
+    """Whether the pairs would take more than a quarter of the memory that is free."""
+    return 8 * elements_of(source) * len(source) > available_memory(torch.device("cpu")) // 4
+
+
+def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bool) -> Surrogate:
+    """Pairs that memory holds: some at random are held out, and trained on in the end."""
+    data = pairs.dataset()
+    if plan.ridge == "auto" or plan.features == "auto":
+        check_sizes(data.y.flatten(1).abs().amax(1) if data.y.ndim > 1 else torch.ones(len(data)))
+    n, seed = len(data), plan.seed
+    count = 0 if test is not None else _count(plan.held_out, n)
+    order = uniform_noise(range(1), (n,), seed, "held out")[0].argsort().tolist()
+    rows, train = sorted(order[:count]), sorted(order[count:])
+    a, y = (data.a[train], data.y[train]) if count else (data.a, data.y)
+    model, held, history = plan.chosen(a, y, data)
+    if history is None or held is not None or plan.ridge != "auto":
+        model.set_params(ridge=plan.ridge).fit(a, y)
+    split = "all pairs were used for training" + ("" if test is None else "; the errors are of other data")
+    if count:
+        test, split = data.part(rows), f"{count} of {n} pairs at random, seed {seed}"
+    predicted = errors = None
+    if test is not None:
+        _check_test(test, data)
+        predicted, errors = model.compare(test.a, test.y)
+    if count and refit:
+        model = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}).fit(data.a, data.y)
+        split += (
+            f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
+        )
+    if errors is not None:
+        model.adopt(model.trained_.with_error(HELD_OUT, float(errors.mean())))
+    return Surrogate(model, len(train), test, rows if count else None, predicted, errors, split, held, history, 0.0)
+
+
+def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:
+    """Pairs that memory cannot hold: one pass over the file, or on a cluster, with a checkpoint to go on from."""
+    n = len(source)
+    count = min(_count(plan.held_out, n), MOST_HELD)
+    part = Part(source, range(n - count))
+    checkpoint = batches.get("checkpoint")
+    kept = None if checkpoint is None else Path(f"{checkpoint}.features")
+    asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, n))
+    held = history = None
+    if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
+        model = plan.model(content["features"], source.output_space, **content["settings"])
+    else:
+        model, held, history = plan.chosen(*_spread(source, part.rows, SEARCHED), source)
+        if kept is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
+            told = {"normalize": model.normalize, "points": model.points}
+            archive.write(kept, {"asked": asked, "features": model.feature_map, "settings": told})
+    model.set_params(ridge=plan.ridge)
+    if scheduler is None:
+        model.fit(part, **{"verbose": plan.verbose, **batches})
+    else:
+        model.fit(source.opened, scheduler=scheduler, stop=len(part))
+    if kept is not None:
+        kept.unlink(missing_ok=True)
+    test = predicted = errors = rows = None
+    if count:
+        rows = list(range(len(part), n))
+        a, y = source.read(range(len(part), n))
+        test = Dataset(a, y, source.domain, source.settings, source.output)
+        predicted, errors = model.compare(a, y)
+        model.adopt(model.trained_.with_error(HELD_OUT, float(errors.mean())))
+    split = f"the last {count} of {n} pairs; the model was trained on the others"
+    return Surrogate(model, len(part), test, rows, predicted, errors, split, held, history, 0.0)
+
+
+def _check_test(test: Dataset, data: Dataset) -> None:
+    for name, one, other in (("inputs", test.domain, data.domain), ("outputs", test.output, data.output)):
+        if one != other:
+            raise RaffiaError(f"the test data have {name} in {one}, the training data in {other}: they must be of one kind.")
+
+
+def _spread(source: Source, rows: range, count: int) -> tuple[Tensor, Tensor]:
+    """About `count` pairs in up to 16 runs, evenly spread: few places to read, and not all from the beginning."""
+    runs = min(16, max(1, len(rows) // count))
+    each = min(count, len(rows)) // runs
+    starts = [rows[0] + i * (len(rows) - each) // max(1, runs - 1) for i in range(runs)]
+    parts = [source.read(range(start, start + each)) for start in starts]
+    return torch.cat([a for a, _ in parts]), torch.cat([y for _, y in parts])
+
+
+def _count(held_out: float | int, n: int) -> int:
+    """How many pairs a share, or a number of them, is."""
+    if not np.isfinite(held_out) or held_out < 0 or (held_out >= 1 and held_out != int(held_out)):
+        raise RaffiaError(f"held_out must be a share below 1 or a whole number of pairs; got {held_out!r}.")
+    count = int(held_out) if held_out >= 1 else round(held_out * n)
+    if count > n - 2:
+        raise RaffiaError(f"held_out={held_out:g} leaves {n - count} of {n} pairs to train on: hold out fewer.")
+    return count

@@ -1,0 +1,79 @@
+"""Sums of statistics in a file that says which problem they belong to, so that a run that was killed can go on."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from glob import escape
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.regression import Packed, Statistics
+from raffia.storage import archive
+
+
+class Checkpoint:
+    """The statistics of the batches done, a sum for each fold, written at most every `every` seconds."""
+
+    def __init__(self, path: Path, problem: dict[str, str], every: float) -> None:
+        self.path = path
+        self.problem = problem
+        self.every = every
+        self._written = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() - self._written >= self.every
+
+    def write(self, sums: Sequence[Statistics | None], done: int) -> None:
+        """Replace the file; if that fails, the one before stays as it was."""
+        content = [None if one is None else one.packed() for one in sums]
+        archive.write(self.path, {"problem": self.problem, "done": done, "sums": content, "digest": _digest(content, done)})
+        self._written = time.monotonic()
+
+    def read(self) -> tuple[list[Packed | None], int]:
+        """The sums, and how many batches are in them; anything but a whole file of this problem is an error."""
+        try:
+            content = archive.read(self.path)
+            problem, sums, done = content["problem"], content["sums"], content["done"]
+            whole = content["digest"] == _digest(sums, done)
+        except (RaffiaError, KeyError, TypeError, AttributeError):
+            whole = False
+        if not whole:
+            raise RaffiaError(f"{self.path} is not a checkpoint, or it is damaged: delete it to start from the first batch.")
+        differs = [
+            f"{name} was {problem.get(name, 'absent')} and is {value}"
+            for name, value in self.problem.items()
+            if problem.get(name) != value
+        ]
+        if differs:
+            raise RaffiaError(
+                f"{self.path} is the checkpoint of another problem: {'; '.join(differs)}. Delete it, or pass another checkpoint."
+            )
+        return sums, done
+
+    def remove(self) -> None:
+        """Remove the file, and what a kill in the middle of a write may have left beside it."""
+        self.path.unlink(missing_ok=True)
+        for left in self.path.parent.glob(f".{escape(self.path.name)}.*{escape(self.path.suffix)}"):
+            left.unlink(missing_ok=True)
+
+
+def _digest(sums: Sequence[Packed | None], done: int) -> str:
+    """A hash that no damaged file has."""
+    hashed = hashlib.sha256(str(done).encode())
+    for one in sums:
+        for name, value in ({} if one is None else one).items():
+            hashed.update(name.encode())
+            array = isinstance(value, (np.ndarray, Tensor))
+            hashed.update(bytes_of(torch.as_tensor(value)) if array else str(value).encode())
+    return hashed.hexdigest()
+
+
+def bytes_of(values: Tensor) -> memoryview:
+    """The values, as they lie in memory."""
+    return values.detach().cpu().contiguous().reshape(-1).numpy().data

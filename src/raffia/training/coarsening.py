@@ -1,0 +1,73 @@
+"""Training on a coarser grid than the data's: coefficients do not depend on resolution, so long as inner products do not.
+
+The check evaluates a few features at a few samples on both grids, and compares their inner products with one another and with the
+outputs.
+"""
+
+import warnings
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, rows_of
+from raffia.spaces import Grid, resample
+
+CHECKED_FEATURES, CHECKED_SAMPLES = 64, 8
+CONVERGED, DOUBTFUL = 1e-3, 1e-2  # relative change of inner products that "auto" allows, and that a warning is for
+
+
+def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int) -> float:
+    """Relative change of ⟨φ_j, φ_k⟩ and of ⟨φ_j, y⟩, the larger, from the grid of the data to one of `points` along an axis."""
+    fine = _grid_of(feature_map, a)
+    theta = _spread(theta, CHECKED_FEATURES)
+    a, y = (_spread(f, CHECKED_SAMPLES).to(theta) for f in (a, y))
+    products = []
+    for grid in (fine, _coarse(fine, points)):
+        rows = rows_of(grid.embed(feature_map(resample(a, fine, grid), theta)))
+        channels = grid.embed(resample(y, fine, grid)).reshape(len(y), -1, grid.size)
+        products.append((rows @ rows.mT, rows @ channels.transpose(1, 2).flatten(0, 1)))
+    return max(float((coarse - exact).norm() / exact.norm()) for exact, coarse in zip(*products, strict=True))
+
+
+def coarse_grid(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int | Literal["auto"]) -> Grid:
+    """The grid to train on, with `points` points along every axis that has more.
+
+    "auto" halves their number while inner products change by 1e-3 at most.
+    """
+    fine = _grid_of(feature_map, a)
+    if points == "auto":
+        wanted = max(fine.shape)
+        while wanted >= 16 and inner_product_change(feature_map, theta, a, y, _half(fine, wanted)) <= CONVERGED:
+            wanted = _half(fine, wanted)
+        return _coarse(fine, wanted)
+    if max(fine.shape) > points:
+        change = inner_product_change(feature_map, theta, a, y, points)
+        if not change <= DOUBTFUL:
+            warnings.warn(
+                f"points={points} changes inner products of features by {change:.1%} against the {max(fine.shape)} points of "
+                "the data, and the coefficients with them: pass more points, or points='auto'.",
+                stacklevel=7,
+            )
+    return _coarse(fine, points)
+
+
+def _grid_of(feature_map: FeatureMap, a: Tensor) -> Grid:
+    grid = feature_map.domain.one_channel.grid_of(a)
+    if not isinstance(grid, Grid):
+        raise RaffiaError("points=… is for functions on a grid: a mesh has the nodes it has.")
+    return grid
+
+
+def _coarse(fine: Grid, points: int) -> Grid:
+    return fine.domain.grid(*(min(points, there) for there in fine.shape))
+
+
+def _half(fine: Grid, points: int) -> int:
+    return points // 2 if fine.domain.periodic else (points - 1) // 2 + 1
+
+
+def _spread(values: Tensor, count: int) -> Tensor:
+    """A few rows, evenly spread."""
+    return values[torch.linspace(0, len(values) - 1, min(count, len(values))).long().to(values.device)]

@@ -1,0 +1,135 @@
+"""The frame of a model: spaces, nodes and units, which turn what a user gives into tensors to learn from, and predictions back."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from raffia.checks import as_tensor, check_function, check_one_grid, check_pairs, output_space
+from raffia.errors import RaffiaError
+from raffia.metrics import ErrorMeasure, measure_for
+from raffia.regression import fits
+from raffia.spaces import POINT, Grid, Nodes, Space, resample
+from raffia.training.coarsening import coarse_grid
+from raffia.training.scaling import Scaling
+from raffia.training.settings import Settings
+
+Scalings = tuple[Scaling, Scaling]
+
+
+def given(name: str, values: object, settings: Settings) -> Tensor:
+    """A tensor of finite values on the device of the model, if it fits there."""
+    tensor = as_tensor(name, values)
+    device = None if settings.device is None else torch.device(settings.device)
+    return tensor.to(device) if device is not None and fits(tensor, device) else tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What the first pairs fix: where inputs, outputs and features live, on which nodes training is done, and in which units."""
+
+    input: Space
+    output: Space
+    input_nodes: Nodes
+    output_nodes: Nodes
+    values: Nodes
+    """Where features live on the grid of the training: with the inputs, or on a point where they are numbers."""
+    input_scaling: Scaling
+    output_scaling: Scaling
+    measure: ErrorMeasure
+    """What errors are relative to."""
+
+    @classmethod
+    def of(cls, settings: Settings, inputs: Tensor, outputs: Tensor, scalings: Scalings | None = None) -> "Frame":
+        """The frame that these pairs, the first, give; `scalings` normalise them, where more is known than they say."""
+        domain, feature_map = settings.feature_map.domain, settings.feature_map
+        check_function("a", inputs, domain)
+        check_pairs(inputs, outputs)
+        nodes = domain.grid_of(inputs)
+        values = feature_map.values_on(nodes)
+        space = settings.output or output_space(domain, outputs, values == POINT)
+        check_function("y", outputs, space)
+        grid = space.grid_of(outputs)
+        if values != POINT:
+            check_one_grid(nodes, grid, domain, space)
+        if settings.normalize and scalings is None:
+            scalings = Scaling.of(inputs, domain), Scaling.of(outputs, space)
+        input_scaling, output_scaling = scalings or (Scaling(), Scaling())
+        outputs = output_scaling.apply(outputs.double())
+        measure = measure_for(grid, bool(settings.normalize)).of(outputs, grid, output_scaling.offset)
+        frame = cls(domain, space, nodes, grid, values, input_scaling, output_scaling, measure)
+        if settings.points is None:
+            return frame
+        if values == POINT:
+            raise RaffiaError("points=… is for features whose values are functions: with scalar ones the grid costs nothing.")
+        coarse = coarse_grid(
+            feature_map, settings.theta(outputs), input_scaling.apply(inputs.double()), outputs, settings.points
+        )
+        return replace(frame, input_nodes=nodes.with_channels(coarse), output_nodes=grid.with_channels(coarse), values=coarse)
+
+    def pairs(self, inputs: Tensor, outputs: Tensor, resampled: bool) -> "Prepared":
+        """Pairs in training units, on their own nodes, or on those of the frame if they are to be `resampled`."""
+        check_function("a", inputs, self.input)
+        check_function("y", outputs, self.output)
+        check_pairs(inputs, outputs)
+        nodes, grid = self.input.grid_of(inputs), self.output.grid_of(outputs)
+        if self.values == POINT:
+            if grid != self.output_nodes:
+                raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_nodes.shape}; got {grid.shape}.")
+        else:
+            check_one_grid(nodes, grid, self.input, self.output)
+        inputs, outputs = self.input_scaling.apply(inputs.double()), self.output_scaling.apply(outputs.double())
+        here, there = grid.one_channel, self.output_nodes.one_channel
+        if not resampled or here == there:
+            return Prepared(self, inputs, outputs, grid)
+        return Prepared(self, resample(inputs, here, there), resample(outputs, here, there), self.output_nodes)
+
+    def inputs(self, settings: Settings, a: object) -> Tensor:
+        """Inputs to predict from, in training units and in their own precision."""
+        inputs = given("a", a, settings)
+        check_function("a", inputs, self.input)
+        if self.input.tabular:
+            self.input_nodes.grid_of(inputs)  # type: ignore[attr-defined]  # vectors of one size are a space
+        return self.input_scaling.apply(inputs)
+
+    def values_at(self, inputs: Tensor) -> Nodes:
+        """Where the features of these inputs live."""
+        return POINT if self.values == POINT else self.input.grid_of(inputs).one_channel
+
+    def nodes_for(self, inputs: Tensor) -> Nodes:
+        """Where predictions for these inputs are: on their grid, or with features that are numbers, on that of the training outputs;
+        if this was also the inputs', interpolated to the grid at hand."""
+        here = self.input.grid_of(inputs).one_channel
+        shared = isinstance(here, Grid) and self.input_nodes.one_channel == self.output_nodes.one_channel
+        return self.output_nodes if self.values == POINT and not shared else self.output_nodes.with_channels(here)
+
+    def outputs(self, embedded: Tensor, inputs: Tensor) -> Tensor:
+        """Predictions in the units of the data, from sums of features for these inputs."""
+        nodes, n = self.nodes_for(inputs), len(inputs)
+        if self.values == POINT:
+            embedded = self.output_nodes.unembed(embedded.reshape(n, -1))
+            if nodes != self.output_nodes:
+                embedded = resample(embedded, self.output_nodes.one_channel, nodes.one_channel)
+        return self.output_scaling.undo(embedded.reshape(n, *nodes.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Pairs as they are learnt from: in training units and float64, with the nodes of the outputs."""
+
+    frame: Frame
+    inputs: Tensor
+    outputs: Tensor
+    grid: Nodes
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+
+def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None, scalings: Scalings | None = None) -> Prepared:
+    """Check pairs, move them to the device and into training units; without a frame, they are the first and give it."""
+    if frame is None:
+        settings.check()
+    inputs, outputs = given("a", a, settings), given("y", y, settings)
+    frame = frame or Frame.of(settings, inputs, outputs, scalings)
+    return frame.pairs(inputs, outputs, resampled=settings.points is not None)

@@ -1,0 +1,128 @@
+"""The settings of a model as a value: what training needs to know, without the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, clone
+from torch import Tensor
+
+from raffia.checks import check_count, check_device, check_instance, check_seed
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap
+from raffia.measures.noise import white_noise
+from raffia.regression import FeatureStream, Solver, Workspace
+from raffia.spaces import Nodes, Space, digest_of
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """The arguments of `RandomFeatureModel`; two are compared by `identity`, all that coefficients depend on."""
+
+    feature_map: FeatureMap
+    n_features: int = 1024
+    ridge: float | Literal["auto"] = 0.0
+    solver: Solver | None = None
+    batch_size: int | None = None
+    random_state: int = 0
+    device: str | torch.device | None = None
+    memory_budget: int | None = None
+    points: int | Literal["auto"] | None = None
+    output: Space | None = None
+    normalize: bool = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> "Settings":
+        """Settings with these values, good or bad: `check` tells."""
+        settings = object.__new__(cls)
+        vars(settings).update(values)
+        return settings
+
+    @property
+    def where(self) -> tuple[object, ...]:
+        """Where to compute, and in how much memory."""
+        return self.device, self.batch_size, self.memory_budget
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The constructor's arguments, of a model too."""
+        return {name: getattr(self, name) for name in type(self).__dataclass_fields__}
+
+    def frozen(self) -> "Settings":
+        """The same settings, which no change of the feature map reaches."""
+        return Settings.of(self.arguments | {"feature_map": clone(self.feature_map)})
+
+    def check(self) -> None:
+        """Refuse what no model can be made with."""
+        check_numbers(self.n_features, self.ridge, self.batch_size, self.memory_budget, self.points)
+        check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
+        if self.solver is not None:
+            check_instance("solver", self.solver, Solver, "Cholesky()")
+        check_seed("random_state", self.random_state)
+        if self.output is not None:
+            check_instance("output", self.output, Space, "Mesh(nodes)")
+        if self.normalize not in (True, False):
+            raise RaffiaError(f"normalize must be True or False; got {self.normalize!r}.")
+        check_device(self.device)
+
+    @cached_property
+    def identity(self) -> str:
+        """All settings that coefficients depend on, as a text that is equal in every process."""
+        values = (self.feature_map, self.n_features, self.random_state, self.output, bool(self.normalize))
+        return "; ".join(_identity(value) for value in values)
+
+    def check_same(self, before: "Settings") -> None:
+        """Refuse coefficients that were found with other settings."""
+        if self.identity != before.identity:
+            raise RaffiaError(
+                "feature_map, n_features, random_state, normalize or output changed since the model was fitted: call fit again."
+            )
+
+    def theta(self, like: Tensor) -> Tensor:
+        """θ in the precision of `like`, where the model computes; drawn once."""
+        device = like.device if self.device is None else torch.device(self.device)
+        return _theta(self.n_features, tuple(self.feature_map.theta_shape), self.random_state, like.dtype, device)
+
+    def workspace(self, device: torch.device) -> Workspace:
+        """How much may be held in memory there."""
+        return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
+
+    def stream(self, like: Tensor, grid: Nodes, values: Nodes) -> FeatureStream:
+        """Features with θ for inputs such as `like`, and outputs on `grid`; features live on `values`."""
+        theta = self.theta(like)
+        return FeatureStream.within(self.workspace(theta.device), self.feature_map, theta, grid, values)
+
+
+@lru_cache(maxsize=4)
+def _theta(n_features: int, shape: tuple[int, ...], seed: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Row j is a function of (seed, j) alone: what `FeatureMap.draw` gives."""
+    return white_noise(n_features, shape, seed, stream="theta").to(device, dtype)
+
+
+def check_numbers(
+    n_features: object, ridge: object, batch_size: object = None, memory_budget: object = None, points: object = None
+) -> None:
+    """Refuse numbers that no model can be made with."""
+    for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):
+        if value is not None or name == "n_features":
+            check_count(name, value)
+    number = isinstance(ridge, (int, float, np.number)) and not isinstance(ridge, bool)
+    if ridge != "auto" and not (number and 0 <= ridge < float("inf")):  # type: ignore[operator]
+        raise RaffiaError(f"ridge must be a finite number >= 0, or 'auto'; got {ridge!r}.")
+    if points not in (None, "auto") and (isinstance(points, bool) or not isinstance(points, int) or points < 3):
+        raise RaffiaError(f"points must be an integer >= 3, 'auto', or None for the grid of the data; got {points!r}.")
+
+
+def _identity(value: object) -> str:
+    """A text that is equal for equal values: of tensors and meshes a hash, since their words leave most out."""
+    if isinstance(value, BaseEstimator):
+        parts = (f"{name}={_identity(part)}" for name, part in sorted(value.get_params(deep=False).items()))
+        return f"{type(value).__name__}({', '.join(parts)})"
+    if isinstance(value, (Tensor, np.ndarray)):
+        return f"{tuple(value.shape)} of {value.dtype} {digest_of(torch.as_tensor(value))}"
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(map(_identity, value))})"
+    return value.digest if isinstance(value, Space) else repr(value)

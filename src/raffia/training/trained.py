@@ -1,0 +1,42 @@
+"""All that training found, as one frozen value: dropping it is forgetting, encoding it is saving, sending it is sending the model."""
+
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from raffia.data import Reading
+from raffia.regression import Noise, Solution, Statistics
+from raffia.training.frame import Frame
+from raffia.training.settings import Settings
+
+LEFT_OUT, FOLDS, HELD_OUT = "leave one out", "folds", "held out"
+"""The methods that give errors: models trained without each sample in turn, without each fold, and pairs that no model saw."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The coefficients, and everything that makes them a model."""
+
+    settings: Settings
+    """What the coefficients were found with."""
+    frame: Frame
+    solution: Solution
+    ridge: float
+    errors: dict[str, float] = field(default_factory=dict)
+    """Errors to expect, by the name of the method that gave them."""
+    noise: Noise | None = None
+    statistics: Statistics | None = None
+    """What more pairs can be added to; error bars need it too."""
+    pairs: tuple[Tensor, Tensor] | None = None
+    """The training pairs in training units, where all of them came at once: the noise level is read off them, when asked for."""
+    reading: Reading | None = None
+    """How the pairs were read from a file, so that others of its kind are read alike."""
+
+    def light(self, statistics: bool = False) -> "Trained":
+        """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""
+        settings = Settings.of(self.settings.arguments | {"device": None})
+        return replace(self, settings=settings, pairs=None, statistics=self.statistics if statistics else None)
+
+    def with_error(self, method: str, error: float) -> "Trained":
+        """The same, and the error that a method gives."""
+        return replace(self, errors={**self.errors, method: error})

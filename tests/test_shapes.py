@@ -178,11 +178,25 @@ def test_vectors_of_another_size_than_in_training_are_refused():
 
 def test_score_is_minus_the_mean_relative_error_whatever_the_output():
     a = samples(CIRCLE)
-    for output in (CIRCLE, Channels(CIRCLE, 2), MESH, Domain(0)):
+    for output in (CIRCLE, Channels(CIRCLE, 2), MESH):
         y = samples(output, seed=1)
         model = RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 6, 1e-3, output=output).fit(a, y)
         expected = metrics.relative_error(y, model.predict(a), output.grid_of(y))
         assert model.score(a, y) == pytest.approx(-expected)
+
+
+def test_score_errors_and_leave_one_out_of_numbers_are_relative_to_one_thing():
+    a, y = samples(CIRCLE), samples(Domain(0), seed=1) - 1  # about zero, where no number can be relative to itself
+    model = RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 6, "auto", output=Domain(0)).fit(a, y)
+    size = float(y.square().mean().sqrt())
+    errors = (model.predict(a) - y).abs() / size
+    torch.testing.assert_close(model.errors(a, y), errors)
+    assert model.score(a[:2], y[:2]) == pytest.approx(-float(errors[:2].mean()))
+    refits = [RandomFeatureModel(ScalarFeatures(4, domain=CIRCLE), 6, model.ridge_, output=Domain(0)) for _ in y]
+    left = [
+        float((m.fit(a[k := torch.arange(len(y)) != i], y[k]).predict(a[i : i + 1]) - y[i]).abs()) for i, m in enumerate(refits)
+    ]
+    assert model.loo_error_ == pytest.approx(sum(left) / len(left) / size, rel=1e-6)
 
 
 def test_components_that_do_not_vary_are_not_divided_by_their_rounding():

@@ -138,7 +138,9 @@ def _say(found: Surrogate, file: Path) -> None:
     if found.errors is not None:
         expected = (
             f"mean relative error {float(found.errors.mean()):.3g} on {len(found.errors)} pairs "
-            f"{'held out' if found.rows is not None else 'of the test'} (worst {float(found.errors.max()):.3g})"
+            f"{'held out' if found.rows is not None else 'of the test'} (worst {float(found.errors.max()):.3g}"
+            + "".join(f"; {name} {error:.3g}" for name, error in found.baselines.items())
+            + ")"
         )
     elif hasattr(model, "loo_error_"):
         expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
@@ -179,6 +181,7 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
         errors=found.errors,
         split=found.split,
         measure=model.trained_.frame.measure,
+        baselines=found.baselines,
         n_train=found.n_train,
         rows=found.rows,
     )

@@ -41,14 +41,16 @@ def combination(
     real, imaginary = (_padded(part, size) for part in (multiplier[:, 1:].real, multiplier[:, 1:].imag))
 
     def combined(a: Float[Tensor, "n points"]) -> Float[Tensor, "n points"]:
+        a = a.contiguous()  # the kernel writes row after row
         spectrum = torch.fft.rfft(a, norm="forward")[:, 1 : count + 1]
         parts = [_padded(part, size) for part in (spectrum.real, spectrum.imag)]
         out = torch.empty_like(a)
         cells = (triton.cdiv(points, BLOCK), len(a))
-        _kernel[cells](
-            *parts, real, imaginary, shift, coef, cosine, sine, out, len(coef), points,
-            SIZE=size, BLOCK=BLOCK, KIND=KINDS[activation], num_warps=4, num_stages=2,
-        )  # fmt: skip
+        with torch.cuda.device(a.device):  # Triton launches on the current one
+            _kernel[cells](
+                *parts, real, imaginary, shift, coef, cosine, sine, out, len(coef), points,
+                SIZE=size, BLOCK=BLOCK, KIND=KINDS[activation], num_warps=4, num_stages=2,
+            )  # fmt: skip
         return out
 
     return combined

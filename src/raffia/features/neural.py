@@ -64,7 +64,10 @@ class NeuralFeatures(FeatureMap):
         return vmap(one)(drawn).transpose(0, 1)
 
     def _module(self) -> nn.Module:
-        return self.network.build(self.domain) if isinstance(self.network, Network) else self.network
+        if not isinstance(self.network, Network):
+            return self.network
+        with torch.random.fork_rng(devices=[]):  # torch draws weights, which are replaced, from the generator of the user
+            return self.network.build(self.domain)
 
 
 @dataclass(repr=False, eq=False)

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -52,20 +51,7 @@ class ErrorMeasure(ABC):
         sizes = self.sizes(y, grid)
         if (sizes == 0).any():
             raise RaffiaError(
-                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero. Use metrics.bochner_error, or leave "
-                "that sample out."
+                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
+                "Use metrics.bochner_error, or check the data."
             )
         return grid.norm(prediction - y) / sizes
-
-    def average(self, errors: Float[Tensor, "n"], grid: Nodes) -> Float[Tensor, ""]:
-        """What a search makes small: the mean; of numbers, the root mean square, which is smooth."""
-        return errors.square().mean().sqrt() if grid.size == 1 else errors.mean()
-
-
-def check_sizes(sizes: Float[Tensor, "n"]) -> None:
-    """Refuse outputs that relative errors are not defined for."""
-    if (sizes == 0).any():
-        raise RaffiaError(
-            f"ridge='auto' compares relative errors, which are undefined for y[{int(torch.nonzero(sizes == 0)[0])}], which is zero: "
-            "leave that sample out, or pass a number."
-        )

@@ -6,11 +6,13 @@ from torch import Tensor
 from raffia.metrics.measure import ErrorMeasure
 from raffia.spaces import Nodes
 
+FLOOR = 0.1  # of the usual norm: smaller outputs count as if they had it, lest one that is nearly zero own the mean
+
 
 class Relative(ErrorMeasure):
-    """‖F(a) − y‖ / ‖y‖, the paper's (eqn:test_error)."""
+    """‖F(a) − y‖ / max(‖y‖, 0.1 r), with r the root mean square norm of the training outputs; the paper's has r = 0 (eqn:test_error)."""
 
-    formula = "The error of a sample is ‖F(a) − y‖ / ‖y‖"
+    formula = "The error of a sample is ‖F(a) − y‖ / ‖y‖ (or a tenth of the usual norm, where y is smaller)"
     naive = "zero"
 
     @classmethod
@@ -20,4 +22,4 @@ class Relative(ErrorMeasure):
 
     def sizes(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
         """The norm of each output, in units of its deviation where the model normalises."""
-        return self.norms(y, grid)
+        return self.norms(y, grid).clamp(min=FLOOR * (self.reference or 0.0))

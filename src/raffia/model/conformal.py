@@ -32,7 +32,9 @@ class ConformalBand:
         """The lower and the upper edge of the band; arrays for arrays."""
         mean, std = self.centre(a)
         edges = mean - self.width * std, mean + self.width * std
-        return (edges[0].numpy(force=True), edges[1].numpy(force=True)) if isinstance(a, np.ndarray) else edges
+        if isinstance(a, np.ndarray):
+            return edges[0].numpy(force=True), edges[1].numpy(force=True)
+        return edges[0].to(a.device), edges[1].to(a.device)
 
     def covers(self, a: Array, y: Array) -> Array:
         """For each sample, whether y is inside the band at every point."""

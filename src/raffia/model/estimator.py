@@ -12,7 +12,6 @@ from torch import Tensor
 
 from raffia.checks import check_count
 from raffia.features.base import FeatureMap
-from raffia.metrics import RootMeanSquare, relative_error
 from raffia.model import file
 from raffia.model.attributes import Found
 from raffia.model.conformal import ConformalBand, conformal_band
@@ -43,6 +42,14 @@ class _State:
     history: History | None = None
     operator: Operator | None = None
     posterior: Posterior | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a file with statistics would hold: data and what was kept for speed stay behind."""
+        light = self.trained and self.trained.light(statistics=True)
+        return {"trained": light, "sums": self.sums, "history": self.history, "operator": None, "posterior": None}
+
+    def __deepcopy__(self, memo: object) -> "_State":
+        return replace(self)
 
 
 class RandomFeatureModel(RegressorMixin, BaseEstimator):
@@ -186,12 +193,12 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def score(self, a: Any, y: Any) -> float:
         """Minus the mean relative error of the predictions, so that higher is better."""
-        predicted, errors = self.compare(a, y)
-        numbers = isinstance(self.trained_.frame.measure, RootMeanSquare) and not self.feature_map.domain.tabular
-        return -relative_error(y, predicted) if numbers else -float(errors.mean())
+        return -float(self.errors(a, y).mean())
 
     def errors(self, a: Any, y: Any) -> Tensor:
-        """The relative L² error of the prediction for each pair; of numbers, relative to their root mean square.
+        """The relative L² error of the prediction for each pair; of numbers, relative to the root mean square of the training outputs.
+
+        Outputs below a tenth of the usual size, zero among them, count as if they had it.
 
         Where a model normalises, numbers, vectors and several channels count in units of their standard deviations over the training
         data: always predicting their means has error 1. `raffia.metrics` has these measures.

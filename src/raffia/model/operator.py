@@ -12,6 +12,7 @@ from raffia.checks import as_tensor, check_pairs
 from raffia.errors import RaffiaError
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
+from raffia.training.frame import Prepared
 from raffia.training.settings import Settings
 from raffia.training.trained import Trained
 
@@ -47,15 +48,19 @@ class Operator:
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:
         """Predictions for a, and the error of each against y, by the measure of the model."""
-        outputs, inputs, scaling = as_tensor("y", y), self.inputs(a), self.frame.output_scaling
+        outputs, inputs = as_tensor("y", y), self.inputs(a)
         check_pairs(inputs, outputs)
-        predicted, grid = self.mean(inputs), self.frame.nodes_for(inputs)
+        predicted = self.mean(inputs)
         if outputs.shape != predicted.shape:
             raise RaffiaError(
                 f"y must have the shape of the predictions, {tuple(predicted.shape)}; got {tuple(outputs.shape)}."
             )
-        truth, guess = (scaling.apply(values.double().cpu()) for values in (outputs, predicted))
-        return predicted, self.frame.measure.errors(truth, guess, grid)
+        return predicted, self.frame.errors(outputs, predicted)
+
+    def errors_of(self, pairs: Prepared) -> Tensor:
+        """The errors of predictions for pairs in training units."""
+        guess = self.frame.output_scaling.apply(self.mean(pairs.inputs))
+        return self.frame.measure.errors(pairs.outputs, guess, pairs.grid)
 
     def combination(self, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) / m on the grid and in the precision of the inputs."""

@@ -41,7 +41,9 @@ class Posterior:
         """Draws of the function F(a_i): (count, n, *grid), in the units of the data, for inputs in training units."""
         wide = inputs.double()
         draws = [self.operator.combination(coef, wide)(wide) for coef in self.law.sample(count, seed)]
-        return self.trained.frame.output_scaling.undo(torch.stack(draws)).to(inputs.dtype)
+        frame = self.trained.frame
+        shape = (count, len(inputs), *frame.nodes_for(inputs).shape)
+        return frame.output_scaling.undo(torch.stack(draws).reshape(shape)).to(inputs.dtype)
 
     def log_marginal_likelihood(self, noise: float | None) -> float:
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""

@@ -24,7 +24,8 @@ class CoefficientLaw:
 
     def variance(self, phi: Float[Tensor, "m points"]) -> Float[Tensor, "points"]:
         """Var F at points where the features have the values φ."""
-        return self.scale / len(phi) * torch.linalg.solve_triangular(self.factor, phi, upper=False).square().sum(0)
+        factor = self.factor.to(phi.device)
+        return self.scale / len(phi) * torch.linalg.solve_triangular(factor, phi, upper=False).square().sum(0)
 
     def sample(self, count: int, seed: int) -> Float[Tensor, "count m"]:
         """Draws of α."""

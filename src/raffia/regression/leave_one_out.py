@@ -27,7 +27,7 @@ class LeftOut:
     errors: Float[Tensor, "ridges n"]
     """Relative L² error of sample i by the model trained without it; for numbers, relative to their root mean square."""
     functions: Float[Tensor, "n points"]
-    """For the last ridge: e_i in embedded coordinates (of the output modes, where they were projected)."""
+    """For the last ridge: e_i in embedded coordinates, all of them."""
     leverages: Float[Tensor, "n"]
     """For the last ridge: tr H_ii(I − H_ii)⁻¹, the variance of the prediction by the model trained without i, in units of the noise."""
 
@@ -68,7 +68,7 @@ def leave_one_out(
             error = (e.square().sum((1, 2)) + outside).sqrt() / norm
             batch.append(torch.where((failed == 0) & torch.isfinite(error), error, torch.inf))
         errors.append(torch.stack(batch))
-        functions.append(e.reshape(n, -1))
+        functions.append((e if modes is None else r + modes @ (e - inside)).reshape(n, -1))
         leverages.append(torch.cholesky_solve(H, factor).diagonal(dim1=1, dim2=2).sum(-1))
     return LeftOut(torch.cat(errors, dim=1), torch.cat(functions), torch.cat(leverages))
 

@@ -11,6 +11,10 @@ from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements
 
 Batch = tuple[Tensor, ...]
+CGROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 ROWS_PER_PRODUCT = 2048  # inner length of one matrix product: long enough for its speed, short enough for the cache
 
 
@@ -98,12 +102,25 @@ def joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
 
 
 def available_memory(device: torch.device) -> int:
-    """Bytes that can be taken now without swapping."""
+    """Bytes that can be taken now without swapping: what torch keeps for itself is free, what a container forbids is not."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + kept
     try:
         with open("/proc/meminfo") as file:
             facts = dict(line.split(":", 1) for line in file)
-        return int(facts["MemAvailable"].split()[0]) * 1024
+        free = int(facts["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return min(free, *_allowed(CGROUPS))
+
+
+def _allowed(groups: Iterable[tuple[str, str]]) -> Iterator[int]:
+    """What limits of the process's control group leave, where there are any; version 2 of them, then version 1."""
+    yield 2**62
+    for limit, usage in groups:
+        try:
+            with open(limit) as most, open(usage) as used:
+                yield max(0, int(most.read()) - int(used.read()))
+        except (OSError, ValueError):  # no such file, or "max"
+            continue

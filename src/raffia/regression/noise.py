@@ -6,8 +6,6 @@ as K_eff independent numbers, so in embedded coordinates its variance is s² = �
 
 from dataclasses import dataclass
 
-import torch
-
 from raffia.regression.leave_one_out import LeftOut
 from raffia.spaces import Nodes
 
@@ -27,8 +25,8 @@ class Noise:
 def noise_of(left_out: LeftOut, grid: Nodes) -> Noise:
     """From e_i: K_eff is the participation ratio of their covariance; σ² makes mean ‖e_i‖² equal to its expectation."""
     e = left_out.functions
-    spectrum = torch.linalg.svdvals(e).square()
-    effective = float(spectrum.sum() ** 2 / spectrum.square().sum()) if spectrum.sum() > 0 else 1.0
-    energy = float(e.square().sum(1).mean())
+    second = (e @ e.mT if len(e) < e.shape[1] else e.mT @ e) / len(e)  # whichever is smaller: their spectra agree
+    energy = float(second.diagonal().sum())
+    effective = energy**2 / float(second.square().sum()) if energy > 0 else 1.0
     leverage = float(left_out.leverages.mean())
     return Noise(energy / (grid.volume * (1 + leverage / effective)), effective)

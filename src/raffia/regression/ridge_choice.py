@@ -38,10 +38,8 @@ def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], s
     return ridge, float(errors([ridge]).mean())
 
 
-def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, held: int, measure: ErrorMeasure) -> tuple[float, float]:
-    """The ridge of the least mean relative error on `held` samples, evenly spaced, of a model trained on the others; and that error."""
-    out = torch.zeros(len(a), dtype=torch.bool, device=a.device)
-    out[torch.linspace(0, len(a) - 1, held, device=a.device).round().long()] = True
+def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, out: Tensor, measure: ErrorMeasure) -> tuple[float, float]:
+    """The ridge of the least mean relative error on the samples that are left `out`, of a model trained on the others; and that error."""
     equations, per_sample = NormalEquations.assemble(stream, a[~out], y[~out]), stream.values_at(a).size
     sizes = measure.sizes(y[out], stream.grid)
 

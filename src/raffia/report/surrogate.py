@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from raffia.tuning import History
 
 FEW = 30  # held-out samples, below which their mean says little
 MODEL_FILE = "model file"  # the fact that names it
+MEAN, LINEAR = "the mean function", "the best linear map"  # what a surrogate's baselines are called
 COUNTED = "Samples that training did not see, counted from 0."
 
 
@@ -34,13 +36,15 @@ def write_report(
     errors: Array,
     split: str,
     measure: type[ErrorMeasure] | ErrorMeasure = Relative,
+    baselines: Mapping[str, float] = MappingProxyType({}),
     n_train: int | None = None,
     rows: Sequence[int] | None = None,
 ) -> None:
     """Write the report as one HTML page; atomic.
 
     `dataset` is the part held out, with its predictions and their relative errors; `rows` are the numbers of its samples in the file
-    they came from; `measure` says what they are relative to. `facts["model file"]` is the file that
+    they came from; `measure` says what they are relative to,
+    `baselines` what simpler predictions have. `facts["model file"]` is the file that
     the instructions name, `notes` what was guessed, `split` how samples were held out.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
@@ -57,7 +61,7 @@ def write_report(
             "How good it is",
             "errors",
             pictures=_spread(dataset, guess, off),
-            text=_verdict(off, measure.formula, measure.naive),
+            text=_verdict(off, measure.formula, measure.naive, baselines),
         ),
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(dataset, guess, off, rows)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
@@ -105,13 +109,18 @@ def _headline(errors: np.ndarray, n_train: int | None) -> str:
     return text + (f" {failed} of them had no finite error and are left out of these numbers." if failed else "")
 
 
-def _verdict(errors: np.ndarray, formula: str, naive: str) -> list[str]:
+def _verdict(errors: np.ndarray, formula: str, naive: str, baselines: Mapping[str, float]) -> list[str]:
     finite = errors[np.isfinite(errors)]
     text = [f"{formula}: 0 is perfect; always predicting {naive} has error 1, that is 100 %."]
     if not len(finite):
         return text
-    if finite.mean() > 0.5:
-        text.append("This model has learned little: its mean error is not much below that of not learning.")
+    text += [f"On the same samples, {name} has a mean error of {in_words(error)}." for name, error in baselines.items()]
+    mean = baselines.get(MEAN, 1.0)
+    if finite.mean() > 0.5 * mean:
+        than = "of always predicting the mean function" if MEAN in baselines else "of not learning"
+        text.append(f"This model has learned little: its mean error is not much below that {than}.")
+    if finite.mean() > 0.9 * (linear := baselines.get(LINEAR, np.inf)) and linear < 0.5 * mean:
+        text.append("It is hardly better than the best linear map, which is simpler.")
     median, worst = float(np.sort(finite)[(len(finite) - 1) // 2]), float(finite.max())
     if worst > 5 * median > 0:
         text.append(

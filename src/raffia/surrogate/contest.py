@@ -68,6 +68,7 @@ def contest(
     search: GradientSearch | None = None,
     verbose: bool = False,
     said: Callable[[str], None] | None = None,
+    normalize: bool | None = None,
     **settings: Any,
 ) -> Contest:
     """Tune every candidate on four fifths of the pairs and judge it on the others; `settings` go to the models.
@@ -90,6 +91,8 @@ def contest(
     search = search or (SHORT if domain.dim < 2 else SHORTER)
     entries: list[Entry] = []
     known = list(candidates(a, y, domain, output))
+    if normalize is not None:
+        known = [replace(candidate, normalize=normalize) for candidate in known]
     with Progress("contest", len(known), verbose) as progress:
         for candidate in known:
             own = {"random_state": seed, "output": output, **settings, **candidate.settings}

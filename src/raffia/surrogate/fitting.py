@@ -15,7 +15,6 @@ from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.measures.noise import uniform_noise
-from raffia.metrics.measure import check_sizes
 from raffia.model import RandomFeatureModel
 from raffia.model.file import CLASSES
 from raffia.pairs import Dataset, Part, elements_of
@@ -23,6 +22,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import named
 from raffia.surrogate.contest import Contest, contest
+from raffia.training.copies import groups_of, in_words
 from raffia.training.settings import check_numbers
 from raffia.training.trained import HELD_OUT
 from raffia.tuning import GradientSearch, History
@@ -44,6 +44,8 @@ class Surrogate:
     predicted: Tensor | None
     errors: Tensor | None
     """The relative error of each."""
+    baselines: dict[str, float]
+    """The mean errors, on the same pairs, of what needs no features: always the mean function of the training, the best linear map."""
     split: str
     contest: Contest | None
     history: History | None
@@ -77,7 +79,7 @@ class _Plan:
         """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
         spaces = (pairs.domain, pairs.output_space)
         if self.features == "auto":
-            told = {"verbose": self.verbose, "said": self.said, **self.settings}
+            told = {"verbose": self.verbose, "said": self.said, "normalize": self.normalize, **self.settings}
             held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
             best = held.best
             return self.model(best.candidate.feature_map, spaces[1], **best.candidate.settings), held, best.history
@@ -146,23 +148,24 @@ def too_large(source: Source) -> bool:
 def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bool) -> Surrogate:
     """Pairs that memory holds: some at random are held out, and trained on in the end."""
     data = pairs.dataset()
-    if plan.ridge == "auto" or plan.features == "auto":
-        check_sizes(data.y.flatten(1).abs().amax(1) if data.y.ndim > 1 else torch.ones(len(data)))
     n, seed = len(data), plan.seed
     count = 0 if test is not None else _count(plan.held_out, n)
-    order = uniform_noise(range(1), (n,), seed, "held out")[0].argsort().tolist()
-    rows, train = sorted(order[:count]), sorted(order[count:])
+    rows = _held_out(data, count, plan)
+    train = sorted(set(range(n)) - set(rows))
     a, y = (data.a[train], data.y[train]) if count else (data.a, data.y)
     model, held, history = plan.chosen(a, y, data)
     if history is None or held is not None or plan.ridge != "auto":
         model.set_params(ridge=plan.ridge).fit(a, y)
     split = "all pairs were used for training" + ("" if test is None else "; the errors are of other data")
     if count:
-        test, split = data.part(rows), f"{count} of {n} pairs at random, seed {seed}"
-    predicted = errors = None
+        test, split = data.part(rows), f"{len(rows)} of {n} pairs at random, seed {seed}"
+    predicted, errors, baselines = None, None, {}
     if test is not None:
         _check_test(test, data)
         predicted, errors = model.compare(test.a, test.y)
+        baselines = _baselines(model, y.double().mean(0), test)
+        if held is not None:
+            baselines |= _linear(plan, held, a, y, data, test)
     if count and refit:
         model = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}).fit(data.a, data.y)
         split += (
@@ -170,7 +173,7 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
         )
     if errors is not None:
         model.adopt(model.trained_.with_error(HELD_OUT, float(errors.mean())))
-    return Surrogate(model, len(train), test, rows if count else None, predicted, errors, split, held, history, 0.0)
+    return Surrogate(model, len(train), test, rows if count else None, predicted, errors, baselines, split, held, history, 0.0)
 
 
 def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:
@@ -197,14 +200,42 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
     if kept is not None:
         kept.unlink(missing_ok=True)
     test = predicted = errors = rows = None
+    baselines: dict[str, float] = {}
     if count:
         rows = list(range(len(part), n))
         a, y = source.read(range(len(part), n))
         test = Dataset(a, y, source.domain, source.settings, source.output)
         predicted, errors = model.compare(a, y)
+        baselines = _baselines(model, _spread(source, part.rows, SEARCHED)[1].double().mean(0), test)
         model.adopt(model.trained_.with_error(HELD_OUT, float(errors.mean())))
     split = f"the last {count} of {n} pairs; the model was trained on the others"
-    return Surrogate(model, len(part), test, rows, predicted, errors, split, held, history, 0.0)
+    return Surrogate(model, len(part), test, rows, predicted, errors, baselines, split, held, history, 0.0)
+
+
+def _held_out(data: Dataset, count: int, plan: _Plan) -> list[int]:
+    """The numbers of about `count` pairs at random; copies of an input are held out together."""
+    order = uniform_noise(range(1), (len(data),), plan.seed, "held out")[0].argsort()
+    groups = groups_of(data.a)
+    if (told := in_words(groups)) and count and plan.said is not None:
+        plan.said(told)
+    return sorted(torch.isin(groups, groups[order[:count]]).nonzero()[:, 0].tolist()) if count else []
+
+
+def _baselines(model: RandomFeatureModel, mean: Tensor, test: Dataset) -> dict[str, float]:
+    """The error of always predicting the mean output of the training."""
+    return {"the mean function": float(model.trained_.frame.errors(test.y, mean.expand(test.y.shape)).mean())}
+
+
+def _linear(plan: _Plan, held: Contest, a: Tensor, y: Tensor, data: Dataset, test: Dataset) -> dict[str, float]:
+    """The error of the linear entry of the contest, trained as the model was."""
+    linear = next((entry.candidate for entry in held.entries if entry.candidate.name == "linear"), None)
+    if linear is None:
+        return {}
+    model = plan.model(linear.feature_map, data.output_space, **linear.settings)
+    try:
+        return {"the best linear map": float(model.set_params(ridge="auto").fit(a, y).errors(test.a, test.y).mean())}
+    except RaffiaError:
+        return {}
 
 
 def _check_test(test: Dataset, data: Dataset) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.metrics.measure import check_sizes
 from raffia.regression import (
     Dual,
     Noise,
@@ -123,11 +122,19 @@ class Accumulator:
     def _automatic_ridge(self, statistics: Statistics, frame: Frame) -> tuple[float, float, Noise | None]:
         """The ridge of the least leave-one-function-out error, that error, and the noise level that comes with it."""
         assert self.pairs is not None  # as `add` has checked
-        inputs, outputs = self.pairs
-        check_sizes(frame.measure.sizes(outputs, frame.output_nodes))
+        pairs = Prepared(frame, *self.pairs, frame.output_nodes).distinct()
+        inputs, outputs = pairs.inputs, pairs.outputs
+        copied = len(self.pairs[0]) / len(pairs)  # sums over all pairs are so much larger, and so must be the ridge
+        if copied > 1:
+            statistics = type(statistics).assemble(self.settings.stream(inputs, pairs.grid, frame.values), inputs, outputs)
+        if len(inputs) < 2:
+            raise RaffiaError("ridge='auto' leaves out one pair at a time, so it needs two or more; got one. Pass a number.")
+        if not outputs.any() and frame.measure.reference == 0:
+            raise RaffiaError("all outputs are zero, so no ridge is better than another: check y, or pass a number.")
         if isinstance(statistics, Streamed) and len(inputs) == statistics.n_rows:
-            return *dual_ridge_for(statistics, frame.measure), None
+            ridge, error = dual_ridge_for(statistics, frame.measure)
+            return copied * ridge, error, None
         stream = self.settings.stream(inputs, frame.output_nodes, frame.values)
         ridge, left_out = left_out_ridge(RidgePath(statistics), stream, inputs, outputs, frame.measure)
         noise = noise_of(left_out, frame.output_nodes) if statistics.rhs.ndim == 1 else None
-        return ridge, float(left_out.errors.mean()), noise
+        return copied * ridge, float(left_out.errors.mean()), noise

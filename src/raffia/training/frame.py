@@ -11,6 +11,7 @@ from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import fits
 from raffia.spaces import POINT, Grid, Nodes, Space, resample
 from raffia.training.coarsening import coarse_grid
+from raffia.training.copies import firsts, groups_of
 from raffia.training.scaling import Scaling
 from raffia.training.settings import Settings
 
@@ -53,7 +54,7 @@ class Frame:
         if values != POINT:
             check_one_grid(nodes, grid, domain, space)
         if settings.normalize and scalings is None:
-            scalings = Scaling.of(inputs, domain), Scaling.of(outputs, space)
+            scalings = Scaling.of(inputs, domain), Scaling.of(outputs, space)  # in their own precision
         input_scaling, output_scaling = scalings or (Scaling(), Scaling())
         outputs = output_scaling.apply(outputs.double())
         measure = measure_for(grid, bool(settings.normalize)).of(outputs, grid, output_scaling.offset)
@@ -103,6 +104,11 @@ class Frame:
         shared = isinstance(here, Grid) and self.input_nodes.one_channel == self.output_nodes.one_channel
         return self.output_nodes if self.values == POINT and not shared else self.output_nodes.with_channels(here)
 
+    def errors(self, y: Tensor, prediction: Tensor) -> Tensor:
+        """The error of each prediction in the units of the data, by the measure of the model."""
+        truth, guess = (self.output_scaling.apply(values.double().cpu()) for values in (y, prediction))
+        return self.measure.errors(truth, guess, self.output.grid_of(truth))
+
     def outputs(self, embedded: Tensor, inputs: Tensor) -> Tensor:
         """Predictions in the units of the data, from sums of features for these inputs."""
         nodes, n = self.nodes_for(inputs), len(inputs)
@@ -124,6 +130,16 @@ class Prepared:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def distinct(self) -> "Prepared":
+        """Without copies of inputs: one of each."""
+        rows = firsts(groups_of(self.inputs))
+        return self if len(rows) == len(self) else self.part(rows)
+
+    def part(self, rows: Tensor) -> "Prepared":
+        """Some of them, by their numbers or by whether they are in it."""
+        rows = rows.to(self.inputs.device)
+        return replace(self, inputs=self.inputs[rows], outputs=self.outputs[rows])
 
 
 def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None, scalings: Scalings | None = None) -> Prepared:

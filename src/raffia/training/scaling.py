@@ -7,7 +7,7 @@ from torch import Tensor
 
 from raffia.spaces import Space
 
-CONSTANT = 1e-6  # a deviation below CONSTANT·|mean| is rounding; never divide by it
+ROUNDING = 64.0  # a deviation below so many roundings of the mean is rounding; never divide by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,8 @@ class Moments:
     count: int
     mean: Tensor
     deviations: Tensor
+    precision: float
+    """The rounding of the values, relative to their size."""
 
     @classmethod
     def of(cls, f: Tensor, space: Space) -> "Moments":
@@ -57,17 +59,17 @@ class Moments:
         axes = [axis for axis in range(f.ndim) if axis != 1 or not space.has_components]
         mean = f.double().mean(axes, keepdim=True)[0]
         deviations = (f.double() - mean).square().sum(axes, keepdim=True)[0]
-        return cls(f.numel() // mean.numel(), mean.cpu(), deviations.cpu())
+        return cls(f.numel() // mean.numel(), mean.cpu(), deviations.cpu(), torch.finfo(f.dtype).eps)
 
     def __add__(self, other: "Moments") -> "Moments":
         """Of all samples together, without cancellation."""
         count, apart = self.count + other.count, other.mean - self.mean
         deviations = self.deviations + other.deviations + apart.square() * (self.count * other.count / count)
-        return Moments(count, self.mean + apart * (other.count / count), deviations)
+        return Moments(count, self.mean + apart * (other.count / count), deviations, max(self.precision, other.precision))
 
     @property
     def scaling(self) -> Scaling:
         """Mean 0 and standard deviation 1; what does not vary keeps its scale."""
         deviation = (self.deviations / self.count).sqrt()
-        varies = deviation > CONSTANT * self.mean.abs()
+        varies = deviation > ROUNDING * self.precision * self.mean.abs()
         return Scaling(self.mean, torch.where(varies & (deviation > 0), deviation, torch.ones_like(deviation)))

@@ -35,7 +35,8 @@ class Trained:
     def light(self, statistics: bool = False) -> "Trained":
         """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""
         settings = Settings.of(self.settings.arguments | {"device": None})
-        return replace(self, settings=settings, pairs=None, statistics=self.statistics if statistics else None)
+        kept = self.statistics if statistics and self.statistics is not None and self.statistics.portable else None
+        return replace(self, settings=settings, pairs=None, statistics=kept)
 
     def with_error(self, method: str, error: float) -> "Trained":
         """The same, and the error that a method gives."""

@@ -1,0 +1,213 @@
+"""Numbers that users get, where they were once wrong."""
+
+import copy
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import torch
+
+import raffia
+from raffia import (
+    Burgers,
+    Channels,
+    Dataset,
+    Domain,
+    FourierFeatures,
+    GaussianField,
+    NeuralFeatures,
+    RaffiaError,
+    RandomFeatureModel,
+    ScalarFeatures,
+    Vectors,
+    load,
+)
+from raffia.features import SpectralNetwork
+from raffia.regression import memory
+from raffia.training.copies import groups_of
+from raffia.tuning import GradientSearch, RidgeSearch
+
+BRIEF = GradientSearch(steps=3, contest_steps=1, screened=0, swept=0)
+CIRCLE = Domain(1)
+
+
+@pytest.fixture(scope="module")
+def flow():
+    return Burgers(fine_points=128).dataset(200, points=32, seed=0)
+
+
+def fourier(m=128, ridge="auto", **settings):
+    return RandomFeatureModel(FourierFeatures(30), m, ridge, **settings)
+
+
+class TestOneSampleDoesNotDecide:
+    @pytest.mark.parametrize("small", [1e-2, 1e-9, 0.0])
+    def test_the_ridge_where_one_output_is_nearly_zero(self, flow, small):
+        y = flow.y[:60].clone()
+        y[7] *= small
+        usual, odd = (fourier().fit(flow.a[:60], outputs) for outputs in (flow.y[:60], y))
+        assert float(odd.errors(flow.a[100:], flow.y[100:]).mean()) < 1.5 * float(
+            usual.errors(flow.a[100:], flow.y[100:]).mean()
+        )
+
+    def test_a_zero_output_is_no_error_in_searches_and_surrogates(self, flow):
+        y = flow.y[:40].clone()
+        y[7] = 0
+        assert np.isfinite(fourier(32, 0.0).tune(flow.a[:40], y, RidgeSearch()).held_out_error_)
+        assert torch.isfinite(raffia.fit(Dataset(flow.a[:40], y, CIRCLE), n_features=32, tune=BRIEF).errors).all()
+
+    def test_one_pair_cannot_choose_a_ridge(self, flow):
+        with pytest.raises(RaffiaError, match="two or more; got one"):
+            fourier().fit(flow.a[:1], flow.y[:1])
+
+
+class TestBaselines:
+    def test_noise_around_a_mean_is_not_called_good(self):
+        a = GaussianField(CIRCLE, n_modes=30).sample(80, CIRCLE.grid(32), seed=0)
+        y = 300 + torch.randn(80, 32, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        found = raffia.fit(Dataset(a, y, CIRCLE), n_features=64, tune=BRIEF)
+        assert set(found.baselines) == {"the mean function", "the best linear map"}
+        assert float(found.errors.mean()) > 0.95 * found.baselines["the mean function"]
+
+    def test_the_baseline_is_the_mean_function_of_the_training_pairs(self, flow):
+        found = raffia.fit(flow, FourierFeatures(30), 64, held_out=40, refit=False)
+        train = sorted(set(range(200)) - set(found.rows))
+        wrong = (flow.y[found.rows] - flow.y[train].mean(0)).norm(dim=1) / flow.y[found.rows].norm(dim=1)
+        assert found.baselines["the mean function"] == pytest.approx(
+            float(wrong.mean()), rel=0.02
+        )  # small outputs have a floor
+
+
+class TestErrorBars:
+    @pytest.mark.parametrize("points", [64, 512])
+    def test_noise_outside_the_leading_modes_counts(self, points):
+        a, y = Burgers(fine_points=512).dataset(120, points=points, seed=0)
+        y = y + 0.05 * torch.randn(y.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        mean, std = RandomFeatureModel(FourierFeatures(), 100, "auto").fit(a[:60], y[:60]).predict(a[60:], return_std=True)
+        assert 0.85 <= float(((y[60:] - mean).abs() < 1.6449 * std).double().mean()) <= 0.95
+
+    def test_draws_have_the_shape_of_predictions(self, flow):
+        model = fourier().fit(flow.a[:30], flow.y[:30, None])
+        assert model.sample_posterior(flow.a[:4], 3).shape == (3, *model.predict(flow.a[:4]).shape)
+
+
+class TestCopies:
+    def test_leaving_one_out_leaves_its_copies_out(self, flow):
+        a, y = flow.a[:40].repeat(2, 1), flow.y[:40].repeat(2, 1)
+        for features in (FourierFeatures(30), ScalarFeatures(n_modes=31)):
+            model = RandomFeatureModel(features, 256, "auto").fit(a, y)
+            assert model.loo_error_ == pytest.approx(float(model.errors(flow.a[100:], flow.y[100:]).mean()), rel=0.25)
+
+    def test_copies_are_held_out_together_and_told(self, flow):
+        told = []
+        data = Dataset(flow.a[:30].repeat(2, 1), flow.y[:30].repeat(2, 1), CIRCLE)
+        found = raffia.fit(data, FourierFeatures(30), 64, held_out=10, refit=False, said=told.append)
+        assert {row % 30 for row in found.rows}.isdisjoint({row % 30 for row in set(range(60)) - set(found.rows)})
+        assert told == [
+            "30 of 60 inputs are copies of others, or nearly: copies are held out together, lest errors look small."
+        ]
+
+    def test_near_copies_are_found_and_neighbours_are_not(self):
+        a = torch.randn(50, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        near = a[[3, 3, 9]] + 1e-7
+        assert groups_of(torch.cat([a, near])).tolist() == [*range(50), 3, 3, 9]
+        assert groups_of(a + 1e9).tolist() == list(range(50))
+        assert groups_of(torch.ones(4, 3)).tolist() == [0] * 4
+
+
+def test_tuning_on_few_pairs_has_an_honest_error(flow):
+    ratios = []
+    for seed in range(6):
+        rows = slice(15 * seed, 15 * seed + 15)
+        model = fourier(64, 0.0, random_state=seed).tune(flow.a[rows], flow.y[rows], BRIEF)
+        ratios.append(model.held_out_error_ / float(model.errors(flow.a[100:], flow.y[100:]).mean()))
+    assert 0.75 < float(np.exp(np.log(ratios).mean())) < 1.6
+
+
+def test_what_varies_by_little_of_its_mean_is_normalised():
+    x = torch.rand(200, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = torch.sin(6 * x[:, 0]) * x[:, 1]
+    seconds = x * torch.tensor([1200.0, 1.0]) + torch.tensor([1.7e9, 0.0])  # since 1970
+    model = RandomFeatureModel(ScalarFeatures(2, domain=Vectors()), 128, "auto", normalize=True).fit(seconds[:150], y[:150])
+    assert float(model.errors(seconds[150:], y[150:]).mean()) < 1e-3
+    with_rounding = torch.full((20, 1), 0.1).float()
+    assert (
+        float(
+            RandomFeatureModel(ScalarFeatures(1, domain=Vectors()), 8, 1e-3, normalize=True)
+            .fit(with_rounding, y[:20].float())
+            .input_scaling_.scale
+        )
+        == 1
+    )
+
+
+def test_a_contest_normalises_as_it_is_told(flow):
+    data = Dataset(flow.a[:40], flow.y[:40], CIRCLE)
+    assert [raffia.fit(data, n_features=32, normalize=told, tune=BRIEF).model.normalize for told in (False, True)] == [
+        False,
+        True,
+    ]
+
+
+def test_predicting_leaves_the_generator_of_the_user_alone(flow):
+    model = RandomFeatureModel(NeuralFeatures(SpectralNetwork(width=4, n_modes=8)), 8, 1e-6).fit(flow.a[:20], flow.y[:20])
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    model.predict(flow.a[:1])
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_long_profile_that_changes_is_noticed(flow):
+    weights = torch.linspace(1, 2, 1500, dtype=torch.float64)
+    model = RandomFeatureModel(FourierFeatures(30, profile=weights, amplitude=1.0, bias=0.5), 16, 1e-6).fit(
+        flow.a[:20], flow.y[:20]
+    )
+    changed = weights.clone()
+    changed[700] *= 3
+    with pytest.raises(RaffiaError, match="changed since the model was fitted"):
+        model.set_params(feature_map__profile=changed).predict(flow.a[:2])
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize(
+    "features", [FourierFeatures(30), ScalarFeatures(8), FourierFeatures(30, domain=Channels(CIRCLE, 1))], ids=repr
+)
+def test_fitted_models_pickle_copy_and_go_through_joblib(flow, features, used, tmp_path):
+    a = flow.a[:30, None] if features.domain.has_components else flow.a[:30]
+    model = RandomFeatureModel(features, 40, 1e-6, output=CIRCLE).fit(a, flow.y[:30])
+    expected = model.predict(a)
+    if not used:
+        model = RandomFeatureModel(features, 40, 1e-6, output=CIRCLE).fit(a, flow.y[:30])
+    joblib.dump(model, tmp_path / "model.joblib")
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+        copy.copy(model),
+        joblib.load(tmp_path / "model.joblib"),
+    ):
+        assert torch.equal(other.predict(a), expected)
+    model.save(tmp_path / "model.safetensors", statistics=model.equations_.portable)
+    assert len(pickle.dumps(model)) < 1.2 * (tmp_path / "model.safetensors").stat().st_size + 10_000
+
+
+def test_a_loaded_model_does_not_follow_its_file(flow, tmp_path):
+    path = tmp_path / "model.safetensors"
+    model = fourier(32, 1e-4).fit(flow.a[:20], flow.y[:20])
+    model.save(path)
+    again = load(path)
+    with path.open("r+b") as file:
+        file.truncate(200)
+    assert torch.equal(again.predict(flow.a[:3]), model.predict(flow.a[:3]))
+
+
+def test_limits_of_a_container_count_as_memory(tmp_path, monkeypatch):
+    (tmp_path / "max").write_text("1000000\n")
+    (tmp_path / "used").write_text("400000\n")
+    monkeypatch.setattr(
+        memory, "CGROUPS", [(str(tmp_path / "none"), str(tmp_path / "none")), (str(tmp_path / "max"), str(tmp_path / "used"))]
+    )
+    assert memory.available_memory(torch.device("cpu")) == 600_000
+    (tmp_path / "max").write_text("max\n")
+    assert memory.available_memory(torch.device("cpu")) > 600_000

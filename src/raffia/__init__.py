@@ -3,72 +3,24 @@
 from raffia import metrics
 from raffia.data import read
 from raffia.errors import RaffiaError
-from raffia.features import (
-    BrownianBridge,
-    FeatureMap,
-    FourierFeatures,
-    NeuralFeatures,
-    PredictorCorrectorFeatures,
-    ScalarFeatures,
-    Union,
-)
+from raffia.features import BrownianBridge, FourierFeatures, NeuralFeatures, PredictorCorrectorFeatures, ScalarFeatures, Union
+from raffia.features.base import FeatureMap
 from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet
 from raffia.model import RandomFeatureModel, load
 from raffia.pairs import Dataset
 from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
-from raffia.regression import (
-    Cholesky,
-    Dual,
-    NormalEquations,
-    NystromPCG,
-    Pseudoinverse,
-    SketchedLSQR,
-    Solution,
-    Solver,
-    TriangularQR,
-)
+from raffia.regression import NormalEquations
+from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
 from raffia.spaces import Channels, Domain, Grid, Mesh, Vectors, resample
 from raffia.surrogate import Surrogate, fit
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "BridgeRegression",
-    "BrownianBridge",
-    "Burgers",
-    "Channels",
-    "Cholesky",
-    "Darcy",
-    "Dataset",
-    "Domain",
-    "Dual",
-    "FeatureMap",
-    "FourierFeatures",
-    "GaussianField",
-    "Grid",
-    "LevelSet",
-    "Mesh",
-    "NeuralFeatures",
-    "NormalEquations",
-    "NystromPCG",
-    "PredictorCorrectorFeatures",
-    "Problem",
-    "Pseudoinverse",
-    "RaffiaError",
-    "RandomFeatureModel",
-    "ScalarFeatures",
-    "SketchedLSQR",
-    "Solution",
-    "Solver",
-    "Surrogate",
-    "TriangularQR",
-    "Union",
-    "Vectors",
-    "empirical_kernel",
-    "fit",
-    "load",
-    "metrics",
-    "read",
-    "resample",
-]
+    "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset", "Domain", "Dual",
+    "FeatureMap", "FourierFeatures", "GaussianField", "Grid", "LevelSet", "Mesh", "NeuralFeatures", "NormalEquations",
+    "NystromPCG", "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "RaffiaError", "RandomFeatureModel",
+    "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "TriangularQR", "Union", "Vectors",
+    "empirical_kernel", "fit", "load", "metrics", "read", "resample",
+]  # fmt: skip

@@ -10,15 +10,6 @@ from raffia.features.scalar import ScalarFeatures
 from raffia.features.union import Union
 
 __all__ = [
-    "ACTIVATIONS",
-    "BranchTrunk",
-    "BrownianBridge",
-    "FeatureMap",
-    "FourierFeatures",
-    "Network",
-    "NeuralFeatures",
-    "PredictorCorrectorFeatures",
-    "ScalarFeatures",
-    "SpectralNetwork",
-    "Union",
-]
+    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "FeatureMap", "FourierFeatures", "Network", "NeuralFeatures",
+    "PredictorCorrectorFeatures", "ScalarFeatures", "SpectralNetwork", "Union",
+]  # fmt: skip

@@ -17,13 +17,6 @@ def measure_for(grid: Nodes, normalized: bool) -> type[ErrorMeasure]:
 
 
 __all__ = [
-    "MEASURES",
-    "Deviations",
-    "ErrorMeasure",
-    "Relative",
-    "RootMeanSquare",
-    "bochner_error",
-    "measure_for",
-    "relative_error",
-    "relative_errors",
-]
+    "MEASURES", "Deviations", "ErrorMeasure", "Relative", "RootMeanSquare", "bochner_error", "measure_for",
+    "relative_error", "relative_errors",
+]  # fmt: skip

@@ -8,19 +8,6 @@ from raffia.plotting.spread import errors, parity
 from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
 
 __all__ = [
-    "ERROR",
-    "INK",
-    "PREDICTION",
-    "TRUTH",
-    "Array",
-    "Figure",
-    "brownian_bridge",
-    "error_against_features",
-    "error_against_resolution",
-    "errors",
-    "fields",
-    "pair",
-    "parity",
-    "prediction",
-    "search",
-]
+    "ERROR", "INK", "PREDICTION", "TRUTH", "Array", "Figure", "brownian_bridge", "error_against_features",
+    "error_against_resolution", "errors", "fields", "pair", "parity", "prediction", "search",
+]  # fmt: skip

@@ -9,57 +9,16 @@ from raffia.regression.noise import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_choice import best_ridge, dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
-from raffia.regression.solvers import (
-    Cholesky,
-    Dual,
-    NystromPCG,
-    Pseudoinverse,
-    SketchedLSQR,
-    Solution,
-    Solver,
-    TriangularQR,
-)
+from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
 from raffia.regression.statistics import Packed, Statistics
 from raffia.regression.stream import FeatureStream, targets_of
 from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
 __all__ = [
-    "FORMS",
-    "Cholesky",
-    "CoefficientLaw",
-    "Dual",
-    "FeatureStream",
-    "LeftOut",
-    "Noise",
-    "NormalEquations",
-    "NystromPCG",
-    "Packed",
-    "Pseudoinverse",
-    "RidgePath",
-    "SketchedLSQR",
-    "Solution",
-    "Solver",
-    "Statistics",
-    "Streamed",
-    "TriangularFactor",
-    "TriangularQR",
-    "Workspace",
-    "arriving",
-    "available_memory",
-    "best_ridge",
-    "choose_solver",
-    "direct_solution",
-    "dual_ridge_for",
-    "fits",
-    "fold_ridge",
-    "joined",
-    "k_fold_errors",
-    "leave_one_out",
-    "leave_one_out_dual",
-    "left_out_ridge",
-    "noise_of",
-    "ridge_for",
-    "targets_of",
-    "unpacked",
-]
+    "FORMS", "Cholesky", "CoefficientLaw", "Dual", "FeatureStream", "LeftOut", "Noise", "NormalEquations", "NystromPCG",
+    "Packed", "Pseudoinverse", "RidgePath", "SketchedLSQR", "Solution", "Solver", "Statistics", "Streamed",
+    "TriangularFactor", "TriangularQR", "Workspace", "arriving", "available_memory", "best_ridge", "choose_solver",
+    "direct_solution", "dual_ridge_for", "fits", "fold_ridge", "joined", "k_fold_errors", "leave_one_out",
+    "leave_one_out_dual", "left_out_ridge", "noise_of", "ridge_for", "targets_of", "unpacked",
+]  # fmt: skip

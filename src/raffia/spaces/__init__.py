@@ -8,17 +8,6 @@ from raffia.spaces.resample import resample
 from raffia.spaces.vectors import ChannelGrid, Channels, Vectors
 
 __all__ = [
-    "POINT",
-    "Boundary",
-    "ChannelGrid",
-    "Channels",
-    "Domain",
-    "Grid",
-    "LaplacianBasis",
-    "Mesh",
-    "Nodes",
-    "Space",
-    "Vectors",
-    "digest_of",
-    "resample",
-]
+    "POINT", "Boundary", "ChannelGrid", "Channels", "Domain", "Grid", "LaplacianBasis", "Mesh", "Nodes", "Space", "Vectors",
+    "digest_of", "resample",
+]  # fmt: skip

@@ -9,14 +9,6 @@ from raffia.tuning.ridge import RidgeSearch
 from raffia.tuning.search_space import SearchSpace
 
 __all__ = [
-    "EnsembleKalman",
-    "GradientSearch",
-    "History",
-    "Objective",
-    "OptunaSearch",
-    "RidgeSearch",
-    "Search",
-    "SearchSpace",
-    "Trial",
-    "objective_for",
-]
+    "EnsembleKalman", "GradientSearch", "History", "Objective", "OptunaSearch", "RidgeSearch", "Search", "SearchSpace",
+    "Trial", "objective_for",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -42,6 +42,10 @@ class Ceilings:
     fft: float
 
 
+KINDS = {"GEMM": ("gemm", 1, "FLOP"), "inverse FFT": ("fft", 1, "numbers"), "copy": ("copy", 16, "numbers")}
+"""What the least work consists of: the ceiling, how much one of its units takes of that, and the unit."""
+
+
 class Bench:
     """Measurements on one device; `quick` takes small sizes."""
 
@@ -56,11 +60,11 @@ class Bench:
         for n, m, points in sizes:
             grid = Domain(1).grid(points)
             a = GaussianField(n_modes=min(1022, points - 2)).sample(n, grid, seed=0).to(self.device)
-            found += self._model("Burgers", FourierFeatures(), m, a, grid, fft=points)
+            found += self._model("Burgers", FourierFeatures(), m, a, grid, "inverse FFT")
         r, n, m = (17, 16, 32) if self.quick else (65, 500 if self.device.type == "cuda" else 64, 512)
         problem = Darcy(fine_points=r)
         a = problem.input_measure.sample(n, problem.domain.grid(r), seed=0).to(self.device)
-        found += self._model("Darcy", PredictorCorrectorFeatures(), m, a, problem.domain.grid(r))
+        found += self._model("Darcy", PredictorCorrectorFeatures(), m, a, problem.domain.grid(r), "copy")
         return [*found, self._tune()]
 
     def report(self) -> dict[str, Any]:
@@ -75,75 +79,40 @@ class Bench:
             "rows": [asdict(row) for row in self.rows()],
         }
 
-    def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, fft: int = 0) -> list[Row]:
+    def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, predict: str) -> list[Row]:
+        """`predict` is the kind of work that prediction is made of."""
         n, sizes = len(a), f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
         model = RandomFeatureModel(features, m, ridge=1e-6)
         stream = model.settings.stream(a, grid, grid)
         flops = 2 * n * grid.size * m**2
-        found = [
-            self._row(
-                f"{label}: assemble",
-                sizes,
-                lambda: NormalEquations.assemble(stream, a, a),
-                flops / self.ceilings.gemm,
-                "GEMM",
-                flops,
-                "FLOP",
-            )
-        ]
+        found = [self._row(f"{label}: assemble", sizes, lambda: NormalEquations.assemble(stream, a, a), "GEMM", flops)]
         equations = NormalEquations.assemble(stream, a, a)
-        flops = m**3 // 3
-        found.append(
-            self._row(
-                f"{label}: solve",
-                f"m={m}",
-                lambda: Cholesky().solve(equations, 1e-6),
-                flops / self.ceilings.gemm,
-                "GEMM",
-                flops,
-                "FLOP",
-            )
-        )
+        found.append(self._row(f"{label}: solve", f"m={m}", lambda: Cholesky().solve(equations, 1e-6), "GEMM", m**3 // 3))
         model.fit(a[:8], a[:8])
-        numbers = n * m * grid.size if fft else n * grid.size
-        least, kind = (numbers / self.ceilings.fft, "inverse FFT") if fft else (8 * 2 * numbers / self.ceilings.copy, "copy")
-        found.append(self._row(f"{label}: predict", sizes, lambda: model.predict(a), least, kind, numbers, "numbers"))
-        found.append(
-            self._row(f"{label}: predict one", sizes, lambda: model.predict(a[:1]), least / n, kind, numbers // n, "numbers")
-        )
-        return found
+        numbers = grid.size * (m if predict == "inverse FFT" else 1)
+        found.append(self._row(f"{label}: predict", sizes, lambda: model.predict(a), predict, n * numbers))
+        return [*found, self._row(f"{label}: predict one", sizes, lambda: model.predict(a[:1]), predict, numbers)]
 
     def _tune(self) -> Row:
         n, m, points, steps = (32, 64, 64, 2) if self.quick else (512, 1024, 128, 20)
         a = GaussianField(n_modes=points - 2).sample(n, Domain(1).grid(points), seed=0).to(self.device)
-        model, search = (
-            RandomFeatureModel(FourierFeatures(), m),
-            GradientSearch(steps=steps, contest_steps=1, screened=0, swept=0),
+        model, search = RandomFeatureModel(FourierFeatures(), m), GradientSearch(steps, contest_steps=1, screened=0, swept=0)
+        flops = 6 * steps * 256**2 * 256 * 64  # forward and backward products of the steps, and no more
+        row = self._row(
+            f"tune, {steps} steps", f"n={n} m={m} grid={points}", lambda: model.tune(a, a, search), "GEMM", flops, 1
         )
-        least = 6 * steps * 256**2 * 256 * 64 / self.ceilings.gemm  # forward and backward products of the steps, and no more
-        return self._row(
-            f"tune, {steps} steps", f"n={n} m={m} grid={points}", lambda: model.tune(a, a, search), least, "GEMM", 0, "", 1
-        )
+        return replace(row, rate="")
 
-    def _row(
-        self,
-        what: str,
-        sizes: str,
-        work: Callable[[], object],
-        least: float,
-        kind: str,
-        amount: int,
-        unit: str,
-        repeats: int = 3,
-    ) -> Row:
-        if self.device.type == "cuda":
+    def _row(self, what: str, sizes: str, work: Callable[[], object], kind: str, amount: int, repeats: int = 3) -> Row:
+        ceiling, each, unit = KINDS[kind]
+        least = each * amount / getattr(self.ceilings, ceiling)
+        cuda = self.device.type == "cuda"
+        if cuda:
             torch.cuda.reset_peak_memory_stats(self.device)
         seconds = self._clock(work, repeats)
-        if self.device.type == "cuda":
-            peak = torch.cuda.max_memory_allocated(self.device)
-        else:
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        rate = f"{amount / seconds / 1e9:.3g} G{unit}/s" if amount else ""
+        in_process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        peak = torch.cuda.max_memory_allocated(self.device) if cuda else in_process
+        rate = f"{amount / seconds / 1e9:.3g} G{unit}/s"
         return Row(what, sizes, seconds, rate, f"{kind} {least:.3g} s", least / seconds, peak)
 
     def _clock(self, work: Callable[[], object], repeats: int = 3) -> float:

@@ -27,10 +27,12 @@ ITEMS: dict[str, Callable[[Lab], Result]] = {
 """By the paper's own labels."""
 
 BEYOND: dict[str, Callable[[Lab], Result]] = {
-    "beyond:burgers": beyond.burgers,
-    "beyond:ridge": beyond.ridge,
-    "beyond:time_upscale": beyond.time_upscale,
-    "beyond:darcy": beyond.darcy,
+    f"beyond:{item.__name__}": item for item in (beyond.burgers, beyond.ridge, beyond.time_upscale, beyond.darcy)
+}
+
+PAGES = {
+    "index.html": (ITEMS, "The paper, reproduced", "Nelsen and Stuart, SIAM Review (2024), beside raffia."),
+    "beyond.html": (BEYOND, "Beyond the paper", "The same experiments with features tuned on the same data."),
 }
 
 
@@ -65,22 +67,8 @@ def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool
 
 def pages(folder: Path, scale: Scale) -> None:
     """index.html and beyond.html, of whatever results there are at this scale."""
-    for file, names, title, introduction, links in (
-        (
-            "index.html",
-            ITEMS,
-            "The paper, reproduced",
-            "Nelsen and Stuart, SIAM Review (2024), beside raffia.",
-            {"Beyond the paper": "beyond.html"},
-        ),
-        (
-            "beyond.html",
-            BEYOND,
-            "Beyond the paper",
-            "The same experiments with features tuned on the same data.",
-            {"The paper, reproduced": "index.html"},
-        ),
-    ):
+    for file, (names, title, introduction) in PAGES.items():
+        links = {words: other for other, (_, words, _) in PAGES.items() if other != file}
         paths = [folder / "results" / f"{anchor(name)}-{scale}.json" for name in names]
         write(folder / file, title, introduction, [section(read(path)) for path in paths if path.exists()], links)
 

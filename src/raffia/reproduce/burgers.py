@@ -9,13 +9,12 @@ from raffia import papers, plotting
 from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error
 from raffia.report import Picture, Table
-from raffia.reproduce.draws import TIMES
+from raffia.reproduce.draws import ONE, TIMES
 from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.pictures import panels
-from raffia.reproduce.result import Result, mean_and_range, percent
-from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
+from raffia.reproduce.result import BESIDE, Result, beside
+from raffia.reproduce.sweeps import swept_result, transfer
 
-ONE = TIMES.index(1.0)
 EXACT = (
     "The authors' inputs, features and splits follow from their seed; with these draws our numbers are theirs up to rounding where all "
     "4,000 tests are used, and up to the choice of tests with fewer. Fresh draws of data and features differ from one realisation to the "
@@ -84,24 +83,13 @@ def time_upscale(lab: Lab) -> Result:
             errors.append(relative_error(draw.on(128, j).test_y, u))
         table[source] = errors
     fresh = np.array([table[seed] for seed in lab.seeds])
-    rows = [
-        [
-            f"{T}",
-            f"{theirs['test'][j]:.4f}",
-            f"{table[AUTHORS][j]:.4f}",
-            percent(table[AUTHORS][j], theirs["test"][j]),
-            *mean_and_range(fresh[:, j]),
-            percent(float(fresh[:, j].mean()), theirs["test"][j]),
-        ]
-        for j, T in enumerate(TIMES)
-    ]
-    header = ["T", "authors", "ours, their draws", "difference", "ours, fresh draws", "range", "difference"]
+    rows = [[f"{T}", *beside(theirs["test"][j], table[AUTHORS][j], fresh[:, j])] for j, T in enumerate(TIMES)]
     return Result(
         "tab:time_upscale",
         "Time upscaling: trained on the flow over 0.5 and composed",
         f"n = 512, m = 1024, 128 points, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds",
         EXACT,
-        tables=[Table("Mean relative error at time T.", header, rows)],
+        tables=[Table("Mean relative error at time T.", ["T", *BESIDE], rows)],
         numbers={f"T={T}": table[AUTHORS][j] for j, T in enumerate(TIMES)}
         | {f"fresh T={T}": float(fresh[:, j].mean()) for j, T in enumerate(TIMES)},
         authors_seconds=theirs["seconds"],
@@ -110,75 +98,44 @@ def time_upscale(lab: Lab) -> Result:
 
 def gridtransfer_burg(lab: Lab) -> Result:
     """fig:gridtranfser_burg: trained on one grid and tested on another; error against m and n."""
-    authors, sweep, cells = reported(), papers.BURGERS_TRANSFER, papers.BURGERS_M_AND_N
-    theirs, stored = np.array(authors["burgers_transfer"]["test"]).T, np.array(authors["burgers_m_and_n"]["test"])
-    moved, same = transferred(lab, "burgers", AUTHORS, sweep, ONE), m_and_n(lab, "burgers", AUTHORS, cells, cells.n, ONE)
-    fresh_moved = np.array([transferred(lab, "burgers", seed, sweep, ONE) for seed in lab.seeds])
-    fresh = np.array([m_and_n(lab, "burgers", seed, cells, cells.n, ONE) for seed in lab.seeds])
-    figure = transfer_figure(sweep, cells, cells.n, (theirs, stored), (moved, same), (fresh_moved, fresh))
-    figure.axes[0].set_ylim(0.02, 0.1)
+    cells = papers.BURGERS_M_AND_N
+    both = transfer(lab, "burgers", papers.BURGERS_TRANSFER, cells, cells.n)
+    both.figure.axes[0].set_ylim(0.02, 0.1)
+    assert both.same is not None  # the authors' draws can be made again
+    (theirs, stored), (moved, same), fresh = both.theirs, both.same, both.fresh[1].mean(0)
     study, draw = lab.burgers(AUTHORS)
     here = draw.on(128, ONE)
     quarters = study.block_errors(256, here.a[:500], here.y[:500], here.test_a, here.test_y)
-    slope = float(np.polyfit(np.log(cells.m), np.log(fresh.mean(0)[-1]), 1)[0])
+    slope = float(np.polyfit(np.log(cells.m), np.log(fresh[-1]), 1)[0])
+    caption = "Rings: authors. Lines: ours with their draws. Bands and dots: range and mean of ours with fresh draws."
     return Result(
         "fig:gridtranfser_burg",
         "Burgers' equation: training and testing on different grids; error against m and n",
         f"left: n = 512, m = 1024; right: 128 points; λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws",
         f"{EXACT} The largest difference over the 56 cells is {np.abs(same / stored - 1).max():.2%} with the authors' draws and "
-        f"{np.abs(fresh.mean(0) / stored - 1).max():.0%} with fresh ones, mostly above: the authors' features are a lucky draw. Models "
+        f"{np.abs(fresh / stored - 1).max():.0%} with fresh ones, mostly above: the authors' features are a lucky draw. Models "
         f"with each quarter of their own pool of 1,024 features have errors {', '.join(f'{value:.4f}' for value in quarters)} for n = 500, "
         f"m = 256, and the published one is the first. The slope in m at n = 1000 is {slope:.2f}.",
-        tables=[
-            Table.of_cells(
-                "Grids (rows: training, columns: test): authors | ours, their draws | ours, fresh.",
-                "trained on",
-                sweep.train_points,
-                sweep.test_points,
-                theirs,
-                moved,
-                fresh_moved.mean(0),
-            ),
-            Table.of_cells(
-                "n (rows) and m (columns): authors | ours, their draws | ours, fresh.",
-                "n",
-                cells.n,
-                cells.m,
-                stored,
-                same,
-                fresh.mean(0),
-            ),
-        ],
-        pictures=[
-            Picture.of(
-                figure, "Rings: authors. Lines: ours with their draws. Bands and dots: range and mean of ours with fresh draws."
-            )
-        ],
+        tables=both.tables,
+        pictures=[Picture.of(both.figure, caption)],
         numbers={
             "largest difference of the cells": float(np.abs(same / stored - 1).max()),
             "largest difference of the grids": float(np.abs(moved[:, 2:] / theirs[:, 2:] - 1).max()),
-            "fresh, largest difference of the cells": float(np.abs(fresh.mean(0) / stored - 1).max()),
+            "fresh, largest difference of the cells": float(np.abs(fresh / stored - 1).max()),
             "slope": slope,
             "largest quarter over the published one": max(quarters) / quarters[0],
         },
-        authors_seconds=authors["burgers_m_and_n"]["seconds"] + authors["burgers_transfer"]["seconds"],
+        authors_seconds=both.seconds,
     )
 
 
 def gridsweep_burg(lab: Lab) -> Result:
     """fig:gridsweep_burg: error and coefficients against the grid."""
-    authors, sweep = reported()["burgers_grids"], papers.BURGERS_GRIDS
-    errors = {source: swept_errors(lab, "burgers", source, sweep, ONE) for source in (AUTHORS, *lab.seeds)}
-    coefs = {source: converged(lab, "burgers", source, sweep, ONE) for source in (AUTHORS, *lab.seeds)}
     return swept_result(
         "fig:gridsweep_burg",
         "Burgers' equation: error and coefficients as the grid is refined",
         f"n = 512, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws; coefficients relative to 1024 points",
         f"{EXACT} On 16 and 32 points their θ alias, since they are subsampled; with fresh draws ours are truncated instead, and "
         "the coefficients converge faster.",
-        lab,
-        sweep,
-        authors,
-        errors,
-        coefs,
-    )
+        lab, "burgers", papers.BURGERS_GRIDS,
+    )  # fmt: skip

@@ -4,11 +4,11 @@ import numpy as np
 
 from raffia import papers, plotting
 from raffia.metrics import relative_error
-from raffia.report import Picture, Table
+from raffia.report import Picture
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.pictures import panels
 from raffia.reproduce.result import Result
-from raffia.reproduce.sweeps import converged, m_and_n, swept_errors, swept_result, transfer_figure, transferred
+from raffia.reproduce.sweeps import swept_result, transfer
 
 FRESH = (
     "The authors' data came from a MATLAB program that is not published, so all draws are ours. Modes of the random fields that are "
@@ -64,14 +64,9 @@ def darcy_inputoutput(lab: Lab) -> Result:
 
 def gridtransfer_darcy(lab: Lab) -> Result:
     """fig:gridtranfser_darcy: trained on one grid and tested on another; error against m and n."""
-    authors, sweep, cells = reported(), papers.DARCY_TRANSFER, papers.DARCY_M_AND_N
-    counts = tuple(n for n in cells.n if n <= lab.darcy_samples)
-    theirs, stored = np.array(authors["darcy_transfer"]["test"]).T, np.array(authors["darcy_m_and_n"]["test"])[: len(counts)]
-    moved_by_seed = np.array([transferred(lab, "darcy", seed, sweep) for seed in lab.seeds])
-    table_by_seed = np.array([m_and_n(lab, "darcy", seed, cells, counts) for seed in lab.seeds])
-    figure = transfer_figure(sweep, cells, counts, (theirs, stored), None, (moved_by_seed, table_by_seed))
-    moved, table = moved_by_seed.mean(0), table_by_seed.mean(0)
-    far, far_cells = moved / theirs - 1, table / stored - 1
+    cells = papers.DARCY_M_AND_N
+    both = transfer(lab, "darcy", papers.DARCY_TRANSFER, cells, [n for n in cells.n if n <= lab.darcy_samples])
+    far, far_cells = (ours.mean(0) / theirs - 1 for ours, theirs in zip(both.fresh, both.theirs, strict=True))
     near = int((np.abs(far_cells) <= 0.15).sum())
     study, draw = lab.darcy(lab.seeds[0])
     here = draw.on(cells.train_points[0])
@@ -84,42 +79,24 @@ def gridtransfer_darcy(lab: Lab) -> Result:
         f"grids {np.abs(far).max():.0%} at most, cells {np.abs(far_cells).max():.0%} at most, {np.abs(far_cells[1:, 3:]).max():.0%} from "
         f"n = 10 and m = 64 up; {near} of the {far_cells.size} cells agree within 15 %. The others have few samples or few features, where "
         f"one realisation says little: models with each 64 of our 512 features have errors from {min(eighths):.4f} to {max(eighths):.4f} "
-        f"(n = {len(here.a)}; authors: {stored[-1, 3]:.4f}).",
-        tables=[
-            Table.of_cells(
-                "Grids (rows: training, columns: test): authors | ours.",
-                "trained on",
-                sweep.train_points,
-                sweep.test_points,
-                theirs,
-                moved,
-            ),
-            Table.of_cells("n (rows) and m (columns): authors | ours.", "n", counts, cells.m, stored, table),
-        ],
-        pictures=[Picture.of(figure, "Rings: authors. Bands and dots: range and mean of ours.")],
+        f"(n = {len(here.a)}; authors: {both.theirs[1][-1, 3]:.4f}).",
+        tables=both.tables,
+        pictures=[Picture.of(both.figure, "Rings: authors. Bands and dots: range and mean of ours.")],
         numbers={
             "cells within 15 %": near,
             "fresh, largest difference of the grids": float(np.abs(far).max()),
             "fresh, largest difference of the cells": float(np.abs(far_cells).max()),
             "fresh, largest difference of the cells from n=10, m=64": float(np.abs(far_cells[1:, 3:]).max()),
         },
-        authors_seconds=authors["darcy_m_and_n"]["seconds"] + authors["darcy_transfer"]["seconds"],
+        authors_seconds=both.seconds,
     )
 
 
 def gridsweep_darcy(lab: Lab) -> Result:
     """fig:gridsweep_darcy: error and coefficients against the grid."""
-    sweep = papers.DARCY_GRIDS
-    errors = {seed: swept_errors(lab, "darcy", seed, sweep, None) for seed in lab.seeds}
-    coefs = {seed: converged(lab, "darcy", seed, sweep, None) for seed in lab.seeds}
     return swept_result(
         "fig:gridsweep_darcy",
         "Darcy flow: error and coefficients as the grid is refined",
         f"n = 128, λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws; coefficients relative to 129² points",
-        FRESH,
-        lab,
-        sweep,
-        reported()["darcy_grids"],
-        errors,
-        coefs,
-    )
+        FRESH, lab, "darcy", papers.DARCY_GRIDS,
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from raffia.spaces import LaplacianBasis, Nodes, Space
 
 POOL, TEST_POOL, FINE = 1024, 5000, 1024
 TIMES = (0.5, 1.0, 1.5, 2.0)
+ONE = TIMES.index(1.0)
 
 
 @dataclass(repr=False, eq=False)
@@ -97,7 +98,10 @@ def authors_burgers(n: int, n_test: int, device: str) -> tuple[FeatureMap, Draw]
     whole = AliasedFeatures(clone(papers.BURGERS.feature_map).set_params(n_modes=theta.shape[1]))
     no_shift = torch.zeros(POOL, 1, dtype=torch.float64)
     xi = torch.cat([no_shift, theta[features]], dim=1)
-    return whole, _burgers(train[rows[:n]], test[tests[:n_test]], xi, device)
+    law = papers.BURGERS.problem
+    field = GaussianField(tau=law.tau, regularity=law.regularity, n_modes=train.shape[1])
+    a, test_a = (field(white, field.domain.grid(FINE)) for white in (train[rows[:n]], test[tests[:n_test]]))
+    return whole, _solved(a, test_a, xi, device)
 
 
 def fresh_burgers(n: int, n_test: int, seed: int, device: str) -> tuple[FeatureMap, Draw]:
@@ -135,13 +139,6 @@ def _white(z: np.ndarray) -> Tensor:
     z = z[..., 0] if z.ndim == 3 else z
     real, imaginary = z[1 : FINE // 2].T, z[FINE // 2 + 1 : FINE].T
     return torch.from_numpy(np.stack([imaginary, real], axis=-1).reshape(len(real), -1))
-
-
-def _burgers(xi: Tensor, test_xi: Tensor, theta: Tensor, device: str) -> Draw:
-    problem = papers.BURGERS.problem
-    field = GaussianField(tau=problem.tau, regularity=problem.regularity, n_modes=xi.shape[1])
-    grid = field.domain.grid(FINE)
-    return _solved(field(xi, grid), field(test_xi, grid), theta, device)
 
 
 def _solved(a: Tensor, test_a: Tensor, theta: Tensor, device: str) -> Draw:

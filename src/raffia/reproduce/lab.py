@@ -2,9 +2,11 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +17,7 @@ from raffia.reproduce.draws import Draw, authors_burgers, darcy, fresh_burgers
 from raffia.reproduce.study import Study
 
 Scale = Literal["quick", "paper"]
+Method = TypeVar("Method", bound=Callable[..., Any])
 AUTHORS = -1  # the source of draws that is not a seed of ours
 SEEDS = (0, 1, 2)
 
@@ -22,6 +25,20 @@ SEEDS = (0, 1, 2)
 def reported() -> dict[str, Any]:
     """The authors' stored values."""
     return json.loads(files("raffia.reproduce").joinpath("authors.json").read_text())
+
+
+def once(method: Method) -> Method:
+    """What the method of a lab returns is made once for all calls with the same arguments, without gradients."""
+
+    @wraps(method)
+    def kept(lab: "Lab", *arguments: Any) -> Any:
+        key = (method.__name__, *arguments)
+        if key not in lab._kept:
+            with torch.no_grad():
+                lab._kept[key] = method(lab, *arguments)
+        return lab._kept[key]
+
+    return cast(Method, kept)
 
 
 @dataclass
@@ -48,45 +65,30 @@ class Lab:
         """Training pairs of Darcy flow, at most."""
         return 128 if self.quick else max(papers.DARCY_M_AND_N.n)
 
+    @once
     def burgers(self, source: int) -> tuple[Study, Draw]:
         """The authors' draws, or those of a seed."""
-        return self._once(("burgers", source), lambda: self._burgers(source))
-
-    def darcy(self, seed: int) -> tuple[Study, Draw]:
-        """Draws of a seed."""
-        return self._once(("darcy", seed), lambda: self._darcy(seed))
-
-    def trained(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> NormalEquations:
-        """Normal equations of n pairs on so many points, and of m features or more."""
-        study, draw = getattr(self, problem)(source)
-        enough = len(study.theta) if problem == "burgers" else min(len(study.theta), 256 * math.ceil(m / 256))
-
-        def made() -> NormalEquations:
-            here, some = draw.on(points, time), Study(study.feature_map, study.theta[:enough], study.ridge)
-            return some.equations(here.a[:n], here.y[:n], (n,))[n]
-
-        return self._once((problem, source, points, n, time, "equations", enough), made)
-
-    def coef(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> Tensor:
-        """α of one model."""
-        study, _ = getattr(self, problem)(source)
-        equations = self.trained(problem, source, points, n, m, time)
-        return self._once((problem, source, points, n, time, m), lambda: study.coef(equations, m))
-
-    def _burgers(self, source: int) -> tuple[Study, Draw]:
         sizes = max(papers.BURGERS_M_AND_N.n), self.n_test["burgers"]
-        if source == AUTHORS:
-            features, draw = authors_burgers(*sizes, self.device)
-        else:
-            features, draw = fresh_burgers(*sizes, source, self.device)
+        made = authors_burgers(*sizes, self.device) if source == AUTHORS else fresh_burgers(*sizes, source, self.device)
+        features, draw = made
         return Study(features, draw.theta, papers.BURGERS.ridge), draw
 
-    def _darcy(self, seed: int) -> tuple[Study, Draw]:
+    @once
+    def darcy(self, seed: int) -> tuple[Study, Draw]:
+        """Draws of a seed."""
         draw = darcy(self.darcy_samples, self.n_test["darcy"], seed, self.device)
         return Study(papers.DARCY.feature_map, draw.theta, papers.DARCY.ridge, collapses=True), draw
 
-    def _once(self, key: Any, make: Any) -> Any:
-        if key not in self._kept:
-            with torch.no_grad():
-                self._kept[key] = make()
-        return self._kept[key]
+    @once
+    def trained(self, problem: str, source: int, points: int, n: int, m: int, time: int | None) -> NormalEquations:
+        """Normal equations of n pairs on so many points, and of the first m features."""
+        study, draw = getattr(self, problem)(source)
+        here, some = draw.on(points, time), Study(study.feature_map, study.theta[:m], study.ridge)
+        return some.equations(here.a[:n], here.y[:n], (n,))[n]
+
+    @once
+    def coef(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> Tensor:
+        """α of one model, by the normal equations of as many features or more."""
+        study, _ = getattr(self, problem)(source)
+        enough = len(study.theta) if problem == "burgers" else min(len(study.theta), 256 * math.ceil(m / 256))
+        return study.coef(self.trained(problem, source, points, n, enough, time), m)

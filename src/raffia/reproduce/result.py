@@ -59,6 +59,15 @@ def mean_and_range(values: np.ndarray) -> list[str]:
     return [f"{values.mean():.4f}", f"{values.min():.4f} … {values.max():.4f}"]
 
 
+BESIDE = ["authors", "ours, their draws", "difference", "ours, fresh draws", "range", "difference"]
+
+
+def beside(theirs: float, same: float | None, seeds: np.ndarray) -> list[str]:
+    """The cells of a table under `BESIDE`; without the second and third where we cannot make the authors' draws."""
+    exact = [] if same is None else [f"{same:.4f}", percent(same, theirs)]
+    return [f"{theirs:.4f}", *exact, *mean_and_range(seeds), percent(float(seeds.mean()), theirs)]
+
+
 def anchor(item: str) -> str:
     """A name that a link and a file can have."""
     return item.replace(":", "-")
@@ -69,12 +78,5 @@ def section(result: Result) -> Section:
     took = f"{result.seconds:.0f} s on {result.made.get('device', '')}, scale {result.made.get('scale', '')}"
     if result.authors_seconds is not None:
         took += f"; the authors' logs: {result.authors_seconds:,.0f} s for one realisation, on hardware of 2020"
-    return Section(
-        result.title,
-        anchor(result.item),
-        small=f"{result.settings}. {took}.",
-        label=result.item,
-        pictures=result.pictures,
-        text=result.remark,
-        tables=result.tables,
-    )
+    small, pictures, text, tables = f"{result.settings}. {took}.", result.pictures, result.remark, result.tables
+    return Section(result.title, anchor(result.item), small, result.item, pictures=pictures, text=text, tables=tables)

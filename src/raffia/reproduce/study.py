@@ -34,6 +34,11 @@ class Study:
         gram = equations.gram[:m, :m] * (equations.n_features / m)
         return direct_solution(NormalEquations(gram, equations.rhs[:m], equations.energy, equations.n_samples), self.ridge).coef
 
+    def coefs(self, a: Tensor, y: Tensor, counts: Sequence[int]) -> list[Tensor]:
+        """α of the models with the first m features, for each m of `counts`, trained on all of these pairs."""
+        equations = self.equations(a, y, (len(a),))[len(a)]
+        return [self.coef(equations, m) for m in counts]
+
     def errors(self, coefs: Sequence[Tensor], a: Tensor, y: Tensor) -> list[float]:
         """The mean relative error of each model."""
         grid = self.feature_map.domain.grid_of(a)
@@ -51,12 +56,8 @@ class Study:
 
     def block_errors(self, size: int, a: Tensor, y: Tensor, test_a: Tensor, test_y: Tensor) -> list[float]:
         """Errors of models with each block of `size` features alone: how much one realisation says."""
-        errors = []
-        for theta in self.theta.split(size):
-            one = Study(self.feature_map, theta, self.ridge, self.collapses)
-            coef = one.coef(one.equations(a, y, (len(a),))[len(a)], size)
-            errors.append(one.errors([coef], test_a, test_y)[0])
-        return errors
+        blocks = [Study(self.feature_map, theta, self.ridge, self.collapses) for theta in self.theta.split(size)]
+        return [one.errors(one.coefs(a, y, [size]), test_a, test_y)[0] for one in blocks]
 
     def predict(self, coef: Tensor, a: Tensor) -> Tensor:
         """The model's values, on the grid of a."""

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array, panel
 from raffia.tuning import History
 
 
 def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequence[float]]) -> Figure:
     """Test error against the grid of the test, one curve a label (fig:gridtranfser_burg, fig:gridtranfser_darcy)."""
-    figure = Figure(figsize=(5, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = panel(5.0, 3.8)
     for label, values in errors.items():
         axes.semilogx(np.asarray(points), np.asarray(values), "o-", lw=1.4, ms=4, label=label, base=2)
     axes.set_xticks(np.asarray(points), [str(p) for p in points])
@@ -26,8 +24,7 @@ def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequenc
 def error_against_features(n_features: Sequence[int], errors: Mapping[str, Sequence[float]]) -> Figure:
     """Test error against the number of features, one curve a label, with the Monte Carlo rate m^(−1/2) for comparison."""
     m = np.asarray(n_features, dtype=float)
-    figure = Figure(figsize=(5, 3.8), layout="constrained")
-    axes = figure.subplots()
+    figure, axes = panel(5.0, 3.8)
     for label, values in errors.items():
         axes.loglog(m, np.asarray(values), "o-", lw=1.4, ms=4, label=label)
     first = max(float(np.asarray(values)[0]) for values in errors.values())
@@ -44,20 +41,17 @@ def search(history: History) -> Figure:
     for axes in left:
         axes.semilogy(np.arange(1, len(history.curve) + 1), history.curve, color=TRUTH, lw=1.0)
         axes.set(xlabel="step", ylabel="validation error", title=f"{len(history.curve)} steps in {history.seconds:.0f} s")
-    _trials(right, history)
-    right.set(xlabel="trial", ylabel="validation error", title=f"{len(history.trials)} trials")
-    return figure
-
-
-def _trials(axes: Axes, history: History) -> None:
-    """One colour a model size, since errors of larger and smaller models do not compare."""
-    sizes = sorted({trial.n_features for trial in history.trials})
+    sizes = sorted(
+        {trial.n_features for trial in history.trials}
+    )  # a colour each: errors of larger and smaller models do not compare
     for size, colour in zip(sizes, (INK, TRUTH, PREDICTION, ERROR, *["black"] * len(sizes)), strict=False):
         places = [i for i, trial in enumerate(history.trials, 1) if trial.n_features == size]
         errors = np.array([history.trials[i - 1].error for i in places])
-        axes.semilogy(places, errors, "o", ms=3, color=colour, alpha=0.5)
-        axes.semilogy(places, np.minimum.accumulate(errors), lw=1.4, color=colour, label=f"best with {size} features")
-    axes.legend(frameon=False, fontsize=8)
+        right.semilogy(places, errors, "o", ms=3, color=colour, alpha=0.5)
+        right.semilogy(places, np.minimum.accumulate(errors), lw=1.4, color=colour, label=f"best with {size} features")
+    right.legend(frameon=False, fontsize=8)
+    right.set(xlabel="trial", ylabel="validation error", title=f"{len(history.trials)} trials")
+    return figure
 
 
 def brownian_bridge(x: Array, truth: Array, x_train: Array, y_train: Array, curves: Mapping[str, Array]) -> Figure:

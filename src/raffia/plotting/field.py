@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -31,8 +32,8 @@ class Field(ABC):
         """The values that are seen."""
 
     @abstractmethod
-    def draw(self, axes: Axes, values: np.ndarray, ends: tuple[float, float], colours: str) -> ScalarMappable:
-        """Show a function in the colours between the ends."""
+    def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
+        """Show a function in the colours `cmap`, from `vmin` to `vmax`."""
 
     @property
     def ratio(self) -> float:
@@ -43,9 +44,9 @@ class Field(ABC):
 
     def show(self, axes: Axes, values: np.ndarray, colours: str, ends: tuple[float, float] | None = None) -> None:
         """One function with its bar of colours, between its own least and greatest value unless told."""
-        shown = self.draw(axes, values, limits(self.pick(values)) if ends is None else ends, colours)
-        left, right, bottom, top = self.box
-        axes.set(xlabel=self.names[0], ylabel=self.names[1], xlim=(left, right), ylim=(bottom, top))
+        low, high = limits(self.pick(values)) if ends is None else ends
+        shown = self.draw(axes, values, cmap=colours, vmin=low, vmax=high)
+        axes.set(xlabel=self.names[0], ylabel=self.names[1], xlim=self.box[:2], ylim=self.box[2:])
         axes.locator_params(nbins=5)
         axes.set_box_aspect(self.ratio)
         axes.figure.colorbar(shown, cax=axes.inset_axes((1.04, 0, 0.05, 1)))  # inset: as high as the panel
@@ -53,10 +54,9 @@ class Field(ABC):
     def compare(self, panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray) -> None:
         """A panel for each of `titles`; truth and prediction share a scale of colours."""
         error, shared = np.abs(guess - truth), limits(self.pick(truth), self.pick(guess))
-        first, second, third = panels
-        self.show(first, truth, "viridis", shared)
-        self.show(second, guess, "viridis", shared)
-        self.show(third, error, "magma", (0.0, limits(self.pick(error))[1]))
+        self.show(panels[0], truth, "viridis", shared)
+        self.show(panels[1], guess, "viridis", shared)
+        self.show(panels[2], error, "magma", (0.0, limits(self.pick(error))[1]))
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,9 @@ class Image(Field):
         """The slice, (points along the first, points along the second)."""
         return values[self.index]
 
-    def draw(self, axes: Axes, values: np.ndarray, ends: tuple[float, float], colours: str) -> ScalarMappable:
+    def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
         """An image, its first axis to the right."""
-        low, high = ends
-        return axes.imshow(
-            self.pick(values).T, origin="lower", extent=self.box, cmap=colours, vmin=low, vmax=high, aspect="auto"
-        )
+        return axes.imshow(self.pick(values).T, origin="lower", extent=self.box, aspect="auto", **colours)
 
 
 @dataclass(frozen=True)
@@ -87,10 +84,9 @@ class Triangles(Field):
         """All."""
         return values.reshape(-1)
 
-    def draw(self, axes: Axes, values: np.ndarray, ends: tuple[float, float], colours: str) -> ScalarMappable:
+    def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
         """Shaded from corner to corner."""
-        low, high = ends
-        return axes.tripcolor(self.triangulation, self.pick(values), shading="gouraud", cmap=colours, vmin=low, vmax=high)
+        return axes.tripcolor(self.triangulation, self.pick(values), shading="gouraud", **colours)
 
 
 @dataclass(frozen=True)
@@ -105,8 +101,7 @@ class Dots(Field):
         """Those at the points."""
         return values.reshape(-1)[self.index]
 
-    def draw(self, axes: Axes, values: np.ndarray, ends: tuple[float, float], colours: str) -> ScalarMappable:
+    def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
         """A dot each, smaller where there are many."""
-        low, high = ends
         size = float(np.clip(9000 / len(self.x), 2, 60))
-        return axes.scatter(self.x, self.y, size, self.pick(values), cmap=colours, vmin=low, vmax=high, linewidths=0)
+        return axes.scatter(self.x, self.y, size, self.pick(values), linewidths=0, **colours)

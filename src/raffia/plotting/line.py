@@ -87,8 +87,7 @@ class Bars(Line):
     def frame(self, axes: Axes) -> None:
         """Number the components."""
         if self.size == 1:
-            axes.set_xticks([])
-            axes.set_xlim(-1, 1)
+            axes.set(xticks=[], xlim=(-1, 1))
         else:
             axes.set_xlabel("component")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))

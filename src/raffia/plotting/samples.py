@@ -73,9 +73,8 @@ def fields(
         view.compare(panels, truth, guess)
         for axes, what in zip(panels, view.titles, strict=True):
             _titled(axes, what, name)
-    said = _relative_error(y, predicted, output_space) if title is None else title
-    if said:
-        figure.suptitle(said, fontsize=11)
+    if title != "":
+        figure.suptitle(title or _relative_error(y, predicted, output_space), fontsize=11)
     return figure
 
 
@@ -104,12 +103,8 @@ def _rows(values: np.ndarray, space: Space) -> list[Row]:
     looks, count = views(one, channels.shape[1:]), channels.shape[-1 - one.ndim]
     if count == 1:
         return [(view.where, channels[0, ...], view) for view in looks]  # ...: of numbers too this is an array
-    return [(_of_channel(i, count, looks[0].where), channels[i], looks[0]) for i in range(min(count, MOST_CHANNELS))]
-
-
-def _of_channel(number: int, count: int, where: str) -> str:
-    channel = f"channel {number}" if count <= MOST_CHANNELS else f"channel {number} of {count}"
-    return f"{channel}, {where}" if where else channel
+    suffix = ("" if count <= MOST_CHANNELS else f" of {count}") + (looks[0].where and f", {looks[0].where}")
+    return [(f"channel {i}{suffix}", channels[i], looks[0]) for i in range(min(count, MOST_CHANNELS))]
 
 
 def _layout(inputs: int, outputs: int, columns: int, height: float) -> tuple[Figure, list[Axes], list[list[Axes]]]:
@@ -119,11 +114,8 @@ def _layout(inputs: int, outputs: int, columns: int, height: float) -> tuple[Fig
     figure = Figure(figsize=(WIDTH * across, height * (outputs + above) + 0.3), layout=ConstrainedLayoutEngine(wspace=0.05))
     if above:
         first, second = figure.subfigures(2, 1, height_ratios=(1, outputs), squeeze=False)[:, 0]
-        return (
-            figure,
-            list(first.subplots(1, inputs, squeeze=False)[0]),
-            second.subplots(outputs, columns, squeeze=False).tolist(),
-        )
+        panels = list(first.subplots(1, inputs, squeeze=False)[0])
+        return figure, panels, second.subplots(outputs, columns, squeeze=False).tolist()
     cells = figure.add_gridspec(outputs, across)
     left = [figure.add_subplot(cells[i, 0]) for i in range(inputs)]
     return figure, left, [[figure.add_subplot(cells[i, 1 + j]) for j in range(columns)] for i in range(outputs)]

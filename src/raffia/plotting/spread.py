@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from raffia.errors import RaffiaError
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array, panel
 
 MOST_PANELS = 8
 
@@ -21,12 +21,10 @@ def errors(errors: Array) -> Figure:
     """
     values = torch.as_tensor(errors).detach().double().cpu().flatten().numpy()
     finite = np.sort(values[np.isfinite(values)])
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-    axes = figure.subplots()
     if not len(finite):
         raise RaffiaError(f"errors needs at least one finite error; got {len(values)} that are not.")
-    positive = finite[finite > 0]
-    least = float(positive[0]) if len(positive) else 1e-16
+    figure, axes = panel(6.4, 3.2)
+    least = float(min(finite[finite > 0], default=1e-16))
     shown = np.maximum(finite, least)
     low, high = least / 1.05, float(shown[-1]) * 1.05
     bins = np.geomspace(low, high, int(np.clip(2 * np.sqrt(len(finite)), 8, 40)) + 1)

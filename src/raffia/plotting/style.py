@@ -1,11 +1,19 @@
 """What the pictures share: colours and scales."""
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from torch import Tensor
 
 Array = np.ndarray | Tensor
 
 INK, TRUTH, PREDICTION, ERROR = "#4c4c4c", "#1f6fb2", "#d1495b", "#7a5195"
+
+
+def panel(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of so many inches, with one panel."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
 
 
 def limits(*arrays: np.ndarray) -> tuple[float, float]:

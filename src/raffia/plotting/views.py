@@ -13,7 +13,6 @@ from raffia.plotting.line import Bars, Curve, Line
 from raffia.spaces import Domain, Mesh, Space, Vectors
 
 SLICES, MOST_BARS = 3, 40
-NAMES = ("x₁", "x₂", "x₃", "x₄", "x₅", "x₆", "x₇", "x₈", "x₉")
 
 View = Line | Field
 """One way to look at a function: `show` it alone, or `compare` a prediction with the truth in as many panels as there are `titles`."""
@@ -37,11 +36,11 @@ def _(space: Domain, shape: tuple[int, ...]) -> list[View]:
     grid = space.grid(*shape)
     if space.dim == 1:
         return [Curve(grid.axes()[0].numpy())]
-    middle = [points // 2 for points in shape]
     slices: list[View] = []
     for i, j in islice(combinations(range(space.dim), 2), SLICES):
-        index = tuple(slice(None) if axis in (i, j) else middle[axis] for axis in range(space.dim))
-        held = [f"{_name(k)} = {float(grid.axes()[k][middle[k]]):.3g}" for k in range(space.dim) if k not in (i, j)]
+        middle = {axis: points // 2 for axis, points in enumerate(shape) if axis not in (i, j)}
+        index = tuple(middle.get(axis, slice(None)) for axis in range(space.dim))
+        held = [f"{_name(k)} = {float(grid.axes()[k][place]):.3g}" for k, place in middle.items()]
         box = (0.0, space.extents[i], 0.0, space.extents[j])
         slices.append(Image(index, box=box, names=(_name(i), _name(j)), where=", ".join(held)))
     return slices
@@ -92,4 +91,4 @@ def _triangulation(nodes: np.ndarray) -> Triangulation | None:
 
 
 def _name(axis: int) -> str:
-    return NAMES[axis] if axis < len(NAMES) else f"x[{axis}]"
+    return f"x{'₁₂₃₄₅₆₇₈₉'[axis]}" if axis < 9 else f"x[{axis}]"

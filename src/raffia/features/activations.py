@@ -10,25 +10,13 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "elu": F.elu,
-    "relu": F.relu,
-    "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid,
-    "sin": torch.sin,
-    "selu": F.selu,
-    "softplus": F.softplus,
-    "gelu": F.gelu,
-    "identity": lambda r: r,
-}
+    "elu": F.elu, "relu": F.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "sin": torch.sin, "selu": F.selu,
+    "softplus": F.softplus, "gelu": F.gelu, "identity": lambda r: r,
+}  # fmt: skip
 
 _IN_PLACE: dict[str, Callable[[Tensor], Tensor]] = {
-    "elu": F.elu_,
-    "relu": F.relu_,
-    "tanh": torch.tanh_,
-    "sigmoid": torch.sigmoid_,
-    "sin": torch.sin_,
-    "selu": F.selu_,
-}
+    "elu": F.elu_, "relu": F.relu_, "tanh": torch.tanh_, "sigmoid": torch.sigmoid_, "sin": torch.sin_, "selu": F.selu_,
+}  # fmt: skip
 
 
 def _elu_by_powers_of_two(r: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Complex, Float
@@ -133,8 +133,7 @@ class FourierFeatures(FeatureMap):
             return torch.cat([shift, self._line(xi, torus)], dim=-1)
         basis = LaplacianBasis(torus.domain, "periodic", self.n_modes, constant=False)
         weights = self.amplitude * self._profile(basis.eigenvalues.sqrt().to(xi))
-        scale = math.sqrt(2 * math.prod(torus.domain.extents))
-        field = scale * basis.synthesis(weights * xi, torus)
+        field = math.sqrt(2 * math.prod(torus.domain.extents)) * basis.synthesis(weights * xi, torus)
         spectrum = torch.fft.rfftn(field, dim=tuple(range(1, field.ndim)), norm="forward")
         origin = torch.zeros(spectrum.shape[1:], dtype=torch.bool, device=xi.device)
         origin[(0,) * origin.ndim] = True
@@ -153,9 +152,8 @@ class FourierFeatures(FeatureMap):
         product = multiplier[:, None] * spectrum
         line = len(shape) == 1
         waves = _synthesis(product, period[0]) if line else torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
-        for axis, points in zip(axes, shape, strict=True):
-            waves = waves.narrow(axis, 0, points)
-        return activate(self.activation, waves).transpose(0, 1)
+        there: Any = (..., *map(slice, shape))
+        return activate(self.activation, waves[there]).transpose(0, 1)
 
     def _evaluate_channels(
         self, a: Float[Tensor, "n *shape"], multiplier: Complex[Tensor, "m channels *spectrum"], shift: Float[Tensor, "m 1"]
@@ -166,10 +164,8 @@ class FourierFeatures(FeatureMap):
         if isinstance(nodes, Mesh):
             torus = self._torus_grid(self._grid_for(nodes))
             forth, back = (matrix.to(multiplier) for matrix in waves(nodes, torus.shape, self.boundary))
-            forth, back = (
-                forth[:, : multiplier[0, 0].numel()],
-                back[: multiplier[0, 0].numel()],
-            )  # of a line, the wavenumbers it has
+            count = multiplier[0, 0].numel()  # of a line, the wavenumbers it has
+            forth, back = forth[:, :count], back[:count]
             spectrum = (channels.to(forth) @ forth).reshape(*channels.shape[:2], *multiplier.shape[2:])
         else:
             extended = self._reflected(channels.flatten(0, 1))
@@ -180,19 +176,15 @@ class FourierFeatures(FeatureMap):
         if isinstance(nodes, Mesh):
             values = (product.flatten(2) @ back).real
         else:
-            values = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
-            for axis, points in zip(axes, nodes.shape, strict=True):
-                values = values.narrow(axis, 0, points)
-        shifted = values + shift.reshape(-1, *[1] * (values.ndim - 1))
-        return activate(self.activation, shifted).transpose(0, 1)
+            values = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")[(..., *map(slice, nodes.shape))]
+        return activate(self.activation, values + shift.reshape(-1, *[1] * (values.ndim - 1))).transpose(0, 1)
 
     def combination(self, theta: Float[Tensor, "m modes"], coef: Tensor, grid: Nodes) -> Callable[[Tensor], Tensor]:
         """Features streamed and summed; on a GPU in float32, by one kernel that writes none of them."""
         plain = super().combination(theta, coef, grid)
-        if coef.ndim > 1 or not isinstance(self.domain, Domain):
-            return plain
         reach = min(self.n_modes // 2, (grid.shape[0] - 1) // 2)
-        if (self.domain.dim, self.domain.periodic) != (1, True) or not fused.applies(theta, self.activation, reach):
+        circle = isinstance(self.domain, Domain) and (self.domain.dim, self.domain.periodic) == (1, True)
+        if coef.ndim > 1 or not circle or not fused.applies(theta, self.activation, reach):
             return plain
         (multiplier,) = self.prepare(theta, grid)
         if multiplier.requires_grad or coef.requires_grad:
@@ -237,21 +229,16 @@ class FourierFeatures(FeatureMap):
         """The grid itself, or for a box that of its reflection."""
         if self._domain.periodic:
             return grid
-        domain = self._reflection
-        return Grid(domain, tuple(2 * (points - 1) for points in grid.shape))
+        return Grid(self._reflection, tuple(2 * (points - 1) for points in grid.shape))
 
     def _reflected(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *period"]:
         """One period of the even or odd extension of a function on a box; a function on a torus is its own."""
         if self._domain.periodic:
             return a
-        sign = 1 if self.boundary == "neumann" else -1
         for axis in range(1, a.ndim):
-            inner = a.narrow(axis, 1, a.shape[axis] - 2).flip(axis)
-            if sign < 0:
-                ends = torch.zeros_like(a.narrow(axis, 0, 1))
-                a = torch.cat([ends, a.narrow(axis, 1, a.shape[axis] - 2), ends, -inner], dim=axis)
-            else:
-                a = torch.cat([a, inner], dim=axis)
+            inner, end = a.narrow(axis, 1, a.shape[axis] - 2), torch.zeros_like(a.narrow(axis, 0, 1))
+            parts = [a, inner.flip(axis)] if self.boundary == "neumann" else [end, inner, end, -inner.flip(axis)]
+            a = torch.cat(parts, dim=axis)
         return a
 
     def _check(self) -> None:

@@ -13,7 +13,7 @@ from torch.func import functional_call, vmap
 from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import FeatureMap
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Boundary, Domain, LaplacianBasis
+from raffia.spaces import Domain, LaplacianBasis
 
 Number = float | Float[Tensor, ""]
 
@@ -51,17 +51,12 @@ class NeuralFeatures(FeatureMap):
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m weights"]) -> Float[Tensor, "n m *grid_or_none"]:
         """One pass of the network a feature, all at once."""
         module = self._module().to(theta)
-        named = dict(module.named_parameters())
         drawn, start = {}, 0
-        for name, parameter in named.items():
+        for name, parameter in module.named_parameters():
             part = theta[:, start : start + parameter.numel()].reshape(len(theta), *parameter.shape)
             start += parameter.numel()
             drawn[name] = self.bias * part if parameter.ndim < 2 else self.weight / math.sqrt(parameter[0].numel()) * part
-
-        def one(weights: dict[str, Tensor]) -> Tensor:
-            return functional_call(module, weights, (a,))
-
-        return vmap(one)(drawn).transpose(0, 1)
+        return vmap(lambda weights: functional_call(module, weights, (a,)))(drawn).transpose(0, 1)
 
     def _module(self) -> nn.Module:
         if not isinstance(self.network, Network):
@@ -87,9 +82,8 @@ class BranchTrunk(Network):
 class _BranchTrunk(nn.Module):
     def __init__(self, sizes: BranchTrunk, domain: Domain) -> None:
         super().__init__()
-        boundary: Boundary = "periodic" if domain.periodic else "neumann"
         self.domain, self.sigma = domain, ACTIVATIONS[sizes.activation]
-        self.basis = LaplacianBasis(domain, boundary, sizes.n_modes)
+        self.basis = LaplacianBasis(domain, "periodic" if domain.periodic else "neumann", sizes.n_modes)
         coordinates = 2 * domain.dim if domain.periodic else domain.dim
         self.branch_in, self.branch_out = nn.Linear(sizes.n_modes, sizes.width), nn.Linear(sizes.width, sizes.rank)
         self.trunk_in, self.trunk_out = nn.Linear(coordinates, sizes.width), nn.Linear(sizes.width, sizes.rank)

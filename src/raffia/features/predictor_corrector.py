@@ -95,14 +95,13 @@ class PredictorCorrectorFeatures(FeatureMap):
         grid = self.domain.grid_of(a)
         ratio, slope = self._ratio(a, grid), self._slope(a, grid)
         predictor, sigma = prepared
-        if self.randomisation == "multiplicative":
-            p = inner_poisson(ratio * predictor[:, None], grid)
+        multiplied = self.randomisation == "multiplicative"
+        p = flow = predictor[:, None]
+        if multiplied:
+            p = inner_poisson(ratio * p, grid)
             flow = inner_gradient(p, grid) if self.steps else p
-        else:
-            p = flow = predictor[:, None]
         for k in range(self.steps):
-            source = sigma[:, None, k]
-            source = ratio * source if self.randomisation == "multiplicative" else source
+            source = ratio * sigma[:, None, k] if multiplied else sigma[:, None, k]
             p = inner_poisson(_advect(slope, flow) + source, grid)
             flow = inner_gradient(p, grid) if k + 1 < self.steps else p
         fixed = self._iterate([ratio] * (self.steps + 1), slope, grid)
@@ -118,11 +117,8 @@ class PredictorCorrectorFeatures(FeatureMap):
         mean = sum_of(torch.einsum("j,jk...->k...", c, self._sigma(t, grid)) for t, c in parts)
 
         def combined(a: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
-            ratio = self._ratio(a, grid)
-            if self.randomisation == "multiplicative":
-                sources = [ratio * (total + field) for field in mean]
-            else:
-                sources = [total * ratio + field for field in mean]
+            ratio, multiplied = self._ratio(a, grid), self.randomisation == "multiplicative"
+            sources = [ratio * (total + field) if multiplied else total * ratio + field for field in mean]
             return self._iterate(sources, self._slope(a, grid), grid)
 
         return combined
@@ -163,8 +159,7 @@ class PredictorCorrectorFeatures(FeatureMap):
         f = torch.as_tensor(self.source, dtype=a.dtype, device=a.device)
         if f.ndim and tuple(f.shape) != grid.shape:
             f = resample(f, self.domain.grid_of(f), grid)
-        f = f.expand(grid.shape)
-        return inner(f, grid) / inner(a, grid)
+        return inner(f.expand(grid.shape), grid) / inner(a, grid)
 
     def _slope(self, a: Tensor, grid: Grid) -> Float[Tensor, "n 2 inner1 inner2"]:
         """∇log a_ε at inner nodes   (eqn:heat_mollify_neumann)."""

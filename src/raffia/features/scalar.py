@@ -91,11 +91,9 @@ class ScalarFeatures(FeatureMap):
         z = self.coefficients(a)
         argument = z @ frequency[:, : z.shape[1]].mT + phase
         waves = math.sqrt(2) * torch.cos(argument)
-        return (
-            waves
-            if self.affine is None and self.law != "affine"
-            else torch.where(straight, (self.affine or 1.0) * argument, waves)
-        )
+        if self.affine is None and self.law != "affine":
+            return waves
+        return torch.where(straight, (self.affine or 1.0) * argument, waves)
 
     def combination(
         self, theta: Float[Tensor, "m size"], coef: Float[Tensor, "m *columns"], grid: Nodes
@@ -131,16 +129,14 @@ class ScalarFeatures(FeatureMap):
 
     def _lengthscales(self, like: Tensor) -> Float[Tensor, "modes"]:
         if isinstance(self.lengthscale, Tensor) and self.lengthscale.ndim:
-            if len(self.lengthscale) != self.n_modes * self.domain.channels:
-                many = self.n_modes * self.domain.channels
+            if len(self.lengthscale) != (many := self.n_modes * self.domain.channels):
                 raise RaffiaError(f"lengthscale must be a number or {many} numbers, one a mode; got {len(self.lengthscale)}.")
             return self.lengthscale.to(like)
         if isinstance(self.domain, Vectors):
             return torch.as_tensor(self.lengthscale, dtype=like.dtype, device=like.device).expand(self.n_modes)
         tau, regularity = (torch.as_tensor(p, dtype=like.dtype, device=like.device) for p in (self.tau, self.regularity))
-        return self.lengthscale * (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self.domain.channels) ** (
-            regularity / 2
-        )
+        growth = (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self.domain.channels)
+        return self.lengthscale * growth ** (regularity / 2)
 
 
 _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))

@@ -1,5 +1,6 @@
 """Several feature maps in one dictionary: every feature belongs to one of them, at random."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared
+from raffia.features.base import FeatureMap
 from raffia.features.hyperparameters import Choice, Range
 from raffia.spaces import Grid, Nodes, Space
 
@@ -36,7 +37,7 @@ class Union(FeatureMap):
     @property
     def theta_shape(self) -> tuple[int]:
         """Which map, then as many numbers as the largest of them needs."""
-        return (1 + max(_size(feature_map) for feature_map in self.maps),)
+        return (1 + max(math.prod(feature_map.theta_shape) for feature_map in self.maps),)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -51,8 +52,7 @@ class Union(FeatureMap):
         own = super().get_params(deep=False)
         own["scales"] = torch.ones(len(self.maps), dtype=torch.float64) if self.scales is None and deep else self.scales
         for i, feature_map in enumerate(self.maps if deep else ()):
-            own |= {f"map{i}": feature_map}
-            own |= {f"map{i}__{name}": value for name, value in feature_map.get_params().items()}
+            own |= {f"map{i}": feature_map} | {f"map{i}__{name}": value for name, value in feature_map.get_params().items()}
         return own
 
     def values_on(self, grid: Nodes) -> Nodes:
@@ -83,15 +83,7 @@ class Union(FeatureMap):
             for i, mine in enumerate(self._members(theta))
             if mine.any()
         ]
-
-        def combined(a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
-            return torch.stack([operator(a) for operator in operators]).sum(0)
-
-        return combined
-
-    def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
-        """Nothing is prepared: the maps keep different things of θ."""
-        return self(a, prepared[0])
+        return lambda a: torch.stack([operator(a) for operator in operators]).sum(0)
 
     def _members(self, theta: Tensor) -> list[Bool[Tensor, "m"]]:
         """Which features belong to each map."""
@@ -101,7 +93,8 @@ class Union(FeatureMap):
         return [which == i for i in range(len(self.maps))]
 
     def _own(self, i: int, theta: Tensor) -> Tensor:
-        return theta[:, 1 : 1 + _size(self.maps[i])].reshape(len(theta), *self.maps[i].theta_shape)
+        shape = self.maps[i].theta_shape
+        return theta[:, 1 : 1 + math.prod(shape)].reshape(len(theta), *shape)
 
     def _scale(self, i: int) -> float | Tensor:
         return 1.0 if self.scales is None else self.scales[i]
@@ -118,7 +111,3 @@ class Union(FeatureMap):
         for name, given in (("scales", self.scales), ("shares", self.shares)):
             if given is not None and len(given) != len(self.maps):
                 raise RaffiaError(f"Union({name}=…) needs one number for each of the {len(self.maps)} maps; got {len(given)}.")
-
-
-def _size(feature_map: FeatureMap) -> int:
-    return int(torch.tensor(feature_map.theta_shape).prod()) if feature_map.theta_shape else 1

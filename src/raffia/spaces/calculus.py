@@ -5,6 +5,7 @@ padded FFT; longer axes use the FFT (`benchmarks/poisson.py` measures both).
 """
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 
 import torch
@@ -29,21 +30,21 @@ def gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_shape"]:
 
 def inner_gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_inner"]:
     """∇f by centred differences at the inner nodes only: (*batch, dim, *(shape − 2))."""
-    dim = len(grid.shape)
-    parts = []
-    for axis, (points, h) in enumerate(zip(grid.shape, grid.spacings, strict=True)):
-        across = f
-        for other in range(dim):
-            if other != axis:
-                across = across.narrow(other - dim, 1, grid.shape[other] - 2)
-        parts.append((across.narrow(axis - dim, 2, points - 2) - across.narrow(axis - dim, 0, points - 2)) / (2 * h))
+    dim, parts = len(grid.shape), []
+    for axis, h in enumerate(grid.spacings, -dim):
+        across, points = _inside(f, [other for other in range(-dim, 0) if other != axis]), f.shape[axis] - 2
+        parts.append((across.narrow(axis, 2, points) - across.narrow(axis, 0, points)) / (2 * h))
     return torch.stack(parts, dim=f.ndim - dim)
 
 
 def inner(f: Field, grid: Grid) -> Float[Tensor, "*batch_and_inner"]:
     """f at the inner nodes."""
-    for axis, points in enumerate(grid.shape):
-        f = f.narrow(axis - len(grid.shape), 1, points - 2)
+    return _inside(f, range(-len(grid.shape), 0))
+
+
+def _inside(f: Tensor, axes: Iterable[int]) -> Tensor:
+    for axis in axes:
+        f = f.narrow(axis, 1, f.shape[axis] - 2)
     return f
 
 
@@ -55,12 +56,11 @@ def poisson(f: Field, grid: Grid) -> Field:
 
 def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
     """`poisson` for f given at the inner nodes of the grid; p comes with its zero boundary."""
-    dim = len(grid.shape)
     eigenvalues = torch.zeros((), dtype=torch.float64)
     for points, h in zip(grid.shape, grid.spacings, strict=True):
         eigenvalues = eigenvalues[..., None] + _sine_pairs(points, h)[1]
     p = _sine_transform(_sine_transform(f, grid) / eigenvalues.to(f), grid)
-    return torch.nn.functional.pad(p, [1, 1] * dim)
+    return torch.nn.functional.pad(p, [1, 1] * len(grid.shape))
 
 
 def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
@@ -76,11 +76,10 @@ def _sine_transform(f: Tensor, grid: Grid) -> Tensor:
     """The orthonormal sine transform along every axis; it is its own inverse."""
     if max(grid.shape) <= MATRIX_POINTS:
         return _along_axes(f, [_sine_pairs(points, h)[0].to(f) for points, h in zip(grid.shape, grid.spacings, strict=True)])
-    for axis, points in enumerate(grid.shape):
-        position, n = axis - len(grid.shape), points - 1
-        padded = torch.nn.functional.pad(f.transpose(position, -1), (1, 0))
+    for axis, points in enumerate(grid.shape, -len(grid.shape)):
+        padded, n = torch.nn.functional.pad(f.transpose(axis, -1), (1, 0)), points - 1
         sums = torch.fft.rfft(padded, n=2 * n).imag[..., 1:n]
-        f = (-math.sqrt(2 / n) * sums).transpose(position, -1)
+        f = (-math.sqrt(2 / n) * sums).transpose(axis, -1)
     return f
 
 

@@ -58,8 +58,13 @@ class LaplacianBasis:
     @property
     def eigenvalues(self) -> Float[Tensor, "modes"]:
         """κ_k, nondecreasing."""
-        waves = _frequency(self.modes, self.boundary) * _wavenumber(self.domain, self.boundary)
-        return waves.square().sum(-1)
+        return self._waves.square().sum(-1)
+
+    @property
+    def _waves(self) -> Float[Tensor, "modes dim"]:
+        """The wavenumber of each eigenfunction along each axis."""
+        turn = 2 * math.pi if self.boundary == "periodic" else math.pi
+        return _frequency(self.modes, self.boundary) * (turn / torch.tensor(self.domain.extents, dtype=torch.float64))
 
     def held_by(self, grid: Grid) -> Tensor:
         """Which eigenfunctions the grid can hold: those whose products it integrates exactly. The others are dropped."""
@@ -73,9 +78,8 @@ class LaplacianBasis:
         dense = coef.new_zeros(*coef.shape[:-1], math.prod(ranks))
         dense[..., index] = coef[..., held.to(coef.device)]
         field = dense.reshape(*coef.shape[:-1], *ranks)
-        for axis, points in enumerate(grid.shape):
-            position = axis - len(ranks)
-            field = _synthesise(field.transpose(position, -1), points, self.boundary).transpose(position, -1)
+        for axis, points in enumerate(grid.shape, -len(ranks)):
+            field = _synthesise(field.transpose(axis, -1), points, self.boundary).transpose(axis, -1)
         return field / math.sqrt(math.prod(self.domain.extents))
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], grid: Grid | Mesh) -> Float[Tensor, "*batch modes"]:
@@ -84,9 +88,8 @@ class LaplacianBasis:
             return (f * grid.root_weights.to(f) ** 2) @ self.at(grid).to(f).mT
         index, ranks, held = self._layout(grid)
         field = f * grid.weights().to(f)
-        for axis, rank in enumerate(ranks):
-            position = axis - len(ranks)
-            field = _analyse(field.transpose(position, -1), rank, self.boundary).transpose(position, -1)
+        for axis, rank in enumerate(ranks, -len(ranks)):
+            field = _analyse(field.transpose(axis, -1), rank, self.boundary).transpose(axis, -1)
         field = field / math.sqrt(math.prod(self.domain.extents))
         coef = f.new_zeros(*field.shape[: field.ndim - len(ranks)], self.n_modes)
         coef[..., held.to(f.device)] = field.flatten(-len(ranks))[..., index]
@@ -116,16 +119,12 @@ class LaplacianBasis:
 @lru_cache(maxsize=16)
 def _at_nodes(basis: LaplacianBasis, mesh: Mesh) -> Float[Tensor, "modes points"]:
     """Products of the functions of each axis."""
-    index = basis.modes
-    waves = _frequency(index, basis.boundary) * _wavenumber(basis.domain, basis.boundary)
+    index, waves = basis.modes, basis._waves
     values = torch.full((len(index), len(mesh.nodes)), 1 / math.sqrt(math.prod(basis.domain.extents)), dtype=torch.float64)
     for axis in range(basis.domain.dim):
         phase = waves[:, axis, None] * mesh.positions[:, axis]
-        if basis.boundary == "periodic":
-            odd = (index[:, axis, None] % 2).bool()
-            function = torch.where(odd, phase.sin(), phase.cos())
-        else:
-            function = phase.cos() if basis.boundary == "neumann" else phase.sin()
+        odd = index[:, axis, None] % 2 == 1 if basis.boundary == "periodic" else torch.tensor(basis.boundary == "dirichlet")
+        function = torch.where(odd, phase.sin(), phase.cos())
         values *= torch.where(waves[:, axis, None] > 0, math.sqrt(2) * function, torch.ones_like(function))
     return values
 
@@ -136,9 +135,8 @@ def _synthesise(coef: Float[Tensor, "*batch rank"], points: int, boundary: Bound
     if boundary == "periodic":
         sine, cosine = weighted[..., 1::2], weighted[..., 2::2]
         cosine = torch.nn.functional.pad(cosine, (0, sine.shape[-1] - cosine.shape[-1]))
-        spectrum = torch.cat(
-            [torch.complex(coef[..., :1], torch.zeros_like(coef[..., :1])), torch.complex(cosine, -sine)], dim=-1
-        )
+        constant = torch.complex(coef[..., :1], torch.zeros_like(coef[..., :1]))
+        spectrum = torch.cat([constant, torch.complex(cosine, -sine)], dim=-1)
     elif boundary == "neumann":
         real = torch.cat([coef[..., :1], weighted[..., 1:]], dim=-1)
         spectrum = torch.complex(real, torch.zeros_like(real))
@@ -168,11 +166,6 @@ def _period(points: int, boundary: Boundary) -> int:
 
 def _frequency(index: Tensor, boundary: Boundary) -> Tensor:
     return {"periodic": (index + 1) // 2, "neumann": index, "dirichlet": index + 1}[boundary]
-
-
-def _wavenumber(domain: Domain, boundary: Boundary) -> Float[Tensor, "dim"]:
-    turn = 2 * math.pi if boundary == "periodic" else math.pi
-    return turn / torch.tensor(domain.extents, dtype=torch.float64)
 
 
 def _capacity(points: int, boundary: Boundary) -> int:

@@ -42,17 +42,16 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
         if self.domain is None and not (high > low).all():
             raise RaffiaError("Mesh(nodes=…) must not lie in a plane or on a line: drop the coordinate that does not vary.")
         domain = self.domain or Domain(nodes.shape[1], periodic=False, extent=tuple((high - low).tolist()))
-        origin = (
-            tuple(low.tolist()) if self.domain is None and self.origin is None else tuple(self.origin or [0.0] * domain.dim)
-        )
+        around = self.domain is None and self.origin is None
+        origin = tuple(low.tolist() if around else self.origin or [0.0] * domain.dim)
         if domain.dim != nodes.shape[1] or len(origin) != domain.dim:
             raise RaffiaError(
                 f"Mesh(domain=…, origin=…) need {nodes.shape[1]} dimensions, as the nodes have; got {domain}, {origin}."
             )
         corner, lengths = (torch.tensor(values, dtype=torch.float64) for values in (origin, domain.extents))
-        outside = ((nodes - corner < -1e-9 * lengths) | (nodes - corner > lengths * (1 + 1e-9))).any(1)
-        if outside.any():
-            index = int(outside.nonzero()[0])
+        outside = ((nodes - corner < -1e-9 * lengths) | (nodes - corner > lengths * (1 + 1e-9))).any(1).nonzero()
+        if len(outside):
+            index = int(outside[0])
             raise RaffiaError(
                 f"Mesh(nodes=…) must lie in {domain} from {origin}; nodes[{index}] = {nodes[index].tolist()} does not."
             )
@@ -147,7 +146,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
     if domain.dim == 1:
         weights = _line_weights(points[:, 0], domain)
     else:
-        around, kept = _with_copies(points, domain) if domain.periodic else (points, len(points))
+        around = _with_copies(points, domain) if domain.periodic else points
         try:
             triangulation = Delaunay(around.numpy())
         except QhullError:
@@ -155,26 +154,21 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
                 f"weights cannot be estimated from {len(points)} distinct points in {domain.dim} dimensions: pass Mesh(weights=…)."
             ) from None
         weights = _spread(around, torch.from_numpy(triangulation.simplices).long())
-        near = (
-            torch.from_numpy(triangulation.coplanar).long()
-            if len(triangulation.coplanar)
-            else torch.zeros(0, 3, dtype=torch.long)
-        )
-        for point, _, neighbour in near.tolist():  # too close to another point to be in the triangulation
+        for point, _, neighbour in triangulation.coplanar.tolist():  # too close to another point to be in the triangulation
             weights[point] = weights[neighbour] = weights[neighbour] / 2
-        weights = weights[:kept]
+        weights = weights[: len(points)]
     weights = weights.clamp(min=1e-12 * float(weights.sum()) / len(weights))
     return (weights / torch.from_numpy(count))[torch.from_numpy(place.reshape(-1)).long()]
 
 
-def _with_copies(points: Points, domain: Domain) -> tuple[Tensor, int]:
-    """The points of a torus and, after them, their copies around it; and how many they are."""
+def _with_copies(points: Points, domain: Domain) -> Float[Tensor, "more dim"]:
+    """The points of a torus and, after them, their copies around it."""
     lengths = torch.tensor(domain.extents, dtype=torch.float64)
     low, high = points.amin(0) - 0.35 * lengths, points.amin(0) + 1.35 * lengths
     shifts = torch.cartesian_prod(*[torch.tensor([0.0, -1.0, 1.0], dtype=torch.float64)] * domain.dim)[1:]
     copies = (points[None] + (shifts * lengths)[:, None]).reshape(-1, domain.dim)
     near = ((copies >= low) & (copies <= high)).all(1)
-    return torch.cat([points, copies[near]]), len(points)
+    return torch.cat([points, copies[near]])
 
 
 def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "points"]:

@@ -27,9 +27,8 @@ def waves(
     vectors = torch.cartesian_prod(*axes).reshape(-1, len(shape))
     phases = [2 * math.pi / L * vectors[:, j, None] * mesh.positions[:, j] for j, L in enumerate(lengths)]
     total = torch.stack(phases).sum(0)
-    twice = torch.where(
-        (vectors[:, -1] == 0) | (2 * vectors[:, -1] == shape[-1]), 1.0, 2.0
-    )  # k and −k, but for those that are both
+    alone = (vectors[:, -1] == 0) | (2 * vectors[:, -1] == shape[-1])  # k that are −k too
+    twice = torch.where(alone, 1.0, 2.0)
     synthesis = twice[:, None] * torch.polar(torch.ones_like(total), total)
     if domain.periodic:
         analysis = torch.polar(torch.ones_like(total), -total)

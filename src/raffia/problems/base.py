@@ -53,17 +53,10 @@ class Problem(BaseEstimator, ABC):
 
     def settings(self, rows: range, grid: Grid, seed: int) -> dict[str, Any]:
         """What made the data, in words and numbers that a file can hold."""
-        simple = {
-            name: value if isinstance(value, (int, float, str, tuple, type(None))) else repr(value)
-            for name, value in self.get_params(deep=False).items()
-        }
-        return {
-            "problem": type(self).__name__,
-            **simple,
-            "points": list(grid.shape),
-            "seed": seed,
-            "rows": [rows.start, rows.stop],
-        }
+        facts: dict[str, Any] = {"problem": type(self).__name__}
+        for name, value in self.get_params(deep=False).items():
+            facts[name] = value if isinstance(value, (int, float, str, tuple, type(None))) else repr(value)
+        return facts | {"points": list(grid.shape), "seed": seed, "rows": [rows.start, rows.stop]}
 
     def _grid(self, points: int | tuple[int, ...] | None) -> Grid:
         if points is None and self.domain.dim > 0:

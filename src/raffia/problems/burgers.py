@@ -133,10 +133,9 @@ class Burgers(Problem):
 
     def _check(self, a: Tensor) -> None:
         times = self.times
-        if not self.viscosity > 0:
-            raise RaffiaError(f"Burgers(viscosity=…) must be positive; got {self.viscosity}.")
-        if self.step is not None and not self.step > 0:
-            raise RaffiaError(f"Burgers(step=…) must be positive; got {self.step}.")
+        for name, value in (("viscosity", self.viscosity), ("step", self.step)):
+            if value is not None and not value > 0:
+                raise RaffiaError(f"Burgers({name}=…) must be positive; got {value}.")
         if not isinstance(a, Tensor):
             raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
         if not times or not all(math.isfinite(t) for t in times) or times[0] <= 0 or any(s >= t for s, t in pairwise(times)):

@@ -78,8 +78,7 @@ class Darcy(Problem):
 
     def operator(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
         """−∇·(a∇u) at inner nodes, 0 on the boundary, for u that vanish there."""
-        grid = self.domain.grid_of(a)
-        return _divergence(*self._faces(a, grid), u)
+        return _divergence(*self._faces(a, self.domain.grid_of(a)), u)
 
     def _faces(self, a: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
         """Permeability between neighbours along each axis, divided by h²."""
@@ -133,10 +132,10 @@ class Darcy(Problem):
             )
         if min(a.shape[1:]) < 3:
             raise RaffiaError(f"a must have 3 points or more along each axis; got {tuple(a.shape[1:])}.")
-        if not torch.isfinite(a).all() or not (a > 0).all():
-            bad = ~(torch.isfinite(a) & (a > 0)).flatten(1).all(-1)
+        bad = (~(torch.isfinite(a) & (a > 0)).flatten(1).all(-1)).nonzero()
+        if len(bad):
             raise RaffiaError(
-                f"a must be finite and strictly positive, a permeability; a[{int(torch.nonzero(bad)[0])}] is not. "
+                f"a must be finite and strictly positive, a permeability; a[{int(bad[0])}] is not. "
                 "Remove that sample, or take exp of a log-permeability."
             )
 

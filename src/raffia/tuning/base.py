@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-import torch
 from sklearn.base import BaseEstimator
 
 from raffia.errors import RaffiaError
@@ -58,9 +57,8 @@ class History:
     def found(self) -> str:
         """The best hyperparameters of the feature map, in words."""
         named = {name.removeprefix(PREFIX): value for name, value in self.best.parameters.items() if name != "ridge"}
-        return ", ".join(
-            f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in named.items()
-        )
+        words = {name: f"{value:.3g}" if isinstance(value, float) else value for name, value in named.items()}
+        return ", ".join(f"{name} {value}" for name, value in words.items())
 
     @property
     def summary(self) -> str:
@@ -129,8 +127,7 @@ def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) ->
     if not choices:
         return {}
     if few(objective):
-        rounds = [dict(zip(choices, options, strict=True)) for options in product(*choices.values())]
-        return min(rounds, key=error_of)
+        return min((dict(zip(choices, options, strict=True)) for options in product(*choices.values())), key=error_of)
     present = objective.feature_map.get_params(deep=True)
     chosen = {}
     for name, options in choices.items():
@@ -150,9 +147,7 @@ def few(objective: Objective) -> bool:
 def contestants(objective: Objective) -> int:
     """How many combinations of categories a contest tries."""
     counts = [len(options) for options in objective.choices.values()]
-    if not counts:
-        return 0
-    return math.prod(counts) if few(objective) else sum(counts)
+    return math.prod(counts) if counts and few(objective) else sum(counts)
 
 
 def random_contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:
@@ -164,7 +159,7 @@ def random_contest(objective: Objective, draws: int, width: float, progress: Pro
         mean = fixed.space.line(defined_start(fixed))
         errors = []
         for xi in white_noise(draws, mean.shape, objective.seed, "contest"):
-            u = torch.minimum(torch.maximum(mean + width * (high - low) * xi, low), high)
+            u = (mean + width * (high - low) * xi).clamp(low, high)
             errors.append(fixed.value(fixed.space.numbers(u), CONTESTED))
             progress.step(errors[-1])
         return min(errors)
@@ -180,12 +175,10 @@ def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> di
     """
     start, space = objective.start(), objective.space
     screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)
-    error = objective.value(start, screens)
-    tried = [(error, start)]
-    draws = screened if math.isfinite(error) else RANDOM_STARTS
-    low, high = space.low, space.high
+    tried = [(objective.value(start, screens), start)]
+    draws = screened if math.isfinite(tried[0][0]) else RANDOM_STARTS
     for uniform in uniform_noise(draws, (space.size,), objective.seed, "starts") if draws else ():
-        numbers = space.numbers(low + uniform * (high - low))
+        numbers = space.numbers(space.low + uniform * (space.high - space.low))
         tried.append((objective.value(numbers, screens), numbers))
     best = min(tried, key=lambda pair: pair[0])
     for name, within in space.ranges.items():

@@ -59,8 +59,8 @@ class EnsembleKalman(Search):
 
     def steps_for(self, objective: Objective) -> int:
         """Contest, covariance and iterations, one step an evaluation."""
-        evaluations = self.covariance_draws + self.iterations * self._members(objective)
-        return self.contest_draws * contestants(objective) + evaluations
+        contest = self.contest_draws * contestants(objective)
+        return contest + self.covariance_draws + self.iterations * self._members(objective)
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Contest, then iterations; the mean of the ensemble is scored after each."""
@@ -68,7 +68,7 @@ class EnsembleKalman(Search):
         chosen = random_contest(objective, self.contest_draws, self.width, progress)
         fixed = objective.with_choices(chosen)
         forward = _Forward(fixed, self.noise, self.modes)
-        prior_mean, prior_std = self._prior(fixed)
+        prior_mean, prior_std = fixed.space.line(defined_start(fixed)), self.width * (fixed.space.high - fixed.space.low)
         scatter = []
         for draw in range(FIRST_DRAW, FIRST_DRAW + self.covariance_draws):
             scatter.append(forward(prior_mean, draw))
@@ -94,10 +94,6 @@ class EnsembleKalman(Search):
     def _members(self, objective: Objective) -> int:
         return self.members or min(10 * objective.space.size, 100)
 
-    def _prior(self, objective: Objective) -> tuple[Tensor, Tensor]:
-        space = objective.space
-        return space.line(defined_start(objective)), self.width * (space.high - space.low)
-
 
 class _Forward:
     """G(u): a fixed split into halves, each predicted by a model trained on the other."""
@@ -113,13 +109,12 @@ class _Forward:
         if targets.shape[1] == 1:
             size = size.square().mean().sqrt().expand_as(size)
         self.size = torch.where(size > 0, size, size.mean())
-        _, _, basis = torch.linalg.svd(targets, full_matrices=False)
-        self.basis = basis[:modes].mT
+        self.basis = torch.linalg.svd(targets, full_matrices=False)[2][:modes].mT
         zeros = targets.new_zeros(2)
-        self.data = torch.cat([torch.cat([self._projected(targets, which), zeros]) for which in self.halves]).cpu()
+        self.data = torch.cat([part for which in self.halves for part in (self._projected(targets, which), zeros)]).cpu()
 
     def inside(self, u: Tensor) -> Tensor:
-        return torch.minimum(torch.maximum(u, self.low), self.high)
+        return u.clamp(self.low, self.high)
 
     @torch.no_grad()
     def __call__(self, u: Float[Tensor, "size"], draw: int) -> Float[Tensor, "outputs"] | None:
@@ -169,8 +164,7 @@ class _Metric:
         return cls(noise + shrinkage * Z.square().sum(1), math.sqrt(1 - shrinkage) * Z, prior_std**2)
 
     def inverse(self, Y: Float[Tensor, "outputs columns"]) -> Float[Tensor, "outputs columns"]:
-        scaled = Y / self.D[:, None]
-        W = self.Z / self.D[:, None]
+        scaled, W = Y / self.D[:, None], self.Z / self.D[:, None]
         core = torch.eye(self.Z.shape[1], dtype=Y.dtype) + self.Z.mT @ W
         return scaled - W @ torch.linalg.solve(core, self.Z.mT @ scaled)
 
@@ -190,13 +184,10 @@ def _transform(
     time_left: float,
 ) -> tuple[Float[Tensor, "members size"], float]:
     """One step of ensemble transform Kalman inversion with prior: the unknowns are observed too, at the mean of the prior."""
-    J = len(ensemble)
-    U = ensemble.mT
-    X = (U - U.mean(1, keepdim=True)) / math.sqrt(J - 1)
-    Y = (G - G.mean(1, keepdim=True)) / math.sqrt(J - 1)
+    U, J, M = ensemble.mT, len(ensemble), len(data)
+    X, Y = ((values - values.mean(1, keepdim=True)) / math.sqrt(J - 1) for values in (U, G))
     misfit = data[:, None] - G
     potential = 0.5 * (misfit * metric.inverse(misfit)).sum(0)
-    M = len(data)
     spread = float(potential.var())
     step = min(max(M / (2 * float(potential.mean())), math.sqrt(M / (2 * spread)) if spread > 0 else 0.0), time_left)
     weighted = metric.inverse(Y)

@@ -43,8 +43,7 @@ class GradientSearch(Search):
 
     def steps_for(self, objective: Objective) -> int:
         """Contest, search and the last rung."""
-        contest = self.contest_steps * contestants(objective)
-        return contest + self.steps + (self.last_steps if objective.last else 0)
+        return self.contest_steps * contestants(objective) + self.steps + (self.last_steps if objective.last else 0)
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Contest, then search, then the last rung."""
@@ -78,21 +77,14 @@ class GradientSearch(Search):
             score(rung, chosen | self._descend(rung, self.last_steps, history, progress, 0, best), history)
 
     def _descend(
-        self,
-        objective: Objective,
-        steps: int,
-        history: History,
-        progress: Progress,
-        first_draw: int,
-        start: dict[str, Any],
+        self, objective: Objective, steps: int, history: History, progress: Progress, first_draw: int, start: dict[str, Any]
     ) -> dict[str, Any]:
         space = objective.space
         if self.ridge == "profiled":
             space = SearchSpace({name: r for name, r in space.ranges.items() if name != "ridge"})
         u = space.line(start).to(objective.a.device).requires_grad_()
-        low, high = space.low.to(u), space.high.to(u)
         descend = self._adam if self.method == "adam" else self._lbfgs
-        descend(u, _Bounded(objective, space, low, high), steps, history, progress, first_draw)
+        descend(u, _Bounded(objective, space, space.low.to(u), space.high.to(u)), steps, history, progress, first_draw)
         return space.numbers(u)
 
     def _adam(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
@@ -153,7 +145,7 @@ class _Bounded:
 
     @torch.no_grad()
     def clamp(self, u: Tensor) -> None:
-        u.copy_(torch.minimum(torch.maximum(u, self.low), self.high))
+        u.clamp_(self.low, self.high)
 
     @torch.no_grad()
     def raise_ridge(self, u: Tensor) -> None:

@@ -56,8 +56,7 @@ class OptunaSearch(Search):
             self.study_ = self._open(optuna, objective)
             if "chosen" not in self.study_.user_attrs:
                 self.study_.set_user_attr("chosen", random_contest(objective, self.contest_draws, WIDTH, progress))
-                start = objective.with_choices(self.study_.user_attrs["chosen"]).start()
-                self.study_.enqueue_trial(_flat(start))
+                self.study_.enqueue_trial(_flat(objective.with_choices(self.study_.user_attrs["chosen"]).start()))
             finished = [trial for trial in self.study_.trials if trial.state.is_finished()]
             for trial in finished:
                 _record(trial, self.study_.user_attrs["chosen"], history)
@@ -92,9 +91,7 @@ class OptunaSearch(Search):
         progress.step(error)
 
     def _open(self, optuna: Any, objective: Objective) -> "optuna.Study":
-        storage = None
-        if self.study is not None:
-            storage = _storage(optuna, self.study)
+        storage = None if self.study is None else _storage(optuna, self.study)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             samplers = {
@@ -159,22 +156,18 @@ def _flat(values: dict[str, Any]) -> dict[str, float]:
     """A vector as one entry for each of its numbers, as Optuna knows it."""
     flat: dict[str, float] = {}
     for name, value in values.items():
-        if isinstance(value, torch.Tensor):
-            flat |= {f"{name}[{i}]": float(entry) for i, entry in enumerate(value)}
-        else:
-            flat[name] = float(value)
+        many = isinstance(value, torch.Tensor)
+        flat |= {f"{name}[{i}]": float(entry) for i, entry in enumerate(value)} if many else {name: float(value)}
     return flat
 
 
 def _record(trial: Any, chosen: dict[str, Any], history: History) -> None:
     """A finished Optuna trial as one of ours."""
     parameters = chosen | {name: value for name, value in trial.params.items() if "[" not in name}
-    vectors = {name.split("[")[0] for name in trial.params if "[" in name}
-    for name in vectors:
+    for name in {name.split("[")[0] for name in trial.params if "[" in name}:
         entries = [value for key, value in trial.params.items() if key.startswith(f"{name}[")]
         parameters[name] = torch.tensor(entries, dtype=torch.float64)
-    error = trial.user_attrs.get("error")
-    error = math.inf if error is None else error
+    error = math.inf if trial.user_attrs.get("error") is None else trial.user_attrs["error"]
     history.trials.append(Trial(parameters, error, trial.user_attrs.get("n_features", 0)))
     history.curve.append(error)
 

@@ -26,22 +26,12 @@ class Burgers(Problem):
     Pseudospectral with the 2/3 rule, fourth-order Runge–Kutta with the exact heat semigroup as integrating factor. Inputs on
     any grid are interpolated to `fine_points` points or more, and the solution is evaluated back on their grid.
 
-    Parameters
-    ----------
-    viscosity
-        ε > 0. Small values make thin shocks: give them enough `fine_points`, about 4·max|a|/ε.
-    time
-        T > 0; or increasing times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, points).
-    forcing
-        f: None, its values on an equispaced grid (steady), or a function of (t, x).
-    tau, regularity
-        τ and α of the input measure.
-    fine_points
-        The least number of points to integrate on.
-    step
-        The time step; None chooses it for a relative error near 1e-8, from each sample alone: Δt ≤ min(5 / (U k_max),
-        ε / (4U²)) with U a bound for |u|. The second keeps every mode stable: ε k² Δt > log |R(iUkΔt)| for all k when
-        Δt < 6 ε / U².
+    `viscosity` is ε > 0; small values make thin shocks: give them enough `fine_points`, about 4·max|a|/ε. `time` is T > 0, or increasing
+    times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, points). `forcing` is f: None, its values on an
+    equispaced grid (steady), or a function of (t, x). `tau` and `regularity` are τ and α of the input measure.
+
+    `step` is the time step; None chooses it for a relative error near 1e-8, from each sample alone: Δt ≤ min(5 / (U k_max), ε / (4U²))
+    with U a bound for |u|. The second keeps every mode stable: ε k² Δt > log |R(iUkΔt)| for all k when Δt < 6 ε / U².
     """
 
     viscosity: float = 0.01

@@ -28,17 +28,10 @@ class Darcy(Problem):
     the fast Poisson solver, until ‖residual‖ ≤ tolerance·‖f‖ for each sample. The number of iterations depends on the contrast
     max a / min a, not on the grid: 22 for the paper's a.
 
-    Parameters
-    ----------
-    source
-        f: a number, its values on the grid of a, or a function of (x₁, x₂).
-    low, high, tau, regularity, n_modes
-        Of the input measure `LevelSet`.
-    fine_points
-        Data sets are solved on at least this many points along an axis, on a grid that contains the one asked for.
-    face
-        "harmonic" (flux is continuous across jumps of a) or "arithmetic". The authors do not say which is theirs; the two
-        differ by 0.3 % for a contrast of 4 on 257² points.
+    `source` is f: a number, its values on the grid of a, or a function of (x₁, x₂). `low` to `n_modes` are those of `LevelSet`.
+    Data sets are solved on at least `fine_points` points along an axis, on a grid that contains the one asked for. `face` is "harmonic"
+    (flux is continuous across jumps of a) or "arithmetic". The authors do not say which is theirs; the two differ by 0.3 % for a contrast
+    of 4 on 257² points.
     """
 
     source: Source = 1.0

@@ -43,9 +43,9 @@ class History:
     def best(self) -> Trial:
         """The trial of the least error, among those with the most features: errors of larger and smaller models do not compare."""
         valid = [trial for trial in self.trials if math.isfinite(trial.error)]
+        if not valid and self.interrupted:
+            raise RaffiaError("the search was interrupted before it had scored a setting: nothing was changed.")
         if not valid:
-            if self.interrupted:
-                raise RaffiaError("the search was interrupted before it had scored a setting: nothing was changed.")
             raise RaffiaError(
                 "the search found no setting with a finite validation error: the features may be undefined at the starting values. "
                 "Check the data, or start from other hyperparameters."

@@ -31,18 +31,10 @@ FIRST_DRAW, SPLIT = 500_000, 500_000  # draws of its own, and one split for all,
 class EnsembleKalman(Search):
     """Moves an ensemble of settings towards the data; needs evaluations only, and copes with noise in them.
 
-    Categories are settled first, by the best of `contest_draws` settings from the prior for each combination.
-
-    members
-        J; None is ten for each unknown, at most 100.
-    width
-        The standard deviation of the prior, as a share of each range; its mean is the starting value.
-    noise
-        σ, relative to the size of each output.
-    modes
-        Outputs are projected on this many of their leading modes.
-    covariance_draws, shrinkage
-        How many draws of θ estimate Cov_θ, and how far the estimate is moved to its diagonal.
+    Categories are settled first, by the best of `contest_draws` settings from the prior for each combination. The prior has the starting
+    value as its mean, and `width` as its standard deviation, as a share of each range. `members` is J, None ten for each unknown, at most
+    100; `noise` is σ, relative to the size of each output, and outputs are projected on as many of their leading modes as `modes` says.
+    `covariance_draws` draws of θ estimate Cov_θ, and `shrinkage` says how far the estimate is moved to its diagonal.
     """
 
     iterations: int = 10

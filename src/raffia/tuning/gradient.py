@@ -24,11 +24,9 @@ class GradientSearch(Search):
     searched for `steps` steps, and where the model is to have many features for `last_steps` more with as many as the machine can do.
     The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
 
-    method
-        "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and
-        the ridge raised. "lbfgs" keeps θ and the split of a draw, steps/4 iterations each for four draws.
-    ridge
-        "searched": one more unknown. "profiled": at every step the best by leaving out one function at a time.
+    `method` "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and
+    the ridge raised. "lbfgs" keeps θ and the split of a draw, steps/4 iterations each for four draws. `ridge` "searched" is one more
+    unknown; "profiled", at every step the best by leaving out one function at a time.
     """
 
     steps: int = 200

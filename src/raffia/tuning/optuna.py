@@ -28,11 +28,8 @@ class OptunaSearch(Search):
 
     Categories are settled first, by the best of `contest_draws` random settings for each combination. A trial climbs a ladder of
     model sizes, `ladder` as shares of the objective's features; with "tpe" it is given up where it does worse than the median of
-    earlier trials on the same rung. After `run`, `study_` is the Optuna study, for Optuna's own plots; its values are
-    logarithms of errors.
-
-    study
-        A file that keeps every trial. A search that finds it there goes on where it ended, up to `trials` in all.
+    earlier trials on the same rung. After `run`, `study_` is the Optuna study, for Optuna's own plots; its values are logarithms of
+    errors. `study` is a file that keeps every trial: a search that finds it there goes on where it ended, up to `trials` in all.
     """
 
     trials: int = 200

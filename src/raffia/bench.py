@@ -70,14 +70,8 @@ class Bench:
     def report(self) -> dict[str, Any]:
         """What a JSON file keeps: the machine, its ceilings and every row."""
         name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else f"{torch.get_num_threads()} threads"
-        return {
-            "device": str(self.device),
-            "name": name,
-            "torch": torch.__version__,
-            "date": time.strftime("%Y-%m-%d"),
-            "ceilings": asdict(self.ceilings),
-            "rows": [asdict(row) for row in self.rows()],
-        }
+        machine = {"device": str(self.device), "name": name, "torch": torch.__version__, "date": time.strftime("%Y-%m-%d")}
+        return machine | {"ceilings": asdict(self.ceilings), "rows": [asdict(row) for row in self.rows()]}
 
     def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, predict: str) -> list[Row]:
         """`predict` is the kind of work that prediction is made of."""

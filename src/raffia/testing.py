@@ -29,8 +29,12 @@ def check_feature_map(
     grid = feature_map.domain.grid(points) if feature_map.domain.dim else Domain(0).grid()
     a, theta = inputs(3, grid), feature_map.draw(5, seed=1)
     phi = feature_map(a, theta)
-    _check_shape(phi, grid)
-    _check_draws(feature_map, theta)
+    shapes = ((3, 5), (3, 5, *grid.shape))
+    _require(tuple(phi.shape) in shapes, f"φ must have shape {shapes[1]} (n, m, *grid), or {shapes[0]}; got {tuple(phi.shape)}")
+    _require(bool(torch.isfinite(phi).all()), "φ must be finite on smooth inputs")
+    _same("the first rows of a longer draw", feature_map.draw(9, seed=1)[:5], theta, 0.0)
+    _same("a slice of a draw", feature_map.draw(range(2, 5), seed=1), theta[2:], 0.0)
+    _require(not torch.equal(feature_map.draw(5, seed=2), theta), "another seed must give another θ")
     _same("a second call with the same arguments", feature_map(a, theta), phi, 0.0)
     _same("one sample at a time", torch.cat([feature_map(part, theta) for part in a.split(1)]), phi, 1e-12)
     _same("one feature at a time", torch.cat([feature_map(a, part) for part in theta.split(1)], dim=1), phi, 1e-12)
@@ -50,18 +54,6 @@ def _smooth_inputs(n: int, grid: Grid) -> Tensor:
     if domain.dim == 0:
         return uniform_noise(n, (), 0, "check")
     return GaussianField(domain, "periodic" if domain.periodic else "neumann", n_modes=6).sample(n, grid, seed=0)
-
-
-def _check_shape(phi: Tensor, grid: Grid) -> None:
-    shapes = ((3, 5), (3, 5, *grid.shape))
-    _require(tuple(phi.shape) in shapes, f"φ must have shape {shapes[1]} (n, m, *grid), or {shapes[0]}; got {tuple(phi.shape)}")
-    _require(bool(torch.isfinite(phi).all()), "φ must be finite on smooth inputs")
-
-
-def _check_draws(feature_map: FeatureMap, theta: Tensor) -> None:
-    _same("the first rows of a longer draw", feature_map.draw(9, seed=1)[:5], theta, 0.0)
-    _same("a slice of a draw", feature_map.draw(range(2, 5), seed=1), theta[2:], 0.0)
-    _require(not torch.equal(feature_map.draw(5, seed=2), theta), "another seed must give another θ")
 
 
 def _check_finer_grid(feature_map: FeatureMap, inputs: Inputs, theta: Tensor, grid: Grid, phi: Tensor, rtol: float) -> None:

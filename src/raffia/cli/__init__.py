@@ -17,20 +17,15 @@ def main() -> None:
     """Run a command; every expected failure is one line on stderr and exit code 2."""
     with warnings.catch_warnings():
         warnings.showwarning = _one_line  # type: ignore[assignment]
-        _run()
+        try:
+            app()
+        except (RaffiaError, NotFittedError, OSError) as error:
+            _one_line(" ".join(str(error).split()))
+            raise SystemExit(2) from None
 
 
 def _one_line(message: Warning | str, *_: object) -> None:
     sys.stderr.write(f"raffia: {message}\n")
-
-
-def _run() -> None:
-    try:
-        app()
-    except (RaffiaError, NotFittedError, OSError) as error:
-        message = " ".join(str(error).split())
-        sys.stderr.write(f"raffia: {message}\n")
-        raise SystemExit(2) from None
 
 
 @app.callback(invoke_without_command=True)

@@ -147,8 +147,7 @@ class PredictorCorrectorFeatures(FeatureMap):
                 f"got {self.steps} and {self.randomisation!r}."
             )
         fields = GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes)(theta, grid)
-        sigma = (self.s_plus - self.s_minus) * torch.sigmoid(inner(fields, grid) / self.delta) + self.s_minus
-        return self.weight * sigma
+        return self.weight * ((self.s_plus - self.s_minus) * torch.sigmoid(inner(fields, grid) / self.delta) + self.s_minus)
 
     def _ratio(self, a: Tensor, grid: Grid) -> Float[Tensor, "n inner1 inner2"]:
         """f/a at inner nodes, with the raw a."""

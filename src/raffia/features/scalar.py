@@ -16,6 +16,7 @@ from raffia.spaces import POINT, Boundary, Domain, LaplacianBasis, Nodes, Space,
 
 Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
+_AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))
 
 
 @dataclass(repr=False, eq=False)
@@ -137,6 +138,3 @@ class ScalarFeatures(FeatureMap):
         tau, regularity = (torch.as_tensor(p, dtype=like.dtype, device=like.device) for p in (self.tau, self.regularity))
         growth = (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self.domain.channels)
         return self.lengthscale * growth ** (regularity / 2)
-
-
-_AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))

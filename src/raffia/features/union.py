@@ -105,9 +105,7 @@ class Union(FeatureMap):
                 f"Union(maps=…) must be a tuple of feature maps, such as (FourierFeatures(), …); got {self.maps!r}."
             )
         if len({feature_map.domain for feature_map in self.maps}) > 1:
-            raise RaffiaError(
-                f"Union(maps=…) needs maps of one domain; got {[feature_map.domain for feature_map in self.maps]}."
-            )
+            raise RaffiaError(f"Union(maps=…) needs maps of one domain; got {[one.domain for one in self.maps]}.")
         for name, given in (("scales", self.scales), ("shares", self.shares)):
             if given is not None and len(given) != len(self.maps):
                 raise RaffiaError(f"Union({name}=…) needs one number for each of the {len(self.maps)} maps; got {len(given)}.")

@@ -75,7 +75,6 @@ def ridge(lab: Lab) -> Result:
     figure, (left,) = panels(1)
     compare(left, sizes, {zero: stored}, {}, curves, ("samples n", "mean relative error"))
     mean = _means(curves)
-    ratios = mean[auto] / mean[zero]
     return Result(
         "beyond:ridge",
         "Burgers' equation with few samples: λ chosen by leaving out one function at a time",
@@ -84,7 +83,7 @@ def ridge(lab: Lab) -> Result:
         "the training data alone.",
         tables=[Table.of_curves("Mean relative error against n.", "n", sizes, {"authors": stored} | mean)],
         pictures=[Picture.of(figure, "Error against n.")],
-        numbers={f"n={n}, auto over λ=0": float(ratios[j]) for j, n in enumerate(sizes)},
+        numbers={f"n={n}, auto over λ=0": float(mean[auto][j] / mean[zero][j]) for j, n in enumerate(sizes)},
     )
 
 

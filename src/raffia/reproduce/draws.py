@@ -96,8 +96,7 @@ def authors_burgers(n: int, n_test: int, device: str) -> tuple[FeatureMap, Draw]
     legacy = np.random.RandomState(papers.AUTHORS_SEED)
     features, rows, tests = (legacy.choice(pool, pool, replace=False) for pool in (POOL, POOL, TEST_POOL))
     whole = AliasedFeatures(clone(papers.BURGERS.feature_map).set_params(n_modes=theta.shape[1]))
-    no_shift = torch.zeros(POOL, 1, dtype=torch.float64)
-    xi = torch.cat([no_shift, theta[features]], dim=1)
+    xi = torch.nn.functional.pad(theta[features], (1, 0))  # no shift
     law = papers.BURGERS.problem
     field = GaussianField(tau=law.tau, regularity=law.regularity, n_modes=train.shape[1])
     a, test_a = (field(white, field.domain.grid(FINE)) for white in (train[rows[:n]], test[tests[:n_test]]))

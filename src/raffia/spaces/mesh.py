@@ -1,5 +1,6 @@
 """Scattered nodes with quadrature weights, given or estimated from the points, inside a box or a torus."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -81,10 +82,8 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
             raise RaffiaError(f"cells must contain every node; node {lost} is in none that has a volume. Leave such nodes out.")
         return cls(points, weights)
 
-    @property
-    def ndim(self) -> int:
-        """One axis, of the nodes."""
-        return 1
+    ndim = 1
+    """One axis, of the nodes."""
 
     @property
     def dim(self) -> int:  # type: ignore[override]
@@ -184,8 +183,7 @@ def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "
 
 def _spread(nodes: Points, cells: Int[Tensor, "cells corners"]) -> Float[Tensor, "points"]:
     """The volume of each cell, in equal parts to its corners."""
-    edges = nodes[cells[:, 1:]] - nodes[cells[:, :1]]
-    dim = nodes.shape[1]
-    volume = torch.linalg.det(edges).abs() / {1: 1, 2: 2, 3: 6}[dim]
+    edges, dim = nodes[cells[:, 1:]] - nodes[cells[:, :1]], nodes.shape[1]
+    volume = torch.linalg.det(edges).abs() / math.factorial(dim)
     weights = torch.zeros(len(nodes), dtype=torch.float64)
     return weights.index_add_(0, cells.flatten(), (volume / (dim + 1)).repeat_interleave(dim + 1))

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import joblib
 import numpy as np
@@ -24,7 +25,9 @@ from raffia import (
     load,
 )
 from raffia.features import SpectralNetwork
+from raffia.pairs import InMemory
 from raffia.regression import memory
+from raffia.training import cluster
 from raffia.training.copies import groups_of
 from raffia.tuning import GradientSearch, RidgeSearch
 
@@ -131,15 +134,9 @@ def test_what_varies_by_little_of_its_mean_is_normalised():
     seconds = x * torch.tensor([1200.0, 1.0]) + torch.tensor([1.7e9, 0.0])  # since 1970
     model = RandomFeatureModel(ScalarFeatures(2, domain=Vectors()), 128, "auto", normalize=True).fit(seconds[:150], y[:150])
     assert float(model.errors(seconds[150:], y[150:]).mean()) < 1e-3
-    with_rounding = torch.full((20, 1), 0.1).float()
-    assert (
-        float(
-            RandomFeatureModel(ScalarFeatures(1, domain=Vectors()), 8, 1e-3, normalize=True)
-            .fit(with_rounding, y[:20].float())
-            .input_scaling_.scale
-        )
-        == 1
-    )
+    still = torch.full((20, 1), 0.1).float()  # a deviation that is rounding must not be divided by
+    model = RandomFeatureModel(ScalarFeatures(1, domain=Vectors()), 8, 1e-3, normalize=True).fit(still, y[:20].float())
+    assert float(model.input_scaling_.scale) == 1
 
 
 def test_a_contest_normalises_as_it_is_told(flow):
@@ -211,3 +208,82 @@ def test_limits_of_a_container_count_as_memory(tmp_path, monkeypatch):
     assert memory.available_memory(torch.device("cpu")) == 600_000
     (tmp_path / "max").write_text("max\n")
     assert memory.available_memory(torch.device("cpu")) > 600_000
+
+
+class TestChangedData:
+    """What was begun on some pairs does not go on with others."""
+
+    def test_a_checkpoint_knows_all_the_pairs_that_are_in_it(self, flow, tmp_path):
+        def interrupted(a, y):
+            for i in range(4):
+                yield a[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10]
+            raise KeyboardInterrupt
+
+        path = tmp_path / "run.checkpoint"
+        with pytest.raises(KeyboardInterrupt):
+            fourier(16, 1e-3).fit(interrupted(flow.a, flow.y), checkpoint=path, checkpoint_every=0.0)
+        changed = flow.y.clone()
+        changed[10:] *= 2  # the first batch is as it was
+        for source in (InMemory(flow.a, changed), list(zip(flow.a.split(10), changed.split(10), strict=True))):
+            how = {"batch_size": 10} if isinstance(source, InMemory) else {}
+            with pytest.raises(RaffiaError, match=r"changed since .*run\.checkpoint|another problem"):
+                fourier(16, 1e-3).fit(source, checkpoint=path, **how)
+        again = fourier(16, 1e-3).fit(zip(flow.a.split(10), flow.y.split(10), strict=True), checkpoint=path)
+        whole = fourier(16, 1e-3).fit(zip(flow.a.split(10), flow.y.split(10), strict=True))
+        assert torch.equal(again.coef_, whole.coef_)
+
+    def test_features_chosen_for_other_data_are_not_taken(self, flow, tmp_path):
+        raffia.data.write(tmp_path / "data.npz", flow)
+        how = {"checkpoint": tmp_path / "run.checkpoint"}
+        source = raffia.data.open_source(tmp_path / "data.npz")
+        before = source.stamp
+        raffia.data.write(tmp_path / "data.npz", Dataset(flow.a, 2 * flow.y, CIRCLE))
+        assert raffia.data.open_source(tmp_path / "data.npz").stamp != before
+        found = raffia.fit(tmp_path / "data.npz", FourierFeatures(30), 16, 1e-3, stream=True, batches=how)
+        assert not list(tmp_path.glob("run.checkpoint*"))
+        assert found.n_train == 160
+
+    def test_a_file_that_is_replaced_between_reads_of_a_cluster_is_refused(self, flow, tmp_path):
+        raffia.data.write(tmp_path / "data.npz", flow)
+        opened = partial(raffia.data.open_source, tmp_path / "data.npz")
+        block = cluster.Rows(opened, 0, 10, opened().stamp)
+        assert torch.equal(block()[0], flow.a[:10])
+        raffia.data.write(tmp_path / "data.npz", Dataset(flow.a + 1, flow.y, CIRCLE))
+        with pytest.raises(RaffiaError, match="changed while it was read"):
+            block()
+
+
+class TestModelsThatAreNotFinite:
+    @pytest.mark.parametrize("size", [1e200, 1.7e308])
+    def test_outputs_that_overflow_are_refused(self, flow, size):
+        with pytest.raises(RaffiaError, match=r"too large to be squared|not finite"):
+            fourier(16, 1e-3).fit(flow.a[:20], size * flow.y[:20] / flow.y[:20].abs().max())
+
+    def test_a_file_with_a_coefficient_that_is_not_finite_is_damaged(self, flow, tmp_path):
+        model = fourier(16, 1e-3).fit(flow.a[:20], flow.y[:20])
+        model.coef_[3] = torch.nan
+        model.save(tmp_path / "model.safetensors")
+        with pytest.raises(RaffiaError, match=r"model\.safetensors is damaged: its coefficients are not finite"):
+            load(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('\\"n_features\\": 16', '\\"n_features\\": -6'),
+        ('\\"dim\\": 1', '\\"dim\\": 300000000'),
+        ('\\"batch_size\\": null', '\\"batch_size\\": -5'),
+        ('\\"random_state\\": 0', '\\"random_state\\": \\"x\\"'),
+    ],
+)
+def test_settings_in_a_file_that_no_model_has_are_refused_at_once(flow, tmp_path, before, after):
+    path = tmp_path / "model.safetensors"
+    fourier(16, 1e-3).fit(flow.a[:20], flow.y[:20]).save(path)
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + size].decode().replace(before, after).rstrip()
+    assert after in header
+    header = header.encode() + b" " * (-len(header.encode()) % 8)
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + size :])
+    with pytest.raises(RaffiaError, match=r"model\.safetensors"):
+        load(path)

@@ -35,6 +35,9 @@ class Readable(ABC):
     def __len__(self) -> int:
         """How many there are."""
 
+    stamp: str = ""
+    """What tells a file from another version of it, for pairs in files."""
+
     @abstractmethod
     def read(self, rows: slice) -> Batch:
         """Some of them."""
@@ -115,6 +118,11 @@ class Part(Readable):
 
     of: Readable
     rows: range
+
+    @property
+    def stamp(self) -> str:  # type: ignore[override]
+        """That of the others."""
+        return self.of.stamp
 
     def __len__(self) -> int:
         return len(self.rows)

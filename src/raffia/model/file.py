@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from sklearn.base import BaseEstimator
 
 from raffia import data, features, metrics, regression, spaces
@@ -46,8 +47,15 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
         whole = isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)
         whole = whole and isinstance(trained.frame.output_nodes, Nodes)
         whole = whole and len(trained.solution.coef) == trained.settings.n_features
+        if whole:
+            trained.settings.check()
+        finite = not whole or bool(torch.isfinite(trained.solution.coef).all())
     except (KeyError, TypeError, AttributeError):
         whole = False
+    except RaffiaError as error:
+        raise RaffiaError(f"{os.fspath(path)} is damaged: {error}") from None
+    if whole and not finite:
+        raise RaffiaError(f"{os.fspath(path)} is damaged: its coefficients are not finite.")
     if not whole:
         raise RaffiaError(f"{os.fspath(path)} is a raffia file, but it does not hold a model.")
     return trained

@@ -70,6 +70,8 @@ class NormalEquations(Statistics):
         """Refuse features that are not finite, or all zero, on the data."""
         if not torch.isfinite(self.gram.diagonal().sum()):
             raise RaffiaError("the features are not finite on these inputs: check the hyperparameters of feature_map.")
+        if not (torch.isfinite(self.energy) and torch.isfinite(self.rhs).all()):
+            raise RaffiaError("y is too large to be squared in float64: give outputs in larger units, or pass normalize=True.")
         if self.scale == 0:
             raise RaffiaError(
                 "all features vanish on these inputs, so nothing can be learnt: check the hyperparameters of feature_map "

@@ -13,6 +13,8 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.spaces.base import Nodes, Space
 
+MOST_DIMENSIONS = 9
+
 
 @dataclass(frozen=True)
 class Domain(Space):
@@ -26,8 +28,8 @@ class Domain(Space):
     extent: float | tuple[float, ...] = 1.0
 
     def __post_init__(self) -> None:
-        if self.dim < 0:
-            raise RaffiaError(f"Domain(dim=…) needs dim >= 0; got {self.dim}.")
+        if self.dim not in range(MOST_DIMENSIONS + 1):
+            raise RaffiaError(f"Domain(dim=…) needs a whole number from 0 to {MOST_DIMENSIONS}; got {self.dim!r}.")
         if len(self.extents) != self.dim:
             raise RaffiaError(f"Domain(extent=…) needs one length, or {self.dim}; got {self.extent}.")
         if not all(length > 0 for length in self.extents):

@@ -183,7 +183,7 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
     part = Part(source, range(n - count))
     checkpoint = batches.get("checkpoint")
     kept = None if checkpoint is None else Path(f"{checkpoint}.features")
-    asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, n))
+    asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, plan.normalize, n, source.stamp))
     held = history = None
     if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
         model = plan.model(content["features"], source.output_space, **content["settings"])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -97,6 +98,10 @@ class Accumulator:
         else:
             ridge = float(self.settings.ridge)
         solution = self._solution(self.statistics, ridge)
+        if not torch.isfinite(solution.coef).all():
+            raise RaffiaError(
+                f"the coefficients are not finite with ridge={ridge:g}: check the sizes of a and y, pass normalize=True or a larger ridge."
+            )
         return Trained(self.settings.frozen(), self.frame, solution, ridge, errors, noise, self.statistics, self.pairs)
 
     def _form(self, rows_per_sample: int, theta: Tensor) -> type[Statistics]:

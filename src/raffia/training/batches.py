@@ -26,7 +26,7 @@ from raffia.regression import Statistics, fold_ridge, unpacked
 from raffia.spaces import Domain, Space
 from raffia.storage import archive
 from raffia.training.accumulator import Accumulator
-from raffia.training.checkpoint import Checkpoint, bytes_of
+from raffia.training.checkpoint import Checkpoint, bytes_of, checksum
 from raffia.training.frame import Scalings, prepare
 from raffia.training.settings import Settings
 from raffia.training.trained import FOLDS, Trained
@@ -78,19 +78,22 @@ def fit_batches(
     if checkpoint is not None:
         file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
         if file.path.exists():
-            content, done = file.read()
+            content, done, check = file.read()
+            reader.check_seen(done, check, file.path)
             device = _statistics(first).rhs.device
             sums = [None if one is None else replace(empty, statistics=unpacked(one, device)) for one in content]
         else:
-            file.write([_statistics(first)] + [None] * (count - 1), done)
+            file.write([_statistics(first)] + [None] * (count - 1), done, reader.check)
     with Progress("training", reader.total, verbose and reader.total > 0) as bar:
         bar.step(count=done)
         for a, y in reader.after(done):
             sums[done % count] = (sums[done % count] or empty).add(a, y)
             done += 1
             bar.step()
-            if file is not None and file.due:
-                file.write([None if one is None else _statistics(one) for one in sums], done)
+            if file is not None:
+                reader.check = checksum(a, y, reader.check)
+                if file.due:
+                    file.write([None if one is None else _statistics(one) for one in sums], done, reader.check)
     trained = finish(settings, [one for one in sums if one is not None])
     if file is not None:
         file.remove()
@@ -149,6 +152,26 @@ class _Reader:
         if first is None:
             raise RaffiaError("source holds no pairs: it gave no batch.")
         self.first: Batch = first
+        self.stamp = str(getattr(source, "stamp", ""))
+        """What tells a file from another version of it; nothing where pairs are in no file."""
+        self.check = checksum(*first, 0)
+        """Of the batches that were read."""
+
+    def check_seen(self, done: int, wanted: int, path: Path) -> None:
+        """Refuse to go on where the batches already done are others now: those of a file by its stamp, all others by reading them."""
+        if not self.stamp:
+            ahead = (
+                self.after(1)
+                if self.n is not None
+                else (batch for _, batch in zip(range(1, done), self.after(1), strict=False))
+            )
+            for a, y in islice(ahead, done - 1):
+                self.check = checksum(a, y, self.check)
+            if self.n is None:
+                rest, self.after = self.after(1), lambda _: rest  # an iterable stands where it was read to
+            if self.check != wanted:
+                raise RaffiaError(f"the pairs have changed since {path} was written: delete it to start from the first batch.")
+        self.check = wanted
 
 
 def _problem(settings: Settings, reader: _Reader, folds: int) -> dict[str, str]:
@@ -167,6 +190,7 @@ def _problem(settings: Settings, reader: _Reader, folds: int) -> dict[str, str]:
         "a": f"{a.dtype} of shape {tuple(a.shape[1:])}",
         "y": f"{y.dtype} of shape {tuple(y.shape[1:])}",
         "the hash of the first batch": hashed.hexdigest()[:16],
+        "size and time of the file": reader.stamp,
     }
 
 

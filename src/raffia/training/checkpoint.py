@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+import zlib
 from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.pairs import Array
 from raffia.regression import Packed, Statistics
 from raffia.storage import archive
 
@@ -29,18 +31,19 @@ class Checkpoint:
         """Whether it is time to write."""
         return time.monotonic() - self._written >= self.every
 
-    def write(self, sums: Sequence[Statistics | None], done: int) -> None:
+    def write(self, sums: Sequence[Statistics | None], done: int, check: int) -> None:
         """Replace the file; if that fails, the one before stays as it was."""
         content = [None if one is None else one.packed() for one in sums]
-        archive.write(self.path, {"problem": self.problem, "done": done, "sums": content, "digest": _digest(content, done)})
+        digest = _digest(content, done, check)
+        archive.write(self.path, {"problem": self.problem, "done": done, "check": check, "sums": content, "digest": digest})
         self._written = time.monotonic()
 
-    def read(self) -> tuple[list[Packed | None], int]:
-        """The sums, and how many batches are in them; anything but a whole file of this problem is an error."""
+    def read(self) -> tuple[list[Packed | None], int, int]:
+        """The sums, how many batches are in them and their checksum; anything but a whole file of this problem is an error."""
         try:
             content = archive.read(self.path)
-            problem, sums, done = content["problem"], content["sums"], content["done"]
-            whole = content["digest"] == _digest(sums, done)
+            problem, sums, done, check = (content[name] for name in ("problem", "sums", "done", "check"))
+            whole = content["digest"] == _digest(sums, done, check)
         except (RaffiaError, KeyError, TypeError, AttributeError):
             whole = False
         if not whole:
@@ -54,7 +57,7 @@ class Checkpoint:
             raise RaffiaError(
                 f"{self.path} is the checkpoint of another problem: {'; '.join(differs)}. Delete it, or pass another checkpoint."
             )
-        return sums, done
+        return sums, done, check
 
     def remove(self) -> None:
         """Remove the file, and what a kill in the middle of a write may have left beside it."""
@@ -63,15 +66,20 @@ class Checkpoint:
             left.unlink(missing_ok=True)
 
 
-def _digest(sums: Sequence[Packed | None], done: int) -> str:
+def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
     """A hash that no damaged file has."""
-    hashed = hashlib.sha256(str(done).encode())
+    hashed = hashlib.sha256(f"{done} {check}".encode())
     for one in sums:
         for name, value in ({} if one is None else one).items():
             hashed.update(name.encode())
             array = isinstance(value, (np.ndarray, Tensor))
             hashed.update(bytes_of(torch.as_tensor(value)) if array else str(value).encode())
     return hashed.hexdigest()
+
+
+def checksum(a: Array, y: Array, before: int) -> int:
+    """Of one more batch, after others."""
+    return zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), before))
 
 
 def bytes_of(values: Tensor) -> memoryview:

@@ -36,10 +36,14 @@ class Rows:
     opened: Callable[[], Readable]
     start: int
     stop: int
+    stamp: str = ""
 
     def __call__(self) -> Batch:
-        """The pairs."""
-        return self.opened().read(slice(self.start, self.stop))
+        """The pairs, unless the file is another by now."""
+        source = self.opened()
+        if getattr(source, "stamp", "") != self.stamp:
+            raise RaffiaError("the file of the pairs changed while it was read: fit again, once nobody writes to it.")
+        return source.read(slice(self.start, self.stop))
 
 
 def fit_arrays(settings: Settings, a: Any, y: Any, *, client: Any = None, split_every: int = 4, folds: int = 5) -> Trained:
@@ -85,10 +89,10 @@ def fit_file(
     if block_size is not None:
         check_count("block_size", block_size)
     with _connected(scheduler) as client:
-        n, elements = client.submit(_extent, opened, pure=False).result()
+        n, elements, stamp = client.submit(_extent, opened, pure=False).result()
         n = n if stop is None else min(n, stop)
         size = block_size or default_size(n, elements, folds)
-        blocks = [Rows(opened, start, min(start + size, n)) for start in range(0, n, size)]
+        blocks = [Rows(opened, start, min(start + size, n), stamp) for start in range(0, n, size)]
         return _fit(settings, blocks, client, split_every, folds)
 
 
@@ -179,10 +183,10 @@ def _called(predict: Callable[[np.ndarray], torch.Tensor], a: np.ndarray) -> np.
     return predict(a).numpy(force=True)
 
 
-def _extent(opened: Callable[[], Readable]) -> tuple[int, int]:
-    """How many pairs there are, and how many elements each has."""
+def _extent(opened: Callable[[], Readable]) -> tuple[int, int, str]:
+    """How many pairs there are, how many elements each has, and what tells their file from other versions of it."""
     source = opened()
-    return len(source), sum(math.prod(values.shape[1:]) for values in source.read(slice(0, 1)))
+    return len(source), sum(math.prod(v.shape[1:]) for v in source.read(slice(0, 1))), getattr(source, "stamp", "")
 
 
 def _pair(block: Any) -> Batch:

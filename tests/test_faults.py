@@ -208,6 +208,22 @@ def test_a_damaged_checkpoint_is_refused_and_kept(burgers, small_model, checkpoi
     a_model().fit(burgers, batch_size=4, checkpoint=checkpoint)
 
 
+def test_two_runs_with_one_checkpoint_both_end_well(burgers, checkpoint, monkeypatch):
+    """The second begins and ends while the first is in the middle of writing."""
+    write, second = archive.save_file, []
+
+    def slowly(*arguments, **options):
+        write(*arguments, **options)
+        if not second:
+            second.append(a_model())
+            second[0].fit(InMemory(burgers.a, burgers.y), batch_size=4, checkpoint=checkpoint)
+
+    monkeypatch.setattr(archive, "save_file", slowly)
+    first = a_model().fit(InMemory(burgers.a, burgers.y), batch_size=4, checkpoint=checkpoint, checkpoint_every=0.0)
+    assert torch.equal(first.coef_, second[0].coef_)
+    assert os.listdir(checkpoint.parent) == []
+
+
 FULL = """
 import resource, sys
 import torch

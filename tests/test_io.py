@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -7,7 +8,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from raffia import Pseudoinverse, RaffiaError, RandomFeatureModel, load
+from raffia import FourierFeatures, Pseudoinverse, RaffiaError, RandomFeatureModel, load
+from raffia.storage.atomic import PROCESS, atomic
 from tests.features.test_feature_maps import MeanOf
 
 
@@ -144,3 +146,65 @@ def test_objects_that_a_file_cannot_hold_are_refused_when_saving(burgers, tmp_pa
     model.solver = print
     with pytest.raises(RaffiaError, match="cannot save"):
         model.save(tmp_path / "m.safetensors")
+
+
+WRITING = """
+import sys, time
+from raffia.storage import atomic
+with atomic(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    print(temporary.name, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_another_process_writes_is_let_alone_until_it_is_killed_and_removed_then(small_model, tmp_path):
+    path = tmp_path / "model.safetensors"
+    with subprocess.Popen([sys.executable, "-c", WRITING, path], stdout=subprocess.PIPE, text=True) as other:
+        name = other.stdout.readline().strip()
+        small_model.save(path)
+        assert sorted(os.listdir(tmp_path)) == [name, path.name]
+        other.kill()
+    small_model.save(path)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_leftovers_of_an_earlier_process_of_our_own_number_are_removed(small_model, tmp_path):
+    """In a container every run may have the number 1."""
+    path = tmp_path / "model.safetensors"
+    with atomic(path) as temporary:
+        old = temporary.with_name(temporary.name.replace(PROCESS, "0" * len(PROCESS)))
+        old.touch()
+        small_model.save(path)
+        assert sorted(os.listdir(tmp_path)) == sorted([path.name, temporary.name])
+
+
+def test_a_symbolic_link_is_followed_and_stays(small_model, burgers, tmp_path):
+    (tmp_path / "store").mkdir()
+    link, target = tmp_path / "model.safetensors", tmp_path / "store" / "v1.safetensors"
+    link.symlink_to(target)
+    for _ in range(2):  # the file it points to is made, then replaced
+        small_model.save(link)
+        assert link.is_symlink()
+        assert torch.equal(load(target).predict(burgers.a), small_model.predict(burgers.a))
+    assert os.listdir(tmp_path / "store") == ["v1.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (os.mkdir, "it is a folder"),
+        (os.mkfifo, "it is a pipe or a device"),
+        (lambda path: os.symlink(path, path), "it is a link that leads to itself"),
+        (lambda path: os.symlink("/dev/null", path), "it is a pipe or a device"),
+    ],
+)
+def test_only_a_plain_file_is_replaced(small_model, burgers, tmp_path, make, words):
+    path = tmp_path / "model.safetensors"
+    make(path)
+    before = path.lstat()
+    with pytest.raises(RaffiaError, match=rf"cannot write .*model\.safetensors: {words}\. Name a file"):
+        small_model.save(path)
+    with pytest.raises(RaffiaError, match=words):
+        RandomFeatureModel(FourierFeatures(n_modes=8), 8, ridge=1e-3).fit(burgers, checkpoint=path)
+    assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)

@@ -1,5 +1,5 @@
 """Writing files: atomically, and as archives of configurations and tensors."""
 
-from raffia.storage.atomic import atomic
+from raffia.storage.atomic import atomic, destination
 
-__all__ = ["atomic"]
+__all__ = ["atomic", "destination"]

@@ -4,7 +4,6 @@ import hashlib
 import time
 import zlib
 from collections.abc import Sequence
-from glob import escape
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,15 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.pairs import Array
 from raffia.regression import Packed, Statistics
-from raffia.storage import archive
+from raffia.storage import archive, destination
+from raffia.storage.atomic import remove_leftovers
 
 
 class Checkpoint:
     """The statistics of the batches done, a sum for each fold, written at most every `every` seconds."""
 
     def __init__(self, path: Path, problem: dict[str, str], every: float) -> None:
+        destination(path)  # before the work: no folder can be written to
         self.path = path
         self.problem = problem
         self.every = every
@@ -60,10 +61,10 @@ class Checkpoint:
         return sums, done, check
 
     def remove(self) -> None:
-        """Remove the file, and what a kill in the middle of a write may have left beside it."""
-        self.path.unlink(missing_ok=True)
-        for left in self.path.parent.glob(f".{escape(self.path.name)}.*{escape(self.path.suffix)}"):
-            left.unlink(missing_ok=True)
+        """Remove the file, and what killed processes have left beside it; another run of this name keeps what it is writing."""
+        target = destination(self.path)
+        target.unlink(missing_ok=True)
+        remove_leftovers(target)
 
 
 def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:

@@ -127,6 +127,8 @@ def _entry(
         error = float(Operator(trained, settings).compare(*judged)[1].mean())
         if candidate.tuned and len(prepared) >= 8 and error <= HOPELESS * best:
             trained, history = tuned(settings, prepared, search)
+            if history.interrupted:  # half a contest says nothing
+                raise KeyboardInterrupt
             error = float(Operator(trained, trained.settings).compare(*judged)[1].mean())
     except RaffiaError as failure:
         return Entry(candidate, float("inf"), time.perf_counter() - begun, f"failed: {failure}")

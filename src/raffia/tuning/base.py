@@ -86,12 +86,14 @@ class Search(BaseEstimator, ABC):
     verbose: bool = False
 
     def run(self, objective: Objective) -> History:
-        """Try settings; interrupted by Ctrl-C, a search returns what it has."""
+        """Try settings; interrupted by Ctrl-C, a search returns what it has, if it has anything."""
         history, begun = History(), time.perf_counter()
         with Progress("searching", self.steps_for(objective), self.verbose) as progress:
             try:
                 self.search(objective, history, progress)
             except KeyboardInterrupt:
+                if not history.trials:
+                    raise
                 history.interrupted = True
         history.seconds = time.perf_counter() - begun
         return history

@@ -86,8 +86,8 @@ def check_pairs(a: Tensor, y: Tensor) -> None:
 
 def check_count(name: str, value: object) -> None:
     """A positive integer."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise RaffiaError(f"{name} must be a positive integer; got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**63:
+        raise RaffiaError(f"{name} must be a positive integer below 2**63; got {value!r}.")
 
 
 def check_instance(name: str, value: object, kind: type, example: str) -> None:

@@ -16,13 +16,15 @@ def generate(
     problem: Annotated[Example, typer.Argument(help="Which problem.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
     n: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 512,
-    points: Annotated[int, typer.Option(min=1, help="Grid points along an axis.")] = 128,
+    points: Annotated[int, typer.Option(min=1, max=2**40, help="Grid points along an axis.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed; pair i is a function of (seed, i).")] = 0,
     viscosity: Annotated[float, typer.Option(help="Burgers: viscosity.")] = 0.01,
     final_time: Annotated[float, typer.Option("--time", help="Burgers: final time.")] = 1.0,
     low: Annotated[float, typer.Option(help="Darcy: lower value of the permeability.")] = 3.0,
     high: Annotated[float, typer.Option(help="Darcy: upper value of the permeability.")] = 12.0,
-    fine_points: Annotated[int | None, typer.Option(min=3, help="Points along an axis to solve on, at least.")] = None,
+    fine_points: Annotated[
+        int | None, typer.Option(min=3, max=2**40, help="Points along an axis to solve on, at least.")
+    ] = None,
 ) -> None:
     """Generate input-output pairs of a benchmark problem.
 

@@ -1,7 +1,13 @@
 import json
+import os
 import re
+import resource
+import shutil
+import signal
 import subprocess
 import sys
+import time
+import warnings
 
 import numpy as np
 import pytest
@@ -343,3 +349,192 @@ def test_raffia_fit_says_how_each_entry_of_the_contest_did_as_it_ends(tmp_path, 
     assert re.search(r"linear: error \S+ on \d+ pairs", out)
     assert "contest" in out
     assert "deviation" in (tmp_path / "m.html").read_text()
+
+
+STOPPED = """
+import sys, time
+import numpy as np
+from raffia import cli
+
+def slowly(file, **arrays):
+    file.write(b"half")
+    print("writing", flush=True)
+    time.sleep(60)
+
+np.savez = slowly
+sys.argv = ["raffia", "generate", "burgers", "--n", "1", "--points", "16", "-o", sys.argv[1]]
+cli.main()
+"""
+
+
+def stopped(command, number, **options):
+    """Send the signal after the first line of output; give the exit code and stderr."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, *map(str, command)], **pipes, **options) as process:
+        process.stdout.readline()
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_the_middle_of_a_write_leaves_nothing_and_is_one_line(tmp_path, number):
+    path = tmp_path / "d.npz"
+    path.write_text("before")
+    assert stopped(["-c", STOPPED, path], number) == (128 + number, f"raffia: stopped by {number.name}.\n")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["before"]
+
+
+def test_a_command_goes_on_after_the_hangup_that_nohup_ignores(tmp_path):
+    quick = STOPPED.replace("time.sleep(60)", "time.sleep(0.5)")
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    assert stopped(["-c", quick, tmp_path / "d.npz"], signal.SIGHUP, **ignored) == (0, "")
+    assert (tmp_path / "d.npz").read_bytes() == b"half"
+
+
+def test_ctrl_c_ends_a_whole_fit_with_one_line_in_the_middle_of_its_contest(tmp_path):
+    rng = np.random.default_rng(0)
+    a = np.sin(2 * np.pi * (np.arange(64) / 64 + rng.random((400, 1)))) * rng.random((400, 1))
+    np.savez(tmp_path / "d.npz", a=a, u=a**2)
+    fitting = ["-m", "raffia", "fit", tmp_path / "d.npz", "--periodic", "--features", "2048", "-o", tmp_path / "m.safetensors"]
+    assert stopped(fitting, signal.SIGINT) == (130, "raffia: stopped by SIGINT.\n")
+    assert os.listdir(tmp_path) == ["d.npz"]
+
+
+@pytest.mark.parametrize("after", [0.3, 1.0])
+def test_ctrl_c_while_importing_is_silent(after):
+    command = [sys.executable, "-m", "raffia", "--version"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == -signal.SIGINT  # which a shell reports as 130
+
+
+def test_importing_raffia_in_a_program_changes_no_signal():
+    script = "import signal, raffia; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (["fit", "TRAIN", "--features", 10**12, "--ridge", "1e-3", "--map", "scalar", "-o", "m.safetensors"], r"[\d.e+]+ .iB"),
+        (["generate", "burgers", "--n", 2, "--points", 10**12, "-o", "d.npz"], r"[\d.e+]+ GiB"),
+    ],
+)
+def test_too_little_memory_is_one_line_that_says_what_was_asked_for(train, tmp_path, capsys, monkeypatch, words, asked):
+    monkeypatch.chdir(tmp_path)
+    words = [train if word == "TRAIN" else word for word in words]
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (20 * 2**30, before[1]))
+    try:
+        code, _, err = run(capsys, *words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    assert (code, err.count("\n")) == (2, 1)
+    assert re.match(rf"raffia: out of memory: {asked} were asked for at once\. Less is needed with fewer --features", err)
+    assert os.listdir(tmp_path) == ["train.npz"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 7.11 PiB for an array with shape (1000000000000000,) and data type float64"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8000000000 bytes. Error code 12"),
+        RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8000000000 bytes."),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 10.00 GiB"),
+    ],
+    ids=str,
+)
+def test_every_error_of_memory_is_said_in_one_line(capsys, monkeypatch, error):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("raffia.cli.generate.generate_in_batches", fail)
+    code, _, err = run(capsys, "generate", "burgers", "-o", "d.npz")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("raffia: out of memory")
+    amount = re.search(r"(\S+) (\wiB|bytes)", str(error))
+    assert ("asked for" in err) == bool(amount)
+
+
+def test_other_errors_of_torch_are_not_taken_for_lack_of_memory(capsys, monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("raffia.cli.generate.generate_in_batches", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(capsys, "generate", "burgers", "-o", "d.npz")
+
+
+HOSTILE = ["velocity[m/s]", "a[/]", "[red]", "\x1b]0;title\x07", "\x9b31m", "a\nraffia: done", "\u202egnp", "\udcff", ":smile:"]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_names_are_printed_as_they_are_without_what_a_terminal_would_obey(tmp_path, capsys, name):
+    folder = tmp_path / name.replace("/", "") if "\udcff" not in name else tmp_path
+    folder.mkdir(exist_ok=True)
+    shown = name.encode("unicode_escape").decode()
+    torch.save({name: torch.rand(9, 32), "u": torch.rand(9, 32)}, tmp_path / "d.pt")
+    (folder / "d.pt").write_bytes((tmp_path / "d.pt").read_bytes())
+    code, out, _ = run(capsys, "inspect", folder / "d.pt", "--periodic", "--input", name, "--output", "u")
+    assert code == 0
+    assert f" {shown} " in out  # in the table, and in the command to type next
+    assert f"--input {shown} " in out.replace("'", "")
+    model = folder / "m.safetensors"
+    fitting = ("fit", folder / "d.pt", "--periodic", "--input", name, "--output", "u", "--map", "fourier", "--features", 9)
+    code, more, err = run(capsys, *fitting, "-o", model)
+    assert (code, err) == (0, "")
+    code, _, err = run(capsys, "inspect", folder / "d.pt", "--input", f"{name}!", "--output", "u")
+    assert (code, err.count("\n")) == (2, 1)
+    assert shown.replace("\\n", " ") in err
+    assert all(c.isprintable() for line in (out + more + err).split("\n") for c in line)
+
+
+def test_warnings_are_one_line_without_what_a_terminal_would_obey(capsys, monkeypatch):
+    monkeypatch.setattr(
+        "raffia.cli.generate.generate_in_batches", lambda *_: warnings.warn("\x1b[31m\nred", stacklevel=1) or 1 / 0
+    )
+    with pytest.raises(ZeroDivisionError):
+        run(capsys, "generate", "burgers", "-o", "d.npz")
+    assert capsys.readouterr().err == "raffia: \\x1b[31m red\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [(os.mkdir, "it is a folder"), (os.mkfifo, "it is a pipe or a device")],
+)
+def test_what_is_no_file_is_refused_before_the_work(train, tmp_path, capsys, monkeypatch, make, said):
+    monkeypatch.setattr("raffia.cli.fit.open_source", lambda *_, **__: pytest.fail("work was begun"))
+    monkeypatch.setattr("raffia.cli.generate.generate_in_batches", lambda *_, **__: pytest.fail("work was begun"))
+    for name in ("m.safetensors", "page.html", "d.npz", "p.npy", "f.png", "bench.json"):
+        make(tmp_path / name)
+    for words, option in (
+        (["fit", train, "-o", tmp_path / "m.safetensors"], "--model"),
+        (["fit", train, "--output", tmp_path / "m.safetensors"], "--model"),
+        (["fit", train, "-o", tmp_path / "page.safetensors"], "--model with its report"),
+        (["generate", "burgers", "-o", tmp_path / "d.npz"], "--output"),
+        (["predict", "none.safetensors", train, "-o", tmp_path / "p.npy"], "--output"),
+        (["inspect", train, "--figure", tmp_path / "f.png"], "--figure"),
+        (["bench", "-o", tmp_path / "bench.json"], "--output"),
+    ):
+        code, out, err = run(capsys, *words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"raffia: {option}: cannot write ")
+        assert said in err
+
+
+def test_a_read_only_folder_is_refused_before_the_work(train, tmp_path):
+    """Root may write anywhere but to a file system that is mounted read-only."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    mounting = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    inside = ["unshare", "--mount", "--user", "--map-root-user", "sh", "-c", mounting, "sh", folder]
+    if shutil.which("unshare") is None or subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    fitting = [sys.executable, "-m", "raffia", "fit", train, "-o", folder / "m.safetensors"]
+    result = subprocess.run([*inside, *fitting], capture_output=True, text=True)
+    said = f"raffia: --model {folder}/m.safetensors: files cannot be written to the folder {folder}. Choose another.\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", said)

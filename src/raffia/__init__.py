@@ -1,6 +1,6 @@
 """Operator learning with function-valued random features."""
 
-from raffia import metrics
+from raffia import interrupts, metrics  # noqa: F401  (interrupts first: the others take seconds)
 from raffia.data import read
 from raffia.errors import RaffiaError
 from raffia.features import BrownianBridge, FourierFeatures, NeuralFeatures, PredictorCorrectorFeatures, ScalarFeatures, Union

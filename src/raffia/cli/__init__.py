@@ -1,7 +1,10 @@
-"""The command line: parses, calls, prints. Errors are one line and exit code 2."""
+"""The command line: parses, calls, prints. Errors are one line and exit code 2; signals one line and 128 + their number."""
 
+import re
+import signal
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -9,23 +12,49 @@ from sklearn.exceptions import NotFittedError
 
 from raffia import __version__
 from raffia.cli import bench, demo, fit, generate, inspect, predict, reproduce  # noqa: F401  (each adds its commands)
-from raffia.cli.common import app, console
+from raffia.cli.common import app, console, shown
 from raffia.errors import RaffiaError
+from raffia.interrupts import unwinding
 
 
 def main() -> None:
     """Run a command; every expected failure is one line on stderr and exit code 2."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), unwinding():
         warnings.showwarning = _one_line  # type: ignore[assignment]
-        try:
-            app()
-        except (RaffiaError, NotFittedError, OSError) as error:
-            _one_line(" ".join(str(error).split()))
-            raise SystemExit(2) from None
+        _run()
 
 
-def _one_line(message: Warning | str, *_: object) -> None:
-    sys.stderr.write(f"raffia: {message}\n")
+def _one_line(message: Warning | BaseException | str, *_: object) -> None:
+    with suppress(OSError):  # after SIGHUP there may be no terminal
+        sys.stderr.write(f"raffia: {shown(' '.join(str(message).split()))}\n")
+
+
+def _run() -> None:
+    try:
+        app()
+    except SystemExit as stop:
+        if stop.code in {128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}:
+            _one_line(f"stopped by {signal.Signals(stop.code - 128).name}.")
+        raise
+    except (RaffiaError, NotFittedError, OSError) as error:
+        _one_line(error)
+    except MemoryError as error:
+        _one_line(_out_of_memory(str(error)))
+    except RuntimeError as error:  # torch has no other for what a CPU cannot hold
+        if not re.search("allocate|out of memory|not enough memory|Storage size calculation overflowed", str(error)):
+            raise
+        _one_line(_out_of_memory(str(error)))
+    raise SystemExit(2)
+
+
+def _out_of_memory(words: str) -> str:
+    """What was needed, where the error says so, and what to change."""
+    needed = re.search(r"allocate (\d+) bytes", words)
+    amount = f"{int(needed[1]) / 2**30:.3g} GiB" if needed else "".join(re.findall(r"allocate ([\d.]+ \wiB)", words)[:1])
+    return (
+        f"out of memory{amount and f': {amount} were asked for at once'}. Less is needed with fewer --features, --points or pairs, "
+        "and in raffia fit with --stream or a smaller --memory-budget."
+    )
 
 
 @app.callback(invoke_without_command=True)

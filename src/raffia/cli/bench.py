@@ -41,7 +41,7 @@ def bench(
         table.add_row(
             row["what"], row["sizes"], f"{row['seconds']:.4g}", row["rate"], row["ceiling"], f"{row['fraction']:.0%}", memory
         )
-    Console(highlight=False, width=max(console.width, 120)).print(table)
+    Console(highlight=False, markup=False, width=max(console.width, 120)).print(table)
     if output is not None:
         with atomic(output) as temporary:
             temporary.write_text(json.dumps(report, indent=1, allow_nan=False))

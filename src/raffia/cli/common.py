@@ -1,28 +1,60 @@
 """What the commands share: the console, bars, and checks of what was asked."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import torch
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from rich.text import Text
+from typer.core import TyperGroup
 
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.problems import Problem
+from raffia.storage import destination
+
+
+def shown(text: str) -> str:
+    """Text that a terminal shows as it is: control characters, which it would obey, are written out, as \\x1b."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class _Commands(TyperGroup):
+    """The commands; Ctrl-C ends them with exit code 130, in every version of typer."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise SystemExit(128 + signal.SIGINT) from None
+
+
+class _Console(Console):
+    """A console for names and paths of others: no markup, no emoji, no escape sequences."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """All words that are printed, those in tables too, come through here."""
+        return super().render_str(shown(text), **options)
+
 
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Learn maps between function spaces with random features.",
 )
-console = Console(highlight=False)
+console = _Console(highlight=False, markup=False, emoji=False)
 
 
 class Example(StrEnum):
@@ -77,3 +109,9 @@ def check_output(output: Path, suffix: str, option: str = "--output") -> None:
         raise RaffiaError(f"{option} must end in {suffix}; got {output}.")
     if not output.parent.is_dir():
         raise RaffiaError(f"{option} {output}: there is no folder {output.parent}. Make it first.")
+    try:
+        folder = destination(output).parent
+    except RaffiaError as error:
+        raise RaffiaError(f"{option}: {error}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise RaffiaError(f"{option} {output}: files cannot be written to the folder {folder}. Choose another.")

@@ -84,6 +84,8 @@ def fit(
     penalty, settings = _ridge(ridge), {"device": device, "memory_budget": memory_budget, "points": _points(points)}
     check_numbers(features, penalty, None, memory_budget, settings["points"])
     check_output(file, ".safetensors", "--model")
+    if report:
+        check_output(file.with_suffix(".html"), ".html", "--model with its report")
     options: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
         "extent": extents(extent), "domain": Vectors() if vectors else None,

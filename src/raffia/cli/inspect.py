@@ -57,7 +57,8 @@ def inspect(
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
-    console.print("next:\n  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)
+    console.print("next:")
+    console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)
 
 
 def _table(arrays: dict[str, data.Variable]) -> Table:

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -11,13 +13,16 @@ from raffia import (
     BrownianBridge,
     Burgers,
     Cholesky,
+    Dataset,
     Domain,
     FourierFeatures,
     Pseudoinverse,
     RaffiaError,
     RandomFeatureModel,
+    Union,
     metrics,
 )
+from raffia.tuning import GradientSearch
 from tests.features.test_feature_maps import MeanOf
 
 
@@ -278,3 +283,66 @@ def test_scalar_features_need_one_output_grid():
     with pytest.raises(RaffiaError, match="y must stay on the grid of the first batch"):
         grown.partial_fit(data(), data(points=20))
     assert grown.output_grid_ == Domain(1).grid(16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (torch.Tensor.to_sparse, r"must be a dense tensor; got torch.sparse_coo. Pass .\.to_dense\(\)"),
+        (lambda f: f.to("meta"), "must hold values; got a tensor on the device meta"),
+        (lambda f: f.to(torch.complex128), r"must be float32 or float64; got .*torch\.stack\(\[.\.real, .\.imag\], 1\)"),
+        (lambda f: f.numpy().astype(complex), r"must be float32 or float64; got .*\.stack\(\[.\.real, .\.imag\], 1\)"),
+    ],
+    ids=["sparse", "meta", "complex tensor", "complex array"],
+)
+def test_tensors_without_plain_real_values_are_refused_by_name(burgers, small_model, kind, words):
+    a, y = burgers
+    new = RandomFeatureModel(FourierFeatures(n_modes=32), 8, ridge=1e-3)
+    for name, work in (
+        ("a", lambda: new.fit(kind(a), y)),
+        ("y", lambda: new.fit(a, kind(y))),
+        ("a", lambda: new.partial_fit(kind(a), y)),
+        ("a", lambda: new.fit([(kind(a), y)])),
+        ("a", lambda: new.tune(kind(a), y)),
+        ("a", lambda: small_model.predict(kind(a))),
+        ("y", lambda: small_model.errors(a, kind(y))),
+        ("y", lambda: new.fit(*Dataset(a, kind(y), burgers.domain))),
+    ):
+        with pytest.raises(RaffiaError, match=f"^{name} {words}"):
+            work()
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_tuning_without_gradients_outside_is_tuning(burgers, mode):
+    search = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1, last_steps=1)
+    tuned = [RandomFeatureModel(FourierFeatures(n_modes=8), 16) for _ in range(2)]
+    tuned[0].tune(burgers.a, burgers.y, search)
+    with mode():
+        tuned[1].tune(burgers.a, burgers.y, search)
+        assert torch.equal(tuned[0].coef_, tuned[1].coef_)
+
+
+@pytest.mark.parametrize("change", ["parameter", "nested parameter", "fit", "partial_fit", "tune"])
+def test_no_change_of_a_shallow_copy_changes_predictions_of_the_original_silently(burgers, change):
+    one = FourierFeatures(n_modes=8)
+    model = RandomFeatureModel(Union((one, FourierFeatures(n_modes=4))) if change == "nested parameter" else one, 16, 1e-3)
+    before = model.fit(burgers.a, burgers.y).predict(burgers.a)
+    other = copy.copy(model)
+    match change:
+        case "parameter":
+            other.set_params(feature_map__tau=9.0)
+        case "nested parameter":
+            other.set_params(feature_map__map0__tau=9.0)
+        case "fit":
+            other.set_params(n_features=8).fit(burgers.a[:9], burgers.y[:9] + 1)
+        case "partial_fit":
+            other.partial_fit(burgers.a[:9], burgers.y[:9] + 1).predict(burgers.a)
+        case "tune":
+            other.tune(burgers.a, burgers.y, GradientSearch(steps=2, contest_steps=1, screened=1, swept=1, last_steps=1))
+    if "parameter" in change:  # they share the feature map, so the original says that it is not the one it was trained with
+        for shared in (model, other):
+            with pytest.raises(RaffiaError, match="changed since the model was fitted: call fit again"):
+                shared.predict(burgers.a)
+    else:
+        assert torch.equal(model.predict(burgers.a), before)
+        assert not torch.equal(other.predict(burgers.a), before)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.pairs import Array
+from raffia.pairs import Array, check_dense
 from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
 
 
@@ -17,6 +17,7 @@ def as_tensor(name: str, values: object) -> Tensor:
         raise RaffiaError(
             f"{name} must be a NumPy array or a torch tensor; got {type(values).__name__}. Pass np.asarray({name})."
         )
+    check_dense(name, values)
     if not str(values.dtype).endswith(("float32", "float64")):
         raise RaffiaError(
             f"{name} must be float32 or float64; got {values.dtype}. Convert it, e.g. {_conversion(name, values)}."
@@ -129,4 +130,7 @@ def _check_no_repeated_end(name: str, f: Tensor, axis: int) -> None:
 
 
 def _conversion(name: str, values: Array) -> str:
-    return f"{name}.astype(np.float64)" if isinstance(values, np.ndarray) else f"{name}.double()"
+    numpy = isinstance(values, np.ndarray)
+    if "complex" in str(values.dtype):  # two channels
+        return f"{'np' if numpy else 'torch'}.stack([{name}.real, {name}.imag], 1)"
+    return f"{name}.astype(np.float64)" if numpy else f"{name}.double()"

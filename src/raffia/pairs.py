@@ -17,6 +17,16 @@ Array = np.ndarray | Tensor
 Batch = tuple[Array, Array]
 
 
+def check_dense(name: str, values: object) -> None:
+    """Refuse tensors that do not hold all their values side by side: sparse ones, and those on the device meta."""
+    if getattr(values, "is_meta", False):
+        raise RaffiaError(
+            f"{name} must hold values; got a tensor on the device meta, which has none. Make it on the cpu or cuda."
+        )
+    if getattr(values, "layout", torch.strided) != torch.strided:
+        raise RaffiaError(f"{name} must be a dense tensor; got {values.layout}. Pass {name}.to_dense().")  # type: ignore[attr-defined]
+
+
 @runtime_checkable
 class Pairs(Protocol):
     """Pairs (a_i, y_i) that are read a part at a time."""
@@ -70,6 +80,7 @@ class Dataset(Readable):
                 f"Dataset(settings=…) must be a dictionary; got {self.settings!r}. A space of the outputs is output=…."
             )
         for name in ("a", "y"):
+            check_dense(name, getattr(self, name))
             object.__setattr__(self, name, torch.as_tensor(getattr(self, name)))
 
     def __iter__(self) -> Iterator[Tensor]:

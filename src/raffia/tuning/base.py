@@ -88,7 +88,8 @@ class Search(BaseEstimator, ABC):
     def run(self, objective: Objective) -> History:
         """Try settings; interrupted by Ctrl-C, a search returns what it has, if it has anything."""
         history, begun = History(), time.perf_counter()
-        with Progress("searching", self.steps_for(objective), self.verbose) as progress:
+        steps = self.steps_for(objective)
+        with torch.inference_mode(False), torch.enable_grad(), Progress("searching", steps, self.verbose) as progress:
             try:
                 self.search(objective, history, progress)
             except KeyboardInterrupt:

@@ -19,6 +19,7 @@ from raffia import (
     Pseudoinverse,
     RaffiaError,
     RandomFeatureModel,
+    ScalarFeatures,
     Union,
     metrics,
 )
@@ -312,20 +313,22 @@ def test_tensors_without_plain_real_values_are_refused_by_name(burgers, small_mo
             work()
 
 
+SHORT = GradientSearch(steps=2, contest_steps=1, screened=0, swept=0, last_steps=1)
+
+
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_tuning_without_gradients_outside_is_tuning(burgers, mode):
-    search = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1, last_steps=1)
-    tuned = [RandomFeatureModel(FourierFeatures(n_modes=8), 16) for _ in range(2)]
-    tuned[0].tune(burgers.a, burgers.y, search)
+    tuned = [RandomFeatureModel(ScalarFeatures(n_modes=8), 16) for _ in range(2)]
+    tuned[0].tune(burgers.a, burgers.y, SHORT)
     with mode():
-        tuned[1].tune(burgers.a, burgers.y, search)
+        tuned[1].tune(burgers.a, burgers.y, SHORT)
         assert torch.equal(tuned[0].coef_, tuned[1].coef_)
 
 
 @pytest.mark.parametrize("change", ["parameter", "nested parameter", "fit", "partial_fit", "tune"])
 def test_no_change_of_a_shallow_copy_changes_predictions_of_the_original_silently(burgers, change):
-    one = FourierFeatures(n_modes=8)
-    model = RandomFeatureModel(Union((one, FourierFeatures(n_modes=4))) if change == "nested parameter" else one, 16, 1e-3)
+    one = ScalarFeatures(n_modes=8)
+    model = RandomFeatureModel(Union((one, ScalarFeatures(n_modes=4))) if change == "nested parameter" else one, 16, 1e-3)
     before = model.fit(burgers.a, burgers.y).predict(burgers.a)
     other = copy.copy(model)
     match change:
@@ -338,7 +341,7 @@ def test_no_change_of_a_shallow_copy_changes_predictions_of_the_original_silentl
         case "partial_fit":
             other.partial_fit(burgers.a[:9], burgers.y[:9] + 1).predict(burgers.a)
         case "tune":
-            other.tune(burgers.a, burgers.y, GradientSearch(steps=2, contest_steps=1, screened=1, swept=1, last_steps=1))
+            other.tune(burgers.a, burgers.y, SHORT)
     if "parameter" in change:  # they share the feature map, so the original says that it is not the one it was trained with
         for shared in (model, other):
             with pytest.raises(RaffiaError, match="changed since the model was fitted: call fit again"):

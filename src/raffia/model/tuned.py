@@ -40,8 +40,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
         target=settings.n_features,
         measure=frame.measure,
     )
-    with torch.enable_grad():
-        history = (search or GradientSearch()).run(objective)
+    history = (search or GradientSearch()).run(objective)
     chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
     settings = replace(settings, feature_map=objective.with_choices(chosen).feature_map)
     if n < FEW:

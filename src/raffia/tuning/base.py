@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import torch
 from sklearn.base import BaseEstimator
 
 from raffia.errors import RaffiaError

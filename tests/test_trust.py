@@ -287,3 +287,40 @@ def test_settings_in_a_file_that_no_model_has_are_refused_at_once(flow, tmp_path
     path.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + size :])
     with pytest.raises(RaffiaError, match=r"model\.safetensors"):
         load(path)
+
+
+class TestBands:
+    def test_pairs_that_were_trained_on_are_refused(self, flow):
+        found = raffia.fit(flow, FourierFeatures(30), 64, 1e-6)
+        with pytest.raises(RaffiaError, match="pairs that training did not see"):
+            found.model.conformal(found.test.a, found.test.y)
+
+    @pytest.mark.parametrize(
+        ("output", "features"),
+        [
+            (CIRCLE, FourierFeatures(30)),
+            (CIRCLE, ScalarFeatures(16)),
+            (Channels(CIRCLE, 2), ScalarFeatures(16)),
+            (Vectors(), ScalarFeatures(16)),
+            (Domain(0), ScalarFeatures(16)),
+        ],
+        ids=str,
+    )
+    def test_bands_cover_every_kind_of_output(self, flow, output, features, tmp_path):
+        made = {CIRCLE: lambda y: y, Vectors(): lambda y: y[:, :3], Domain(0): lambda y: y[:, 0]}
+        y = made.get(output, lambda y: torch.stack([y, 1000 * y**2], 1))(flow.y)
+        covered = []
+        for seed in range(8):
+            order = torch.randperm(200, generator=torch.Generator().manual_seed(seed))
+            data = Dataset(flow.a[order[:100]], y[order[:100]], CIRCLE, output=None if output == CIRCLE else output)
+            found = raffia.fit(data, features, 32, 1e-4, held_out=39, seed=seed, normalize=True)
+            found.model.save(tmp_path / "model.safetensors")
+            band = load(tmp_path / "model.safetensors").band(0.9)
+            covered.append(band.covers(flow.a[order[100:]], y[order[100:]]).double().mean())
+        assert (
+            0.85 < float(torch.stack(covered).mean()) <= 0.98
+        )  # 0.9 for the model before it was trained on all, more for a better one
+
+    def test_a_model_without_pairs_held_out_says_so(self, flow):
+        with pytest.raises(RaffiaError, match=r"needs at least 9 calibration pairs; got 0"):
+            fourier(16, 1e-3).fit(flow.a[:20], flow.y[:20]).band()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from raffia import BrownianBridge, Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
-from raffia.model.conformal import ConformalBand, conformal_band
+from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.regression import CoefficientLaw, LeftOut, Noise, noise_of
 
 
@@ -148,7 +148,7 @@ class TestConformal:
         covered = []
         for _ in range(2000):
             y = torch.randn(30, 4, dtype=torch.float64, generator=generator)
-            band = conformal_band(centre, y[:19], y[:19], 0.9)
+            band = band_of(centre, scores_of(centre, y[:19], y[:19]).tolist(), 0.9)
             covered.append(band.covers(y[19:], y[19:]).double().mean())
         assert float(torch.stack(covered).mean()) == pytest.approx(18 / 20, abs=0.008)
 

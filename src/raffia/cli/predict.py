@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import torch
 import typer
 from rich.table import Table
 
 from raffia import data, metrics
 from raffia.cli.common import app, check_output, console, predict_in_batches
+from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel, load
 from raffia.storage import atomic
 
@@ -25,6 +27,9 @@ def predict(
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
     ] = None,
     times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
+    band: Annotated[
+        float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
+    ] = None,
 ) -> None:
     """Predict outputs for inputs in a file, on their own grid.
 
@@ -32,11 +37,18 @@ def predict(
     """
     check_output(output, ".npy")
     model = load(model_file)
-    predicted = _reading(model).inputs(source, input_names)
+    if band is not None and times > 1:
+        raise RaffiaError("--band is for one application of the model: leave --times out.")
+    inputs = predicted = _reading(model).inputs(source, input_names)
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
-    with atomic(output) as temporary, temporary.open("wb") as file:
-        np.save(file, predicted.numpy())
+    arrays = {output: predicted}
+    if band is not None:
+        edges = zip(("lower", "upper"), model.band(band)(inputs), strict=True)
+        arrays |= {output.with_name(f"{output.stem}-{name}.npy"): torch.as_tensor(edge) for name, edge in edges}
+    for path, array in arrays.items():
+        with atomic(path) as temporary, temporary.open("wb") as file:
+            np.save(file, array.numpy())
     console.print(f"wrote predictions {tuple(predicted.shape)} to {output}")
 
 

@@ -1,7 +1,7 @@
 """Conformal bands: error bars with a guarantee, whatever the model and the law of the data."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -38,24 +38,25 @@ class ConformalBand:
 
     def covers(self, a: Array, y: Array) -> Array:
         """For each sample, whether y is inside the band at every point."""
-        inside = _scores(self.centre, a, y) <= self.width
+        inside = scores_of(self.centre, a, y) <= self.width
         return inside.numpy(force=True) if isinstance(a, np.ndarray) else inside
 
 
-def conformal_band(centre: Centre, a: Array, y: Array, level: float) -> ConformalBand:
-    """Calibrate on pairs that were not used for training: the ⌈(n + 1)·level⌉-th smallest of max_x |y − F|/std is the width."""
+def band_of(centre: Centre, scores: Sequence[float], level: float) -> ConformalBand:
+    """The ⌈(n + 1)·level⌉-th smallest score, max_x |y − F|/std, of pairs that were not used for training is the width."""
     if not 0 < level < 1:
         raise RaffiaError(f"level must be between 0 and 1; got {level!r}.")
-    rank = math.ceil((len(a) + 1) * level)
-    if rank > len(a):
+    rank = math.ceil((len(scores) + 1) * level)
+    if rank > len(scores):
         need = next(n for n in count(1) if math.ceil((n + 1) * level) <= n)
         raise RaffiaError(
-            f"level={level:g} needs at least {need} calibration pairs; got {len(a)}. Pass more, or a lower level."
+            f"level={level:g} needs at least {need} calibration pairs; got {len(scores)}. Pass more, or a lower level."
         )
-    return ConformalBand(centre, float(_scores(centre, a, y).sort().values[rank - 1]), level)
+    return ConformalBand(centre, sorted(scores)[rank - 1], level)
 
 
-def _scores(centre: Centre, a: Array, y: Array) -> Float[Tensor, "n"]:
+def scores_of(centre: Centre, a: Array, y: Array) -> Float[Tensor, "n"]:
+    """max_x |y − F|/std of each pair."""
     mean, std = centre(a)
     if tuple(y.shape) != tuple(mean.shape):
         raise RaffiaError(f"y must have the shape of the predictions, {tuple(mean.shape)}; got {tuple(y.shape)}.")

@@ -14,7 +14,7 @@ from raffia.checks import check_count
 from raffia.features.base import FeatureMap
 from raffia.model import file
 from raffia.model.attributes import Found
-from raffia.model.conformal import ConformalBand, conformal_band
+from raffia.model.conformal import ConformalBand, band_of
 from raffia.model.operator import Operator, elsewhere
 from raffia.model.posterior import Posterior
 from raffia.model.tables import inputs_of, pairs_of
@@ -143,10 +143,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self.adopt(train(self.settings, a, y, **how))
 
     def partial_fit(self, a: Any, y: Any) -> "RandomFeatureModel":
-        """Add pairs to those already seen; the model becomes the one that `fit` gives on all of them, when next used.
-
-        (With `normalize`, in the units that the first pairs have.)
-        """
+        """Add pairs to those already seen; when next used, the model is that of all (with `normalize`, in the units of the first)."""
         state, settings = self._states, self.settings
         settings.check()
         sums = state.sums or (Accumulator.going_on(state.trained) if state.trained else Accumulator(settings.frozen()))
@@ -158,9 +155,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def tune(self, a: Any, y: Any, search: Search | None = None) -> "RandomFeatureModel":
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
 
-        A search (None is `GradientSearch()`) looks at small models on a coarse grid, with parts of the data held out; the ridge is
-        then found for all features, on a fifth of the data held out (or one at a time, for scalar features that outnumber the samples),
-        with the error there in `held_out_error_`. What was tried stays in `history_`.
+        A search (None is `GradientSearch()`) looks at small models on a coarse grid. A fifth of the pairs is kept from it, and the error
+        there is `held_out_error_`; the ridge is the best there, or of fewer than a hundred pairs by leaving out one at a time.
+        What was tried stays in `history_`.
         """
         self._state, settings = _State(), self.settings
         settings.check()
@@ -196,12 +193,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return -float(self.errors(a, y).mean())
 
     def errors(self, a: Any, y: Any) -> Tensor:
-        """The relative L² error of the prediction for each pair; of numbers, relative to the root mean square of the training outputs.
+        """The relative L² error of each prediction, by the measure of the model; `raffia.metrics` says which, and what has a floor.
 
-        Outputs below a tenth of the usual size, zero among them, count as if they had it.
-
-        Where a model normalises, numbers, vectors and several channels count in units of their standard deviations over the training
-        data: always predicting their means has error 1. `raffia.metrics` has these measures.
+        Numbers are relative to the root mean square of the training outputs. Where a model normalises, numbers, vectors and several
+        channels count in units of their standard deviations over the training data: always predicting their means has error 1.
         """
         return self.compare(a, y)[1]
 
@@ -217,7 +212,11 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
         """A band that holds a whole new function with probability `level` or more, by pairs that training did not see."""
-        return conformal_band(self._posterior(self._operator()).centre, a, y, level)
+        return Posterior(self._operator()).band(inputs_of(self, a), y, level)
+
+    def band(self, level: float = 0.9) -> ConformalBand:
+        """Such a band by the pairs that `raffia.fit` held out, as the model was before it was trained on them too."""
+        return band_of(self._operator().centre, self.trained_.scores, level)
 
     def log_marginal_likelihood(self, noise: float | None = None) -> float:
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""

@@ -12,6 +12,7 @@ from raffia.checks import as_tensor, check_pairs
 from raffia.errors import RaffiaError
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
+from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
 from raffia.training.settings import Settings
 from raffia.training.trained import Trained
@@ -56,6 +57,18 @@ class Operator:
                 f"y must have the shape of the predictions, {tuple(predicted.shape)}; got {tuple(outputs.shape)}."
             )
         return predicted, self.frame.errors(outputs, predicted)
+
+    def centre(self, a: object) -> tuple[Tensor, Tensor]:
+        """Predictions, and the deviations of the training outputs as a scale of their errors."""
+        mean = self(a)
+        return mean, self.frame.output_scaling.stretch(torch.ones_like(mean))
+
+    def has_seen(self, inputs: Tensor) -> bool:
+        """Whether any of these, in training units, was trained on, as far as the model still has its training pairs."""
+        if self.trained.pairs is None or self.trained.pairs[0].shape[1:] != inputs.shape[1:]:
+            return False
+        known = self.trained.pairs[0].cpu()
+        return bool((groups_of(torch.cat([known, inputs.double().cpu()]))[len(known) :] < len(known)).any())
 
     def errors_of(self, pairs: Prepared) -> Tensor:
         """The errors of predictions for pairs in training units."""

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
+from raffia.pairs import Array
 from raffia.regression import CoefficientLaw, Noise, RidgePath, Statistics, leave_one_out, noise_of
 from raffia.training.trained import Trained
 
@@ -20,9 +22,20 @@ class Posterior:
         self.trained = operator.trained
 
     def centre(self, a: object) -> tuple[Tensor, Tensor]:
-        """Predictions and their standard deviations."""
+        """Predictions and their standard deviations; those of the training outputs, where the model has none of its own."""
+        trained = self.trained
+        if trained.solution.coef.ndim == 2 or trained.statistics is None or (trained.noise is None and trained.pairs is None):
+            return self.operator.centre(a)
         inputs = self.operator.inputs(a)
         return self.operator.mean(inputs), self.std(inputs)
+
+    def band(self, a: Array, y: Array, level: float) -> ConformalBand:
+        """A conformal band by pairs that training did not see."""
+        if self.operator.has_seen(self.operator.inputs(a)):
+            raise RaffiaError(
+                "conformal needs pairs that training did not see; some of these it saw. Hold pairs out, or call band()."
+            )
+        return band_of(self.centre, scores_of(self.centre, a, y).tolist(), level)
 
     def std(self, inputs: Tensor) -> Tensor:
         """√(σ² + Var F) at every point, in the units of the data, for inputs in training units."""

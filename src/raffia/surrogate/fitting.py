@@ -16,6 +16,7 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.measures.noise import uniform_noise
 from raffia.model import RandomFeatureModel
+from raffia.model.conformal import scores_of
 from raffia.model.file import CLASSES
 from raffia.pairs import Dataset, Part, elements_of
 from raffia.regression import available_memory
@@ -24,7 +25,7 @@ from raffia.surrogate.candidates import named
 from raffia.surrogate.contest import Contest, contest
 from raffia.training.copies import groups_of, in_words
 from raffia.training.settings import check_numbers
-from raffia.training.trained import HELD_OUT
+from raffia.training.trained import HELD_OUT, Trained
 from raffia.tuning import GradientSearch, History
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
@@ -171,8 +172,8 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
         split += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
-    if errors is not None:
-        model.adopt(model.trained_.with_error(HELD_OUT, float(errors.mean())))
+    if test is not None and predicted is not None and errors is not None:
+        model.adopt(_judged(model, predicted, errors, test))
     return Surrogate(model, len(train), test, rows if count else None, predicted, errors, baselines, split, held, history, 0.0)
 
 
@@ -207,7 +208,7 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
         test = Dataset(a, y, source.domain, source.settings, source.output)
         predicted, errors = model.compare(a, y)
         baselines = _baselines(model, _spread(source, part.rows, SEARCHED)[1].double().mean(0), test)
-        model.adopt(model.trained_.with_error(HELD_OUT, float(errors.mean())))
+        model.adopt(_judged(model, predicted, errors, test))
     split = f"the last {count} of {n} pairs; the model was trained on the others"
     return Surrogate(model, len(part), test, rows, predicted, errors, baselines, split, held, history, 0.0)
 
@@ -219,6 +220,13 @@ def _held_out(data: Dataset, count: int, plan: _Plan) -> list[int]:
     if (told := in_words(groups)) and count and plan.said is not None:
         plan.said(told)
     return sorted(torch.isin(groups, groups[order[:count]]).nonzero()[:, 0].tolist()) if count else []
+
+
+def _judged(model: RandomFeatureModel, predicted: Tensor, errors: Tensor, test: Dataset) -> Trained:
+    """What was trained, with the mean error on pairs held out and the largest error at a point of each, by which bands are drawn."""
+    trained = model.trained_.with_error(HELD_OUT, float(errors.mean()))
+    scale = trained.frame.output_scaling.stretch(torch.ones_like(predicted))
+    return replace(trained, scores=tuple(scores_of(lambda _: (predicted, scale), test.a, test.y).tolist()))
 
 
 def _baselines(model: RandomFeatureModel, mean: Tensor, test: Dataset) -> dict[str, float]:

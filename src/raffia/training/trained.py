@@ -29,6 +29,8 @@ class Trained:
     """What more pairs can be added to; error bars need it too."""
     pairs: tuple[Tensor, Tensor] | None = None
     """The training pairs in training units, where all of them came at once: the noise level is read off them, when asked for."""
+    scores: tuple[float, ...] = ()
+    """The largest error at a point, in deviations of the outputs, of each pair held out: bands are read off them."""
     reading: Reading | None = None
     """How the pairs were read from a file, so that others of its kind are read alike."""
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Channels, Dataset, Domain, Mesh, RaffiaError, Vectors, io
+from raffia import Burgers, Channels, Dataset, Domain, Mesh, RaffiaError, Vectors
 from raffia.data import Reading, open_source, variables, write
+from raffia.model.file import CLASSES
+from raffia.storage import archive
 from tests.data.test_source import SHARED, shared, waves
 from tests.test_cli import run
 
@@ -165,8 +167,8 @@ def test_a_reading_goes_into_a_file_and_comes_back(tmp_path):
     reading = Reading(
         ("hot", "dose"), ("u",), Channels(Mesh(nodes), 2), Vectors(), ((True, None), (False, 1)), ((False, None),), (2, 7)
     )
-    io.write(tmp_path / "r.safetensors", {"reading": vars(reading)})
-    assert Reading(**io.read(tmp_path / "r.safetensors")["reading"]) == reading
+    archive.write(tmp_path / "r.safetensors", {"reading": vars(reading)})
+    assert Reading(**archive.read(tmp_path / "r.safetensors", CLASSES)["reading"]) == reading
 
 
 def test_the_space_of_outputs_is_always_known(saved):

@@ -163,7 +163,7 @@ def _first(settings: Settings, block: object, moments: tuple[Moments, Moments] |
     scalings = None if moments is None else (moments[0].scaling, moments[1].scaling)
     first = begin(_here(settings), *_pair(block), scalings)
     assert first.statistics is not None  # it has a block
-    return replace(first.empty(), settings=settings), first.statistics.packed()
+    return replace(first.empty(), settings=replace(first.settings, device=settings.device)), first.statistics.packed()
 
 
 def _statistics(empty: Accumulator, block: object) -> Packed:

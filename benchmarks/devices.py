@@ -1,7 +1,10 @@
-"""Do CPU and GPU agree? Fits, predictions, error bars and solvers of small problems on both, largest relative difference.
+"""Do CPU and GPU agree? Fits, solvers, all pairs of spaces, and every public method for inputs on either side, strided or not.
 
 python benchmarks/devices.py
 """
+
+import copy
+import tempfile
 
 import torch
 
@@ -19,6 +22,7 @@ from raffia import (
     SketchedLSQR,
     TriangularQR,
     Vectors,
+    load,
 )
 
 CASES = {
@@ -61,6 +65,73 @@ def spaces():
     return worst, len(pairs)
 
 
+METHODS = {
+    "predict": lambda model, a, y: model.predict(a),
+    "std": lambda model, a, y: model.predict(a, return_std=True)[1],
+    "compose": lambda model, a, y: model.compose(a, 2),
+    "errors": lambda model, a, y: model.errors(a, y),
+    "score": lambda model, a, y: torch.tensor(model.score(a, y)),
+    "draws": lambda model, a, y: model.sample_posterior(a, 2, seed=1),
+    "band": lambda model, a, y: torch.stack(model.conformal(a, y, 0.8)(a)),
+    "covers": lambda model, a, y: model.conformal(a, y, 0.8).covers(a, y).double(),
+    "likelihood": lambda model, a, y: torch.tensor(model.log_marginal_likelihood()),
+    "partial_fit": lambda model, a, y: (
+        copy.deepcopy(model).set_params(ridge=1e-6).partial_fit(a.double(), y.double()).predict(a)
+    ),
+}
+
+
+def strided(f):
+    """The same values, every other entry of a longer tensor along its last axis."""
+    return torch.stack([f, torch.zeros_like(f)], -1).flatten(-2)[..., ::2]
+
+
+def methods():
+    """Every public method, of a model that computes on the GPU and of one read there from a file, for inputs on either side."""
+    a, y = Burgers(fine_points=256).dataset(90, 64, seed=0)
+    new, truth = a[60:], y[60:]
+    worst = {}
+    for name, features in (("Fourier", FourierFeatures()), ("scalar", ScalarFeatures(16))):
+        here = RandomFeatureModel(features, 96, 1e-6).fit(a[:60], y[:60])
+        with tempfile.TemporaryDirectory() as folder:
+            functions = here.coef_.ndim == 1
+            if functions:
+                here.predict(new, return_std=True)  # so that the file has a noise level
+            here.save(f"{folder}/m.safetensors", statistics=here.equations_.portable)
+            models = {
+                "fitted": RandomFeatureModel(features, 96, 1e-6, device="cuda").fit(a[:60], y[:60]),
+                "where the data are": RandomFeatureModel(features, 96, 1e-6).fit(a[:60].cuda(), y[:60].cuda()),
+                "loaded": load(f"{folder}/m.safetensors", device="cuda"),
+            }
+        for kind, model in models.items():
+            for method, call in METHODS.items():
+                if (not functions and method in ("std", "draws")) or (
+                    not model_has(model) and method in ("likelihood", "partial_fit")
+                ):
+                    continue
+                wanted = call(here, new, truth).double()
+                for where in ("cpu", "cuda"):
+                    for layout in (torch.Tensor.contiguous, strided):
+                        for dtype in (torch.float32, torch.float64):
+                            given = [layout(f.to(where, dtype)) for f in (new, truth)]
+                            found = call(model, *given)
+                            assert method in ("errors", "score", "likelihood") or found.device.type == where, (
+                                kind,
+                                method,
+                                where,
+                            )
+                            off = float((found.double().cpu() - wanted).abs().max() / wanted.abs().max().clamp(min=1e-9))
+                            key = (method, str(dtype).removeprefix("torch."))
+                            worst[key] = max(worst.get(key, (0.0, "")), (off, f"{name}, {kind}, {where}, {layout.__name__}"))
+    for (method, dtype), (off, where) in sorted(worst.items()):
+        print(f"{method:12} {dtype}  largest difference {off:.1e}  ({where})")
+
+
+def model_has(model):
+    """Whether it has statistics that add, as a file may not."""
+    return hasattr(model, "equations_") and model.equations_.portable
+
+
 def main():
     if not torch.cuda.is_available():
         print("no GPU here: nothing to compare")
@@ -71,6 +142,7 @@ def main():
         single = there.predict(a.float()).double()
         rows = [float((p - q).abs().max() / q.abs().max()) for p, q in ((mean2, mean), (std2, std), (single, mean))]
         print(f"{name:40} mean {rows[0]:.1e}   std {rows[1]:.1e}   float32 {rows[2]:.1e}")
+    methods()
     worst, count = spaces()
     print(f"{count} pairs of spaces, normalised{'':13} mean {worst:.1e}")
 

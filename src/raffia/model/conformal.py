@@ -39,7 +39,7 @@ class ConformalBand:
     def covers(self, a: Array, y: Array) -> Array:
         """For each sample, whether y is inside the band at every point."""
         inside = scores_of(self.centre, a, y) <= self.width
-        return inside.numpy(force=True) if isinstance(a, np.ndarray) else inside
+        return inside.numpy(force=True) if isinstance(a, np.ndarray) else inside.to(a.device)
 
 
 def band_of(centre: Centre, scores: Sequence[float], level: float) -> ConformalBand:

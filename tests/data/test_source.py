@@ -237,7 +237,8 @@ def test_a_glance_reads_a_few_rows_of_what_may_be_huge(kind, tmp_path, monkeypat
     elif kind == "zarr":
         group = zarr.open_group(path, mode="w")
         for name in "ay":
-            group.create_array(name, shape=(10**9, 64), chunks=(64, 64), dtype="f4")[:64] = waves(64)
+            array = group.create_array(name, shape=(10**9, 64), chunks=(64, 64), dtype="f4")
+            array[:64] = array[10**6 - 64 : 10**6] = waves(64)
     else:
         for name in "ay":
             np.lib.format.open_memmap(tmp_path / f"{name}.npy", "w+", np.float32, (10**6, 64))[:64] = waves(64)

@@ -1,13 +1,32 @@
 """HDF5 files: every array in every group, named by its path and read lazily."""
 
+import math
+import zlib
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raffia.data.formats.variable import Rows, Variable, check_stored, guarded, optional
+from raffia.data.formats.variable import (
+    DEFLATED,
+    LOOKED_AT,
+    MODEST,
+    Rows,
+    Variable,
+    check_count,
+    check_inflated,
+    check_stored,
+    guarded,
+    optional,
+)
+from raffia.errors import RaffiaError
 
+REFERENCES = ("REFERENCE_LIST", "DIMENSION_LIST")
+DEFLATE, HARMLESS = 1, (2, 3)  # HDF5's numbers of gzip's method, and of filters that only shuffle bytes and add checksums
+DEEPEST = 32  # groups in one another
+MANY = 2**16  # chunks that a small file may claim
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
 
@@ -15,31 +34,117 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
     """The arrays of an HDF5 file; `reverse` their axes, as MATLAB's files need."""
     h5py = _h5py()
     held: dict[str, Variable] = {}
-
-    def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and item.shape is not None and item.dtype.kind in "fiubcSU":
-            attributes = {key: item.attrs[key] for key in item.attrs if key not in ("REFERENCE_LIST", "DIMENSION_LIST")}
+    with guarded(path), h5py.File(path, "r") as file:
+        for name, item in _items(h5py, path, file, reverse):
+            if item.shape is None or item.dtype.kind not in "fiubcSU":
+                continue
+            attributes = {
+                key: item.attrs[key] for key in item.attrs if key not in REFERENCES and _short(item.attrs.get_id(key))
+            }
             if not str(_text(attributes.get("NAME", ""))).startswith(NO_VARIABLE):
-                if item.chunks is None and not item.external and not item.is_virtual and item.id.get_offset() is not None:
-                    stored = min(item.id.get_storage_size(), path.stat().st_size)
-                    check_stored(path, name, item.shape, item.dtype.itemsize, stored)
-                shape, dims = tuple(int(axis) for axis in item.shape), _dims(item)
+                _check_storage(path, name, item)
+                shape, dims, block = tuple(int(axis) for axis in item.shape), _dims(item), 1
                 if reverse:
                     shape, dims = shape[::-1], dims and dims[::-1]
+                if item.chunks is not None:
+                    block = int(item.chunks[-1 if reverse else 0])
                 load = partial(_load, path, name, reverse)
-                held[name] = Variable(name, shape, item.dtype.str, dims, plain(attributes), path, load)
-
-    with guarded(path), h5py.File(path, "r") as file:
-        file.visititems(visit)
+                held[name] = Variable(name, shape, item.dtype.str, dims, plain(attributes), path, load, block)
     return held
+
+
+def _items(h5py: Any, path: Path, file: Any, matlab: bool) -> Iterator[tuple[str, Any]]:
+    """Every array once, by a path of hard links; soft links are other names of what is in the file."""
+    seen, count, groups = set(), 0, [("", file)]
+    while groups:
+        prefix, group = groups.pop(0)
+        check_count(path, count := count + len(group))
+        for key in group:
+            name = f"{prefix}/{key}".lstrip("/")
+            kind = group.get(key, getclass=True, getlink=True)
+            if kind is h5py.ExternalLink:
+                raise _elsewhere(path, name)
+            if kind is not h5py.HardLink or (matlab and name.startswith("#")):
+                continue
+            item = group[key]
+            address = h5py.h5o.get_info(item.id).addr
+            if address not in seen and name.count("/") > DEEPEST:
+                raise RaffiaError(
+                    f"{path} has groups more than {DEEPEST} deep in one another. Write its arrays into fewer groups."
+                )
+            if address not in seen and hasattr(item, "shape"):
+                yield name, item
+            elif address not in seen and hasattr(item, "keys"):
+                groups.append((name, item))
+            seen.add(address)
+
+
+def _check_storage(path: Path, name: str, item: Any) -> None:
+    """Refuse arrays whose values are in other files, or cannot be in this one, or unpack to anything."""
+    size = path.stat().st_size
+    if item.external or item.is_virtual:
+        raise _elsewhere(path, name)
+    if item.chunks is None:
+        if item.id.get_offset() is not None:
+            check_stored(path, name, item.shape, item.dtype.itemsize, min(item.id.get_storage_size(), size))
+        return
+    made = item.id.get_create_plist()
+    if sum(made.get_filter(i)[0] not in HARMLESS for i in range(made.get_nfilters())) > 1:
+        raise RaffiaError(f"{path}: {name} is packed more than once. Write it with one compression.")
+    if math.prod(item.chunks) > max(LOOKED_AT, size):
+        raise RaffiaError(
+            f"{path}: {name} of shape {item.shape} has chunks of shape {item.chunks}, larger ones than a file of {size} bytes should "
+            "have. Write it in smaller chunks, or without."
+        )
+
+
+def _elsewhere(path: Path, name: str) -> RaffiaError:
+    return RaffiaError(
+        f"{path}: {name} is a link to another file (external or virtual storage), and raffia reads no file that was not named. "
+        "Copy the values into one file, for example by h5repack or with h5py."
+    )
+
+
+def _short(attribute: Any) -> bool:
+    """Whether an attribute is one value, or a few numbers: long lists of texts may all be one large text."""
+    return math.prod(attribute.shape or ()) <= (1 if attribute.dtype.kind == "O" else 2**10)
 
 
 def _load(path: Path, name: str, reverse: bool, rows: Rows) -> np.ndarray:
     with _h5py().File(path, "r") as file:
         array = file[name]
+        _check_chunks(array, path.stat().st_size, -1 if reverse else 0, rows)
         if rows is None:
             return array[()].T if reverse else array[()]
         return array[..., rows].T if reverse else array[rows]
+
+
+def _check_chunks(array: Any, size: int, axis: int, rows: Rows) -> None:
+    """Refuse more chunks than a file of this size holds, and those that gzip's method unpacks to more than a chunk: HDF5 would do it."""
+    if array.chunks is None:
+        return
+    first, last, _ = (rows or slice(None)).indices(array.shape[axis])
+    counts = [-(-n // step) for n, step in zip(array.shape, array.chunks, strict=True)]
+    counts[axis] = last // array.chunks[axis] - first // array.chunks[axis] + 1
+    if (count := math.prod(counts)) > MANY and 32 * count > size:
+        raise ValueError(f"there are no {count} chunks of shape {array.chunks} in {size} bytes; write larger ones")
+    made = array.id.get_create_plist()
+    filters = [made.get_filter(i)[0] for i in range(made.get_nfilters())]
+    if DEFLATE not in filters:
+        return
+    whole, skipped = math.prod(array.chunks) * array.dtype.itemsize, 1 << filters.index(DEFLATE)
+
+    def check(chunk: Any) -> None:
+        here = chunk.chunk_offset[axis]
+        if (
+            chunk.size * DEFLATED > MODEST
+            and here < last
+            and here + array.chunks[axis] > first
+            and not chunk.filter_mask & skipped
+        ):
+            check_inflated([array.id.read_direct_chunk(chunk.chunk_offset)[1]], whole + 64, zlib.MAX_WBITS)
+
+    array.id.chunk_iter(check)
 
 
 def _dims(item: Any) -> tuple[str, ...] | None:

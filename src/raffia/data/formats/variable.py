@@ -3,7 +3,8 @@
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +18,14 @@ Rows = slice | None
 
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
+LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
+MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
+DEFLATED = 1032  # times, at most, that gzip's method packs zeros
 
 
 @dataclass(frozen=True)
 class Variable:
-    """An array in a file, by its name; `read` reads it, or some rows of it."""
+    """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all."""
 
     name: str
     shape: tuple[int, ...]
@@ -30,6 +34,7 @@ class Variable:
     attributes: dict[str, Any]
     path: Path
     load: Callable[[Rows], np.ndarray] = field(repr=False, compare=False)
+    block: int = 1
 
     def __post_init__(self) -> None:
         if self.dims is not None and len(self.dims) != len(self.shape):
@@ -39,6 +44,32 @@ class Variable:
     def numeric(self) -> bool:
         """Whether it holds real numbers."""
         return np.dtype(self.dtype).kind in "fiub"
+
+    def cost(self, rows: int) -> int:
+        """How many values are unpacked to read so many first rows."""
+        n, block = (self.shape or (1,))[0], max(1, self.block)
+        return min(n, -(-rows // block) * block) * math.prod(self.shape[1:])
+
+    def affordable(self, rows: int) -> int:
+        """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
+        cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
+        most = LOOKED_AT if cost <= LOOKED_AT else max(LOOKED_AT, _held(self.path, cost))
+        if least > most:
+            raise RaffiaError(
+                f"{self.path}: {self.name} of shape {self.shape} is too large to look at: its first row takes {least} values, and "
+                "the file has fewer bytes. Write it with samples along the first axis, in small chunks or uncompressed."
+            )
+        return rows if cost <= most else most // least * block
+
+    def glance(self) -> np.ndarray:
+        """All of it, if it can be looked at on opening: coordinates and the like."""
+        n = (self.shape or (1,))[0]
+        if self.affordable(n) < n:
+            raise RaffiaError(
+                f"{self.path}: {self.name} of shape {self.shape} has to be read as a whole, and has more values than the file has "
+                "bytes. Write it uncompressed, samples along the first axis."
+            )
+        return self.read()
 
     def read(self, rows: slice | None = None) -> np.ndarray:
         """The rows along the first axis; None reads all of them."""
@@ -55,10 +86,13 @@ class Variable:
 
 
 class Whole:
-    """Rows of an array that its format gives as a whole: it is read once, and kept while somebody asks for rows."""
+    """Rows of an array that its format gives as a whole: it is read once, and kept while somebody asks for rows.
 
-    def __init__(self, load: Callable[[], np.ndarray]) -> None:
-        self.load = load
+    The `first` rows of a large array are read alone, where its format can.
+    """
+
+    def __init__(self, load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | None = None) -> None:
+        self.load, self.first = load, first
         self.array: np.ndarray | None = None
 
     def __call__(self, rows: Rows) -> np.ndarray:
@@ -66,15 +100,16 @@ class Whole:
         if rows is None:
             return self.load() if self.array is None else self.array.copy()
         if self.array is None:
+            if self.first is not None and rows.start == 0 and rows.step is None:
+                return self.first(rows.stop)
             self.array = self.load()
         return self.array[rows].copy()
 
 
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int) -> None:
     """Refuse an array that cannot be in the file, before memory is taken for it."""
-    held = sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() and _bytes(shape, itemsize) > MODEST else None
-    held = path.stat().st_size if path.is_file() else held
-    if any(axis < 0 for axis in shape) or _bytes(shape, itemsize) > max(MODEST, COMPRESSION * (held or 0)):
+    size = _bytes(shape, itemsize)
+    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * _held(path, size // COMPRESSION + 1)):
         raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than such a file can hold.")
 
 
@@ -82,6 +117,35 @@ def check_stored(path: Path, name: str, shape: tuple[int, ...], itemsize: int, s
     """Refuse an array that is stored as it is, in fewer bytes than it has."""
     if any(axis < 0 for axis in shape) or _bytes(shape, itemsize) > stored:
         raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes kept for it.")
+
+
+def check_count(path: Path, count: int) -> None:
+    """Refuse files of more arrays and groups than anybody can look through."""
+    if count > MOST:
+        raise RaffiaError(
+            f"{path} holds more than {MOST} arrays and groups. Write those that are meant into a file of their own."
+        )
+
+
+def check_inflated(pieces: Iterable[bytes], most: int, wbits: int) -> None:
+    """Refuse what gzip's method unpacks to more bytes than it should; nothing is kept."""
+    unpacker = zlib.decompressobj(wbits)
+    for piece in pieces:
+        while piece and not unpacker.eof:
+            most -= len(unpacker.decompress(piece, 2**20))
+            piece = unpacker.unconsumed_tail
+            if most < 0:
+                raise ValueError("a chunk unpacks to more bytes than it says")
+
+
+def _held(path: Path, enough: int) -> int:
+    """The bytes of a file, or of all files in a folder, which are counted until there are `enough`."""
+    total = 0
+    for file in path.rglob("*") if path.is_dir() else (path,):
+        total += file.lstat().st_size
+        if total >= enough:
+            break
+    return total
 
 
 def _bytes(shape: tuple[int, ...], itemsize: int) -> int:

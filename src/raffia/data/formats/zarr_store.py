@@ -1,20 +1,52 @@
-"""Zarr stores, of version 2 or 3: an array, or groups of arrays, in a folder."""
+"""Zarr stores, of version 2 or 3: an array, or groups of arrays, in a folder.
 
+A store is not believed: links out of the folder are refused, so are chunks that are not there, which Zarr reads as zeros, codecs
+other than the usual ones, and chunks that would unpack to more than a chunk.
+"""
+
+import json
 import math
+import os
+import stat
 import struct
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from raffia.data.formats.variable import Rows, Variable, guarded, optional
+from raffia.data.formats.variable import (
+    DEFLATED,
+    LOOKED_AT,
+    MODEST,
+    Rows,
+    Variable,
+    check_count,
+    check_inflated,
+    guarded,
+    optional,
+)
+from raffia.errors import RaffiaError
 
-MANY = 10**6  # chunks that are read at once
 MARKS = ("zarr.json", ".zgroup", ".zarray")
+DESCRIPTIONS = (*MARKS, ".zattrs", ".zmetadata")
+PACKING = ("blosc", "zstd", "gzip", "zlib", "lz4")
+CODECS = (
+    *PACKING,
+    "bytes",
+    "transpose",
+    "crc32c",
+    "sharding_indexed",
+    "shuffle",
+    "delta",
+    "fixedscaleoffset",
+    "bitround",
+    "quantize",
+)
+ABSENT = 2**64 - 1  # where a shard has no chunk
 
 
 def variables(path: Path) -> dict[str, Variable]:
@@ -22,51 +54,147 @@ def variables(path: Path) -> dict[str, Variable]:
     zarr = _zarr()
     held = {}
     with guarded(path):
-        for name, place, array in _arrays(zarr, path):
+        for place in list(_places(path)):
+            name = place or path.stem
+            if not _codecs(path / place):
+                continue
+            array = zarr.open_array(path, path=place, mode="r")
             attributes = {key: value for key, value in array.attrs.asdict().items() if not key.startswith("_ARRAY")}
             dims = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
             known = tuple(str(axis) for axis in dims) if dims and all(dims) else None
             dtype = np.dtype(array.dtype)
             if dtype.kind in "fiubcSU":
-                held[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, partial(_load, path, place))
+                load, block = partial(_load, path, place), (array.chunks or (1,))[0]
+                held[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, load, block)
     return held
 
 
-def _arrays(zarr: Any, path: Path) -> Iterator[tuple[str, str, Any]]:
-    try:
-        group = zarr.open_group(path, mode="r", use_consolidated=False)
-    except (zarr.errors.ContainsArrayError, zarr.errors.NodeTypeValidationError, FileNotFoundError):
-        yield path.stem, "", zarr.open_array(path, mode="r")
-        return
-    for name, item in sorted(group.members(max_depth=None, use_consolidated_for_children=False), key=itemgetter(0)):
-        if isinstance(item, zarr.Array):
-            yield name, name, item
+def _places(path: Path) -> Iterator[str]:
+    """The folders of arrays in a store, in order; chunks are not looked for."""
+    count = 0
+    for folder, inner, files in os.walk(path):
+        check_count(path, count := count + 1)
+        inner.sort()
+        for name in (*inner, *(set(files) & set(DESCRIPTIONS))):
+            _check_link(path, Path(folder, name))
+        if ".zarray" in files or ("zarr.json" in files and _described(Path(folder)).get("node_type") == "array"):
+            inner.clear()
+            yield "" if Path(folder) == path else Path(folder).relative_to(path).as_posix()
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    """What a store says of an array or a group."""
+    return dict(json.loads((folder / (".zarray" if (folder / ".zarray").is_file() else "zarr.json")).read_bytes()))
+
+
+def _codecs(folder: Path) -> list[str]:
+    """How chunks were written, each codec by its name; none where Python objects were."""
+    told = _described(folder)
+    codecs = [codec for codec in (told.get("codecs") or [*(told.get("filters") or ()), told.get("compressor")]) if codec]
+    codecs += [inner for codec in codecs for inner in codec.get("configuration", {}).get("codecs", ())]
+    names = [str(codec.get("id") or codec.get("name")).removeprefix("numcodecs.") for codec in codecs]
+    if told.get("dtype") == "|O" or any(name.startswith("vlen-") for name in names):
+        return []
+    unknown = [name for name in names if name not in CODECS]
+    if unknown or sum(name in PACKING for name in names) > 1 or names.count("sharding_indexed") > 1:
+        raise RaffiaError(
+            f"{folder} is written with {' and '.join(names)}; raffia reads one of {', '.join(PACKING)}, and what does not pack. "
+            "Write it again, for example by zarr.create_array with its standard compressor."
+        )
+    return names or ["bytes"]
 
 
 def _load(path: Path, place: str, rows: Rows) -> np.ndarray:
+    names = _codecs(path / place)
     array = _zarr().open_array(path, path=place, mode="r")
-    _check_chunks(array, path / place, rows)
+    _check_chunks(array, path, place, names, rows)
     return np.asarray(array[...] if rows is None else array[rows])
 
 
-def _check_chunks(array: Any, folder: Path, rows: Rows) -> None:
-    """Refuse chunks of another length than they say: the decoder of Blosc believes them, and reads what lies behind in memory."""
-    if not any("blosc" in type(codec).__name__.lower() for codec in array.compressors) or array.shards is not None:
-        return
+def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Rows) -> None:
+    """Refuse chunks that are not there or links, and those that unpack to another length than they should."""
+    steps = array.shards or array.chunks
     touched = range(*(rows or slice(None)).indices(array.shape[0])) if array.shape else range(0)
-    grid = [range(-(-size // step)) for size, step in zip(array.shape, array.chunks, strict=True)]
-    if grid and touched:
-        grid[0] = range(touched[0] // array.chunks[0], touched[-1] // array.chunks[0] + 1)
-    if math.prod(len(axis) for axis in grid) > MANY:
-        raise ValueError(f"it claims chunks of shape {array.chunks}, more than {MANY} of them")
-    whole = math.prod(array.chunks) * np.dtype(array.dtype).itemsize
-    for place in product(*grid):
-        chunk = folder / array.metadata.encode_chunk_key(place)
-        if chunk.is_file():
-            with chunk.open("rb") as file:
-                head = file.read(16)
-            if len(head) < 16 or struct.unpack("<4xI4xI", head) != (whole, chunk.stat().st_size):
-                raise ValueError(f"chunk {chunk.name} is damaged")
+    grid = [range(-(-size // step)) for size, step in zip(array.shape, steps, strict=True)]
+    if grid and (touched or rows):
+        grid[0] = range(touched[0] // steps[0], touched[-1] // steps[0] + 1) if touched else range(0)
+    if math.prod(array.chunks) > LOOKED_AT:
+        array_bytes = sum(file.lstat().st_size for file in (path / place).rglob("*"))
+        if math.prod(array.chunks) > array_bytes:
+            raise ValueError(
+                f"its chunks of shape {array.chunks} have more values than the store has bytes; write smaller ones"
+            )
+    checked: set[Path] = set()
+    for at in product(*grid):
+        chunk = path / place / (key := array.metadata.encode_chunk_key(at))
+        for folder in (chunk.parent, chunk.parent.parent):
+            if folder not in checked and folder != path:
+                _check_link(path, folder)
+                checked.add(folder)
+        if not os.path.lexists(chunk):
+            raise RaffiaError(
+                f"{path}: array {place or path.stem} has no chunk {key}: the copy is incomplete, or the chunk "
+                "was left out because all its values are the fill value. Copy the store again, or write it with "
+                "zarr.config.set({'array.write_empty_chunks': True})."
+            )
+        _check_link(path, chunk)
+        with chunk.open("rb") as file:
+            for start, size in _packed(file, chunk.stat().st_size, array):
+                _check_packed(file, start, size, math.prod(array.chunks) * np.dtype(array.dtype).itemsize, names)
+
+
+def _packed(file: IO[bytes], size: int, array: Any) -> Iterator[tuple[int, int]]:
+    """Where chunks lie in a file, and how long they are: one in all of it, or those in the index of a shard."""
+    if array.shards is None:
+        yield 0, size
+        return
+    count = math.prod(n // step for n, step in zip(array.shards, array.chunks, strict=True))
+    sharding = array.metadata.codecs[0].to_dict()["configuration"]
+    length = 16 * count + 4 * (len(sharding["index_codecs"]) > 1)
+    file.seek(size - length if str(sharding["index_location"]) == "end" else 0)
+    for start, inner in np.frombuffer(file.read(16 * count), "<u8").reshape(count, 2).tolist():
+        if start != ABSENT:
+            if start + inner > size:
+                raise ValueError("the index of a shard leads out of it")
+            yield start, inner
+
+
+def _check_packed(file: IO[bytes], start: int, size: int, whole: int, names: list[str]) -> None:
+    """Refuse a chunk that says or hides another length: decoders believe it, and Blosc's reads what lies behind in memory."""
+    file.seek(start)
+    head, packing = file.read(18).ljust(18, b"\0"), next((name for name in names if name in PACKING), None)
+    most = whole + 64 if not {"delta", "fixedscaleoffset"} & set(names) else 8 * whole + 64
+    said, fits = 0, True
+    if packing == "blosc":
+        said, packed = struct.unpack_from("<4xI4xI", head)
+        fits = packed == size - 4 * ("crc32c" in names) and (said == whole or most > whole + 64)
+    elif packing == "zstd":
+        said = _zstd(head, size)
+    elif packing == "lz4":
+        said = struct.unpack_from("<I", head)[0]
+    elif packing and size * DEFLATED > MODEST:
+        file.seek(start)
+        check_inflated([file.read(size)], most, 32 + zlib.MAX_WBITS)
+    if said > most or not fits:
+        raise ValueError(f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
+
+
+def _zstd(head: bytes, size: int) -> int:
+    """The bytes that a frame of Zstandard says it unpacks to; the most it can, where it does not say."""
+    flags = head[4]
+    single = flags >> 5 & 1
+    length = (single, 2, 4, 8)[flags >> 6]
+    at = 6 - single + (0, 1, 2, 4)[flags & 3]
+    return int.from_bytes(head[at : at + length], "little") if length else min(2**15 * size, 2**62) * (2**15 * size > MODEST)
+
+
+def _check_link(path: Path, place: Path) -> None:
+    """Refuse symbolic links, pipes and the like in a store, which lead to other files."""
+    if os.path.lexists(place) and not (stat.S_ISREG(mode := place.lstat().st_mode) or stat.S_ISDIR(mode)):
+        raise RaffiaError(
+            f"{path}: {place.relative_to(path)} is a link to another place or no plain file, and raffia reads no file that was not "
+            "named. Copy the store with what its links lead to (cp -rL)."
+        )
 
 
 def is_store(path: Path) -> bool:

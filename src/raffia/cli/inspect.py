@@ -12,11 +12,12 @@ from torch import Tensor
 from raffia import data, plotting
 from raffia.cli.common import app, check_output, console
 from raffia.data.formats.missing import decode
+from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
 
-LOOKED_AT = 2**22  # values of a variable that are read for the table
+RANGES, TOGETHER = 64, 4 * LOOKED_AT  # variables and values that are read for the table; it has no ranges of what is beyond
 
 
 @app.command()
@@ -46,6 +47,8 @@ def inspect(
     named: dict[str, Any] = {"input": input, "output": output, "output_path": output_file and str(output_file)}
     named = {argument: names for argument, names in (named | {"coordinates": coordinates, "cells": cells}).items() if names}
     source = data.open_source(path, periodic=periodic, **named)
+    for part in (*source.inputs, *source.outputs):
+        part.variable.affordable(1)
     a, y = source.read(range(1))
     console.print(f"inputs:  {len(source)} × {_described(source.domain, a)}", soft_wrap=True)
     console.print(f"outputs: {len(source)} × {_described(source.output_space, y)}", soft_wrap=True)
@@ -63,17 +66,25 @@ def inspect(
 
 def _table(arrays: dict[str, data.Variable]) -> Table:
     table = Table(*("name", "shape", "type", "axes", "min", "max", "missing"))
-    for name, variable in arrays.items():
-        low, high, missing = _range(variable) if variable.numeric else ("", "", "")
+    left = TOGETHER
+    for count, (name, variable) in enumerate(arrays.items()):
+        rows = _rows(variable) if variable.numeric and count < RANGES else 0
+        left -= variable.cost(rows)
+        low, high, missing = _range(variable, rows) if rows and left >= 0 else ("", "", "")
         axes = ", ".join(variable.dims or ())
         table.add_row(name, "×".join(map(str, variable.shape)) or "1", np.dtype(variable.dtype).name, axes, low, high, missing)
     return table
 
 
-def _range(variable: data.Variable) -> tuple[str, str, str]:
-    """Least and largest value, and how many are missing; of the first rows, where there are many."""
-    n, total = (variable.shape or (1,))[0], int(np.prod(variable.shape, dtype=np.int64))
-    rows = n if total <= LOOKED_AT else max(1, n * LOOKED_AT // total)
+def _rows(variable: data.Variable) -> int:
+    """How many first rows are read for the table."""
+    n, total = (variable.shape or (1,))[0], int(np.prod(variable.shape, dtype=object))
+    return variable.affordable(n if total <= LOOKED_AT else max(1, n * LOOKED_AT // total))
+
+
+def _range(variable: data.Variable, rows: int) -> tuple[str, str, str]:
+    """Least and largest value, and how many are missing, of the first rows."""
+    n = (variable.shape or (1,))[0]
     values = decode(variable, variable.read(slice(0, rows) if rows < n else None))
     there = values[np.isfinite(values)]
     where = f" in the first {rows} rows" if rows < n else ""

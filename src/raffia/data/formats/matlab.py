@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.formats import hdf5
-from raffia.data.formats.variable import Variable, Whole, check_size, guarded
+from raffia.data.formats.variable import Variable, Whole, check_count, check_size, guarded
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15
@@ -36,7 +36,8 @@ def version5(path: Path) -> dict[str, Variable]:
     with guarded(path):
         for array in _arrays(path):
             check_size(path, array.name, array.shape, array.dtype.itemsize)
-            held[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, Whole(array.values))
+            load, whole = Whole(array.values), array.shape[0]
+            held[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, load, whole)
     return held
 
 
@@ -78,8 +79,9 @@ def _arrays(path: Path) -> Iterator[_Array]:
         if len(head) < 128 or head[126:] not in (b"IM", b"MI") or head[124:126] not in (b"\x00\x01", b"\x01\x00"):
             raise RaffiaError(f"{path} is damaged or no MATLAB file of version 5 or 7.3. In MATLAB, save it with -v7 or -v7.3.")
         order = "<" if head[126:] == b"IM" else ">"
-        start = 128
+        start, count = 128, 0
         while start < size:
+            check_count(path, count := count + 1)
             file.seek(start)
             kind, length, at, _ = _tag(file.read(8), 0, order)
             if start + at + length > size:

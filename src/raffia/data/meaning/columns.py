@@ -64,6 +64,11 @@ class Column:
         check_whole(self.variable.path, self.variable.name, values, rows.start)
         return values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
 
+    def glance(self, most: int) -> np.ndarray:
+        """The first samples, at most so many, and no more than can be looked at on opening."""
+        first = len(self) if self.samples_last else self.variable.affordable(min(most, len(self)))
+        return self.read(range(min(most, first)))
+
     def _raw(self, rows: range) -> np.ndarray:
         if self.samples_last:
             return np.moveaxis(self._whole[..., rows.start : rows.stop], -1, 0)
@@ -71,7 +76,7 @@ class Column:
 
     @cached_property
     def _whole(self) -> np.ndarray:
-        return self.variable.read()
+        return self.variable.glance()
 
 
 def column(variable: Variable, n: int, named: set[str]) -> Column:

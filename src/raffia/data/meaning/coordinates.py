@@ -63,9 +63,9 @@ def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> tupl
     for v in chosen or pool.values():
         certain = bool(chosen) or _like_coordinates(v)
         if v.numeric and certain and len(v.shape) == 2 and v.shape[0] == points and v.shape[1] in (2, 3):
-            return v.read().astype(np.float64), [f"{v.name} gives the {points} nodes of a mesh."]
+            return v.glance().astype(np.float64), [f"{v.name} gives the {points} nodes of a mesh."]
         if chosen and len(chosen) == 1 and len(v.shape) == 2 and v.shape[1] == points and v.shape[0] in (2, 3):
-            return v.read().astype(np.float64).T.copy(), [f"{v.name} gives the {points} nodes of a mesh, in columns."]
+            return v.glance().astype(np.float64).T.copy(), [f"{v.name} gives the {points} nodes of a mesh, in columns."]
     lower = {v.name.lower(): v for v in pool.values() if v.numeric}
     several = chosen if len(chosen) > 1 else [] if chosen else [lower[name] for name in "xyz" if name in lower]
     lines = [_line(v, points, n) for v in several]
@@ -84,7 +84,7 @@ def _line(v: Variable, points: int, n: int) -> np.ndarray | None:
     axes = tuple(size for size in v.shape if size != 1)
     if axes not in ((points,), (points, n), (n, points)):
         return None
-    x = v.read().astype(np.float64).reshape(axes)
+    x = v.glance().astype(np.float64).reshape(axes)
     return x if len(axes) == 1 else x.mean(1 if axes == (points, n) else 0)
 
 
@@ -93,7 +93,7 @@ def _mesh(path: object, nodes: np.ndarray, notes: list[str], pool: Variables, ce
     listed_cells = pick(path, pool, cells, "cells") if cells else [v for v in pool.values() if v.name.lower() in CELLS]
     for v in listed_cells:
         if len(v.shape) == 2 and corners in v.shape and (cells or _whole(v)):
-            array = v.read()
+            array = v.glance()
             array = array.astype(np.int64) if array.shape[1] == corners else array.astype(np.int64).T
             if array.min() == 1 and array.max() == len(nodes):
                 array, notes = array - 1, [*notes, f"{v.name} counts nodes from 1."]
@@ -121,7 +121,7 @@ def _axes(column: Column, chosen: list[Variable], pool: Variables) -> tuple[tupl
         as_long = [v for v in lines.values() if _entries(v) == size and v not in along]
         by_length = as_long[0] if as_long and (column.grid_dims is None or chosen) else None
         along.append(by_dim if by_dim and _entries(by_dim) == size else by_length)
-    axes = tuple(None if v is None else v.read().astype(np.float64).reshape(-1) for v in along)
+    axes = tuple(None if v is None else v.glance().astype(np.float64).reshape(-1) for v in along)
     return axes, ["" if v is None else v.name for v in along] if any(along) else []
 
 

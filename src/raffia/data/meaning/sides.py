@@ -93,7 +93,7 @@ def _side(
     if without_places and whole.grid[0] <= FEW:
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
-    glance = [part.read(range(min(GLANCE, len(part)))) for part in parts if part.grid == whole.grid]
+    glance = [part.glance(GLANCE) for part in parts if part.grid == whole.grid]
     if without_places and inputs and asked.periodic is None and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
         notes.append(
             f"{name}: {whole.grid[0]} numbers a sample are a vector of parameters, as {ROUGH}; if they are a function, "

@@ -1,0 +1,34 @@
+"""Small files that unpack to much or claim much: opening and inspecting one takes little, and ends in the table or in one line."""
+
+import multiprocessing
+
+import pytest
+
+from tests.data.bombs import BOMBS, measure, write_bomb
+
+SECONDS, MEBIBYTES = 5, 1024
+
+
+@pytest.fixture(scope="module")
+def process():
+    """Processes with all imported, so that each file is opened in one of its own, and takes its own memory."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.data.bombs", "raffia.cli.inspect"])
+    return context
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_small_file_takes_little_whatever_it_claims(kind, tmp_path, process):
+    path = write_bomb(kind, tmp_path)
+    assert sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])) < 4 * 10**7
+    mine, theirs = process.Pipe()
+    reader = process.Process(target=measure, args=(path, theirs))
+    reader.start()
+    theirs.close()
+    seconds, mebibytes, said, printed = mine.recv()
+    reader.join()
+    print(f"{kind}: {seconds:.2f} s, {mebibytes:.0f} MiB; {said}")
+    assert seconds < SECONDS
+    assert mebibytes < MEBIBYTES
+    assert path.name in said or said == "read"
+    assert printed == ""

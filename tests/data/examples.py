@@ -4,6 +4,7 @@ from pathlib import Path
 
 import h5py
 import netCDF4
+import numcodecs
 import numpy as np
 import scipy.io
 import torch
@@ -89,6 +90,19 @@ def zarr3(path, arrays):
     zarr2(path, arrays, 3)
 
 
+def zarr_shards(path, arrays):
+    group = zarr.open_group(path, mode="w")
+    for name, array in arrays.items():
+        chunks, shards = (2, *array.shape[1:]), (4, *array.shape[1:])
+        group.create_array(name, data=array, chunks=chunks, shards=shards, compressors=zarr.codecs.BloscCodec())
+
+
+def zarr_gzip(path, arrays):
+    group = zarr.open_group(path, mode="w", zarr_format=2)
+    for name, array in arrays.items():
+        group.create_array(name, data=array, chunks=(3, *array.shape[1:]), compressors=numcodecs.GZip())
+
+
 def pt(path, arrays):
     torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, path)
 
@@ -112,6 +126,8 @@ WRITERS = {
     "netcdf classic": (netcdf_classic, ".nc"),
     "zarr 2": (zarr2, ".zarr"),
     "zarr 3": (zarr3, ".zarr"),
+    "zarr in shards": (zarr_shards, ".zarr"),
+    "zarr by gzip": (zarr_gzip, ".zarr"),
     "pt": (pt, ".pt"),
     "pt legacy": (pt_legacy, ".pth"),
 }

@@ -14,12 +14,13 @@ import torch
 
 from raffia import Domain, RaffiaError, load
 from raffia.data import Reading, open_source, read, variables
+from tests.data.bombs import BOMBS, write_bomb
 from tests.data.damage import attempt, damaged_copy
 from tests.data.examples import WRITERS, write
 
 ROOT = Path(__file__).parents[2]
 QUICK = {kind: 40 if kind.startswith("zarr") else 120 for kind in WRITERS}
-THOROUGH = 800  # for each of 15 formats, and models
+THOROUGH = int(os.environ.get("RAFFIA_DAMAGED_FILES", "800"))  # of each format, of each bomb, and of models
 
 
 def survives(example: Path, folder: Path, first: int, last: int) -> tuple[int, int, list[str]]:
@@ -51,10 +52,11 @@ def test_damaged_files_are_read_or_refused(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*WRITERS, "model"])
+@pytest.mark.parametrize("kind", [*WRITERS, *BOMBS, "model"])
 def test_many_damaged_files_are_read_or_refused(kind, tmp_path, small_model):
     (tmp_path / "damaged").mkdir()
-    example = tmp_path / "model.safetensors" if kind == "model" else write(kind, tmp_path)
+    writer = write if kind in WRITERS else write_bomb
+    example = tmp_path / "model.safetensors" if kind == "model" else writer(kind, tmp_path)
     if kind == "model":
         small_model.save(example)
     begun = time.perf_counter()

@@ -9,6 +9,7 @@ import zarr
 
 from raffia import RaffiaError
 from raffia.data import open_source, variables
+from raffia.training.cluster import dask_array
 from tests.data.examples import ARRAYS, write
 
 
@@ -88,12 +89,22 @@ def test_a_chunk_that_is_not_there_is_not_zeros(kind, rows, tmp_path):
         open_source(path, input="a", output="k", periodic=False).dataset()
 
 
+def test_dask_is_not_given_an_incomplete_copy(tmp_path):
+    pytest.importorskip("dask.array")
+    path = write("zarr 3", tmp_path) / "a"
+    np.testing.assert_array_equal(dask_array("a", path).compute(), ARRAYS["a"])
+    (path / "c/1/0").unlink()
+    with pytest.raises(RaffiaError, match="has no chunk c/1/0"):
+        dask_array("a", path)
+
+
 def test_an_incomplete_copy_of_a_sharded_array_is_refused_and_a_whole_one_is_read(tmp_path):
     values = np.zeros((8, 4))
     values[5] = 1.0
     for name, codec in {"z": zarr.codecs.ZstdCodec(), "b": zarr.codecs.BloscCodec(), "g": zarr.codecs.GzipCodec()}.items():
+        shards = {"shape": (4, 4), "index_location": "start" if name == "b" else "end"}
         with zarr.config.set({"array.write_empty_chunks": True}):
-            zarr.create_array(tmp_path / f"{name}.zarr", data=values, chunks=(2, 4), shards=(4, 4), compressors=codec)
+            zarr.create_array(tmp_path / f"{name}.zarr", data=values, chunks=(2, 4), shards=shards, compressors=codec)
         variable = variables(tmp_path / f"{name}.zarr")[name]
         np.testing.assert_array_equal(variable.read(), values)
         (tmp_path / f"{name}.zarr" / "c" / "0" / "0").unlink()

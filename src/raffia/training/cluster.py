@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from raffia.checks import as_tensor, check_count, output_space
+from raffia.data.formats import zarr_store
 from raffia.errors import RaffiaError
 from raffia.pairs import Batch, Readable
 from raffia.regression import Packed, unpacked
@@ -215,6 +217,7 @@ def dask_array(name: str, values: Any) -> Any:
     """A Dask array from one, from an xarray DataArray that holds one, or from the path of a Zarr array."""
     dask = _dask()
     if isinstance(values, (str, os.PathLike)):
+        zarr_store.check(Path(values))
         try:
             values = dask.array.from_zarr(os.fspath(values))
         except Exception as error:  # Zarr has many

@@ -53,7 +53,7 @@ class Variable:
     def affordable(self, rows: int) -> int:
         """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
-        most = LOOKED_AT if cost <= LOOKED_AT else max(LOOKED_AT, _held(self.path, cost))
+        most = LOOKED_AT if cost <= LOOKED_AT else max(LOOKED_AT, held(self.path, cost))
         if least > most:
             raise RaffiaError(
                 f"{self.path}: {self.name} of shape {self.shape} is too large to look at: its first row takes {least} values, and "
@@ -109,7 +109,7 @@ class Whole:
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int) -> None:
     """Refuse an array that cannot be in the file, before memory is taken for it."""
     size = _bytes(shape, itemsize)
-    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * _held(path, size // COMPRESSION + 1)):
+    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * held(path, size // COMPRESSION + 1)):
         raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than such a file can hold.")
 
 
@@ -138,7 +138,7 @@ def check_inflated(pieces: Iterable[bytes], most: int, wbits: int) -> None:
                 raise ValueError("a chunk unpacks to more bytes than it says")
 
 
-def _held(path: Path, enough: int) -> int:
+def held(path: Path, enough: int) -> int:
     """The bytes of a file, or of all files in a folder, which are counted until there are `enough`."""
     total = 0
     for file in path.rglob("*") if path.is_dir() else (path,):

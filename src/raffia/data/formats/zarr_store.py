@@ -27,6 +27,7 @@ from raffia.data.formats.variable import (
     check_count,
     check_inflated,
     guarded,
+    held,
     optional,
 )
 from raffia.errors import RaffiaError
@@ -52,7 +53,7 @@ ABSENT = 2**64 - 1  # where a shard has no chunk
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a store, named by their path in it and read chunk by chunk."""
     zarr = _zarr()
-    held = {}
+    found = {}
     with guarded(path):
         for place in list(_places(path)):
             name = place or path.stem
@@ -65,8 +66,16 @@ def variables(path: Path) -> dict[str, Variable]:
             dtype = np.dtype(array.dtype)
             if dtype.kind in "fiubcSU":
                 load, block = partial(_load, path, place), (array.chunks or (1,))[0]
-                held[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, load, block)
-    return held
+                found[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, load, block)
+    return found
+
+
+def check(path: Path) -> None:
+    """Refuse a store with links, with chunks that are not there or with unknown codecs, before another library reads it."""
+    with guarded(path):
+        for place in list(_places(path)):
+            if names := _codecs(path / place):
+                _check_chunks(_zarr().open_array(path, path=place, mode="r"), path, place, names, None)
 
 
 def _places(path: Path) -> Iterator[str]:
@@ -118,19 +127,16 @@ def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Ro
     grid = [range(-(-size // step)) for size, step in zip(array.shape, steps, strict=True)]
     if grid and (touched or rows):
         grid[0] = range(touched[0] // steps[0], touched[-1] // steps[0] + 1) if touched else range(0)
-    if math.prod(array.chunks) > LOOKED_AT:
-        array_bytes = sum(file.lstat().st_size for file in (path / place).rglob("*"))
-        if math.prod(array.chunks) > array_bytes:
-            raise ValueError(
-                f"its chunks of shape {array.chunks} have more values than the store has bytes; write smaller ones"
-            )
+    if (values := math.prod(array.chunks)) > LOOKED_AT and values > held(path / place, values):
+        raise ValueError(f"its chunks of shape {array.chunks} have more values than the store has bytes; write smaller ones")
     checked: set[Path] = set()
     for at in product(*grid):
         chunk = path / place / (key := array.metadata.encode_chunk_key(at))
-        for folder in (chunk.parent, chunk.parent.parent):
-            if folder not in checked and folder != path:
-                _check_link(path, folder)
-                checked.add(folder)
+        for folder in chunk.parents:
+            if folder == path or folder in checked:
+                break
+            _check_link(path, folder)
+            checked.add(folder)
         if not os.path.lexists(chunk):
             raise RaffiaError(
                 f"{path}: array {place or path.stem} has no chunk {key}: the copy is incomplete, or the chunk "

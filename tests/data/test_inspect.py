@@ -3,6 +3,7 @@ import sys
 
 import numpy as np
 import pytest
+import zarr
 
 from raffia import plotting
 from raffia.data import open_source
@@ -38,6 +39,16 @@ def test_every_format_can_be_inspected(kind, tmp_path, capsys):
     code, out, err = run(capsys, "inspect", write(kind, tmp_path), *words)
     assert (code, err) == (0, "")
     assert "7×12" in out
+
+
+def test_an_array_that_cannot_be_read_does_not_hide_the_others(tmp_path, capsys):
+    group = zarr.open_group(tmp_path / "d.zarr", mode="w")
+    for name, values in {"a": waves(6), "u": waves(6), "spatial_ref": np.array(0)}.items():
+        group.create_array(name, data=values)  # a zero is the fill value, and not written
+    code, out, _ = run(capsys, "inspect", tmp_path / "d.zarr")
+    assert code == 0
+    assert "array spatial_ref has no chunk" in out
+    assert "functions on 64 points" in out
 
 
 @shared

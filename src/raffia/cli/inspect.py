@@ -14,6 +14,7 @@ from raffia.cli.common import app, check_output, console
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
+from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
 
@@ -43,7 +44,10 @@ def inspect(
         check_output(figure, ".png, .pdf or .svg", "--figure")
     for file in (path, output_file):
         if file is not None:
-            console.print(_table(data.variables(file)))
+            table, problems = _table(data.variables(file))
+            console.print(table)
+            for problem in problems:
+                console.print(f"• {problem}", soft_wrap=True)
     named: dict[str, Any] = {"input": input, "output": output, "output_path": output_file and str(output_file)}
     named = {argument: names for argument, names in (named | {"coordinates": coordinates, "cells": cells}).items() if names}
     source = data.open_source(path, periodic=periodic, **named)
@@ -64,16 +68,24 @@ def inspect(
     console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)
 
 
-def _table(arrays: dict[str, data.Variable]) -> Table:
+def _table(arrays: dict[str, data.Variable]) -> tuple[Table, list[str]]:
+    """A row for each array, and what hindered from reading some, which may not be needed."""
+    problems: list[str] = []
     table = Table(*("name", "shape", "type", "axes", "min", "max", "missing"))
     left = TOGETHER
     for count, (name, variable) in enumerate(arrays.items()):
-        rows = _rows(variable) if variable.numeric and count < RANGES else 0
-        left -= variable.cost(rows)
-        low, high, missing = _range(variable, rows) if rows and left >= 0 else ("", "", "")
+        low = high = missing = ""
+        try:
+            rows = _rows(variable) if variable.numeric and count < RANGES else 0
+            left -= variable.cost(rows)
+            if rows and left >= 0:
+                low, high, missing = _range(variable, rows)
+        except RaffiaError as error:
+            missing = "cannot be read"
+            problems.append(str(error))
         axes = ", ".join(variable.dims or ())
         table.add_row(name, "×".join(map(str, variable.shape)) or "1", np.dtype(variable.dtype).name, axes, low, high, missing)
-    return table
+    return table, problems
 
 
 def _rows(variable: data.Variable) -> int:

@@ -25,10 +25,15 @@ def test_a_small_file_takes_little_whatever_it_claims(kind, tmp_path, process):
     reader = process.Process(target=measure, args=(path, theirs))
     reader.start()
     theirs.close()
+    ended = mine.poll(4 * SECONDS)
+    if not ended:
+        reader.kill()
+    assert ended
     seconds, mebibytes, said, printed = mine.recv()
     reader.join()
     print(f"{kind}: {seconds:.2f} s, {mebibytes:.0f} MiB; {said}")
     assert seconds < SECONDS
     assert mebibytes < MEBIBYTES
     assert path.name in said or said == "read"
+    assert "memory" not in said  # refused before it was asked for
     assert printed == ""

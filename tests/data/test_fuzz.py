@@ -52,7 +52,7 @@ def test_damaged_files_are_read_or_refused(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*WRITERS, *BOMBS, "model"])
+@pytest.mark.parametrize("kind", [*WRITERS, *(kind for kind in BOMBS if kind != "zarr of many arrays"), "model"])
 def test_many_damaged_files_are_read_or_refused(kind, tmp_path, small_model):
     (tmp_path / "damaged").mkdir()
     writer = write if kind in WRITERS else write_bomb

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+import warnings
 from functools import partial
 
 import joblib
@@ -324,3 +326,46 @@ class TestBands:
     def test_a_model_without_pairs_held_out_says_so(self, flow):
         with pytest.raises(RaffiaError, match=r"needs at least 9 calibration pairs; got 0"):
             fourier(16, 1e-3).fit(flow.a[:20], flow.y[:20]).band()
+
+
+def test_functions_of_two_phases_on_a_circle_are_not_refused_for_ends_that_agree():
+    a = torch.sign(GaussianField(CIRCLE, n_modes=62, tau=7.0).sample(400, CIRCLE.grid(256), seed=0))
+    agree = a[a[:, 0] == a[:, -1]]
+    odd = agree[agree[:, 0] != agree[:, 1]]
+    batch = torch.cat([odd[:1], agree[:5]])
+    model = RandomFeatureModel(FourierFeatures(16), 8, 1e-3).fit(agree[:20], agree[:20])
+    assert torch.allclose(model.predict(batch)[:1], model.predict(odd[:1]))
+
+
+@pytest.mark.parametrize("points", [17, 33])
+def test_numbers_as_features_on_a_box_predict_on_finer_grids_as_well_as_on_their_own(points):
+    box = Domain(1, periodic=False)
+
+    def pair(K):
+        a = GaussianField(box, "neumann", n_modes=8, tau=5.0, regularity=3.0).sample(80, box.grid(K), seed=0)
+        return a, 2 * a
+
+    (a, y), (fine_a, fine_y) = pair(points), pair(129)
+    model = RandomFeatureModel(ScalarFeatures(9, law="affine", domain=box), 64, "auto", normalize=True).fit(a[:60], y[:60])
+    assert float(model.errors(fine_a[60:], fine_y[60:]).mean()) < 1e-9
+
+
+def test_discontinuous_outputs_are_not_made_to_ring_by_interpolation():
+    box = Domain(1, periodic=False)
+    step = torch.sign(torch.linspace(-1, 1, 34, dtype=torch.float64))[None]
+    moved = raffia.resample(step, box.grid(34), box.grid(101), smooth=True)
+    assert float(moved.abs().max()) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(("viscosity", "points", "warned"), [(1e-3, 64, True), (1e-3, 128, True), (0.01, 128, False)])
+def test_a_flow_that_its_grid_does_not_resolve_is_told(viscosity, points, warned):
+    a = GaussianField(CIRCLE, n_modes=40).sample(4, CIRCLE.grid(64), seed=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        solved = Burgers(viscosity=viscosity, fine_points=points).solve(a)
+    assert bool(told) == warned
+    if warned:
+        enough = int(re.search(r"fine_points=(\d+)", str(told[0].message))[1])
+        fine, finer = (Burgers(viscosity=viscosity, fine_points=k).solve(a) for k in (enough, 2 * enough))
+        assert ((fine - finer).norm(dim=1) / finer.norm(dim=1)).max() < 0.01
+        assert ((solved - finer).norm(dim=1) / finer.norm(dim=1)).max() > 0.01

@@ -116,13 +116,19 @@ def check_device(device: str | torch.device | None) -> None:
 
 
 def _check_no_repeated_end(name: str, f: Tensor, axis: int) -> None:
-    """Refuse samples whose last point repeats the first, unless they are flat there (a bump away from the ends)."""
+    """Refuse samples whose last point repeats the first, unless they are flat there (a bump away from the ends) or have few values.
+
+    Functions of few values, such as those of two phases, agree at both ends by chance.
+    """
     if f.shape[axis] < 4 or len(f) < 2:  # a single symmetric function may well agree at both ends
         return
     first, second, last = (f.select(axis, i) for i in (0, 1, -1))
     scale = f.abs().max()
     rounding = 1e-9 if f.dtype == torch.float64 else 1e-5
-    if (first - last).abs().max() <= rounding * scale and (first - second).abs().max() > 1e-4 * scale:
+    if (first - last).abs().max() > rounding * scale or (first - second).abs().max() <= 1e-4 * scale:
+        return
+    some = f.movedim(axis, -1).reshape(-1, f.shape[axis])[:64]
+    if 2 * sum(len(row.unique()) for row in some) > some.numel():
         raise RaffiaError(
             f"{name} seems to repeat its first point at the right end ({f.shape[axis]} points along axis {axis}): "
             f"a periodic grid leaves the right end out. Pass {name}[{', '.join([':'] * axis + [':-1'])}]."

@@ -1,7 +1,7 @@
 """Errors of predictions: norms of differences, and what they are relative to."""
 
 from raffia.metrics.deviations import Deviations
-from raffia.metrics.measure import ErrorMeasure
+from raffia.metrics.error_measure import ErrorMeasure
 from raffia.metrics.norms import bochner_error, relative_error, relative_errors
 from raffia.metrics.relative import Relative
 from raffia.metrics.root_mean_square import RootMeanSquare

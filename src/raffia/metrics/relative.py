@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.metrics.measure import ErrorMeasure
+from raffia.metrics.error_measure import ErrorMeasure
 from raffia.spaces import Nodes
 
 FLOOR = 0.1  # of the usual norm: smaller outputs count as if they had it, lest one that is nearly zero own the mean

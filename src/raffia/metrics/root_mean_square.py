@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.metrics.measure import ErrorMeasure
+from raffia.metrics.error_measure import ErrorMeasure
 from raffia.spaces import Nodes
 
 

@@ -1,6 +1,7 @@
 """Viscous Burgers' equation on the circle (eqn:burgers_ibvp): the flow a = u(0) ↦ u(T)."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,6 +17,7 @@ from raffia.spaces import Domain, Grid, resample
 
 Forcing = Callable[[float, Tensor], Tensor] | Float[Tensor, "points"]
 
+UNRESOLVED = 1e-4  # relative size of the last modes, above which a solution may be off by per cents
 SAMPLES_IN_CACHE = 128
 
 
@@ -70,8 +72,26 @@ class Burgers(Problem):
                 end[rows] = self._integrate(start[rows], fine, rate)
         if not torch.isfinite(end).all():
             raise RaffiaError("Burgers: the integration did not stay finite. Pass a smaller step=, or more fine_points.")
+        self._warn_if_unresolved(end)
         end = resample(end, fine, grid).to(a.dtype)
         return end if isinstance(self.time, (tuple, list)) else end[:, 0]
+
+    def _warn_if_unresolved(self, u: Float[Tensor, "n times points"]) -> None:
+        """Warn where the last kept modes are not small: a resolved solution has a spectrum that falls exponentially."""
+        points = u.shape[-1]
+        last = points // 3
+        amplitudes = torch.fft.rfft(u, norm="forward").abs()[..., 1 : last + 1] / u.square().mean(
+            -1, keepdim=True
+        ).sqrt().clamp(min=1e-300)
+        half, end = (float(amplitudes[..., k - max(1, last // 8) : k].mean(-1).max()) for k in (last // 2, last))
+        if end > UNRESOLVED:
+            decay = max(math.log(half / end) / (last / 2), 1e-3) if half > end else 1e-3
+            need = 2 ** math.ceil(math.log2(3 * (last + math.log(end / UNRESOLVED) / decay)))
+            warnings.warn(
+                f"Burgers is not resolved: with {points} points the last modes of a solution still have {end:.1g} of its size. "
+                f"Pass fine_points={min(need, 64 * points)} or more, or a larger viscosity than {self.viscosity:g}.",
+                stacklevel=3,
+            )
 
     def _integrate(self, u: Float[Tensor, "n points"], grid: Grid, rate: float) -> Float[Tensor, "n times points"]:
         points, extent = grid.shape[0], self.domain.extents[0]

@@ -1,17 +1,17 @@
 """Least squares for the coefficients."""
 
-from raffia.regression.choice import choose_solver, direct_solution
 from raffia.regression.coefficient_law import CoefficientLaw
+from raffia.regression.feature_stream import FeatureStream, targets_of
 from raffia.regression.forms import FORMS, unpacked
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.memory import Workspace, arriving, available_memory, fits, joined
-from raffia.regression.noise import Noise, noise_of
+from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_choice import best_ridge, dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
+from raffia.regression.solver_choice import choose_solver, direct_solution
 from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
 from raffia.regression.statistics import Packed, Statistics
-from raffia.regression.stream import FeatureStream, targets_of
 from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 

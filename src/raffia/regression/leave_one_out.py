@@ -14,8 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.metrics import ErrorMeasure, measure_for
+from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.ridge_path import RidgePath
-from raffia.regression.stream import FeatureStream
 from raffia.regression.streamed import Streamed
 from raffia.spaces import Nodes
 

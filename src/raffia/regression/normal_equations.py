@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.statistics import Statistics, refuse_other_problem
-from raffia.regression.stream import FeatureStream
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.stream import FeatureStream
+from raffia.regression.feature_stream import FeatureStream
 
 Packed = dict[str, Any]
 """Statistics as a dictionary of NumPy arrays and numbers: what files hold and what travels between machines."""

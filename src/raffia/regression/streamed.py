@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.statistics import Statistics
-from raffia.regression.stream import FeatureStream
 
 Block = tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]
 

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.statistics import Statistics, refuse_other_problem
-from raffia.regression.stream import FeatureStream
 
 Upper = Float[Tensor, "rows m_and_columns"]
 

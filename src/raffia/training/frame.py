@@ -115,7 +115,7 @@ class Frame:
         if self.values == POINT:
             embedded = self.output_nodes.unembed(embedded.reshape(n, -1))
             if nodes != self.output_nodes:
-                embedded = resample(embedded, self.output_nodes.one_channel, nodes.one_channel)
+                embedded = resample(embedded, self.output_nodes.one_channel, nodes.one_channel, smooth=True)
         return self.output_scaling.undo(embedded.reshape(n, *nodes.shape))
 
 

@@ -29,7 +29,7 @@ class Domain(Space):
 
     def __post_init__(self) -> None:
         if self.dim not in range(MOST_DIMENSIONS + 1):
-            raise RaffiaError(f"Domain(dim=…) needs a whole number from 0 to {MOST_DIMENSIONS}; got {self.dim!r}.")
+            raise RaffiaError(f"Domain(dim=…) needs dim >= 0 and at most {MOST_DIMENSIONS}; got {self.dim!r}.")
         if len(self.extents) != self.dim:
             raise RaffiaError(f"Domain(extent=…) needs one length, or {self.dim}; got {self.extent}.")
         if not all(length > 0 for length in self.extents):

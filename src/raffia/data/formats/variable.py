@@ -18,6 +18,7 @@ Rows = slice | None
 
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
+PACKED, MOST_PACKED = 32, 2**26  # values a byte of a file that is believed, as functions of few values pack well; up to half a gigabyte
 LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
 MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
 DEFLATED = 1032  # times, at most, that gzip's method packs zeros
@@ -53,7 +54,8 @@ class Variable:
     def affordable(self, rows: int) -> int:
         """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
-        most = LOOKED_AT if cost <= LOOKED_AT else max(LOOKED_AT, held(self.path, cost))
+        size = 0 if cost <= LOOKED_AT else held(self.path, cost)
+        most = max(LOOKED_AT, size, min(PACKED * size, MOST_PACKED))
         if least > most:
             raise RaffiaError(
                 f"{self.path}: {self.name} of shape {self.shape} is too large to look at: its first row takes {least} values, and "

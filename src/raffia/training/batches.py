@@ -77,6 +77,7 @@ def fit_batches(
     sums: list[Accumulator | None] = [first] + [None] * (count - 1)
     if checkpoint is not None:
         file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
+        reader.check = checksum(*reader.first, 0)
         if file.path.exists():
             content, done, check = file.read()
             reader.check_seen(done, check, file.path)
@@ -154,8 +155,8 @@ class _Reader:
         self.first: Batch = first
         self.stamp = str(getattr(source, "stamp", ""))
         """What tells a file from another version of it; nothing where pairs are in no file."""
-        self.check = checksum(*first, 0)
-        """Of the batches that were read."""
+        self.check = 0
+        """A checksum of the batches that were read, where there is a checkpoint."""
 
     def check_seen(self, done: int, wanted: int, path: Path) -> None:
         """Refuse to go on where the batches already done are others now: those of a file by its stamp, all others by reading them."""

@@ -18,7 +18,10 @@ Rows = slice | None
 
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
-PACKED, MOST_PACKED = 32, 2**26  # values a byte of a file that is believed, as functions of few values pack well; up to half a gigabyte
+PACKED, MOST_PACKED = (
+    32,
+    2**26,
+)  # values a byte of a file that is believed, as functions of few values pack well; up to half a gigabyte
 LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
 MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
 DEFLATED = 1032  # times, at most, that gzip's method packs zeros

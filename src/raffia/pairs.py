@@ -1,6 +1,7 @@
 """Pairs of functions: in memory, with the spaces they live in, or anywhere that gives them a part at a time."""
 
 import math
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -45,8 +46,10 @@ class Readable(ABC):
     def __len__(self) -> int:
         """How many there are."""
 
-    stamp: str = ""
-    """What tells a file from another version of it, for pairs in files."""
+    @property
+    def stamp(self) -> str:
+        """What tells these pairs from others, such as another version of their file; nothing where that is not known."""
+        return ""
 
     @abstractmethod
     def read(self, rows: slice) -> Batch:
@@ -118,6 +121,12 @@ class InMemory(Readable):
     def __len__(self) -> int:
         return len(self.a)
 
+    @property
+    def stamp(self) -> str:
+        """A checksum of the arrays."""
+        flat = (torch.as_tensor(f).detach().cpu().contiguous().reshape(-1).numpy().data for f in (self.a, self.y))
+        return str([zlib.crc32(values) for values in flat])
+
     def read(self, rows: slice) -> Batch:
         """Some of the pairs."""
         return self.a[rows], self.y[rows]
@@ -131,7 +140,7 @@ class Part(Readable):
     rows: range
 
     @property
-    def stamp(self) -> str:  # type: ignore[override]
+    def stamp(self) -> str:
         """That of the others."""
         return self.of.stamp
 

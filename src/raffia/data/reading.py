@@ -134,7 +134,7 @@ class Source(Readable):
         )
 
     @property
-    def stamp(self) -> str:  # type: ignore[override]
+    def stamp(self) -> str:
         """Sizes and times of the files: what tells them from other versions of them."""
         paths = {part.variable.path for part in (*self.inputs, *self.outputs)}
         files = [file for path in sorted(paths) for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]

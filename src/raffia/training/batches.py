@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -153,13 +154,17 @@ class _Reader:
         if first is None:
             raise RaffiaError("source holds no pairs: it gave no batch.")
         self.first: Batch = first
-        self.stamp = str(getattr(source, "stamp", ""))
-        """What tells a file from another version of it; nothing where pairs are in no file."""
+        self.source = source
         self.check = 0
         """A checksum of the batches that were read, where there is a checkpoint."""
 
+    @cached_property
+    def stamp(self) -> str:
+        """What tells pairs from others, where the source knows."""
+        return str(getattr(self.source, "stamp", ""))
+
     def check_seen(self, done: int, wanted: int, path: Path) -> None:
-        """Refuse to go on where the batches already done are others now: those of a file by its stamp, all others by reading them."""
+        """Refuse to go on where the batches already done are others now: by their stamp, or where there is none by reading them."""
         if not self.stamp:
             ahead = (
                 self.after(1)
@@ -191,7 +196,7 @@ def _problem(settings: Settings, reader: _Reader, folds: int) -> dict[str, str]:
         "a": f"{a.dtype} of shape {tuple(a.shape[1:])}",
         "y": f"{y.dtype} of shape {tuple(y.shape[1:])}",
         "the hash of the first batch": hashed.hexdigest()[:16],
-        "size and time of the file": reader.stamp,
+        "what tells the pairs from others": reader.stamp,
     }
 
 

@@ -228,7 +228,9 @@ class TestChangedData:
         changed[10:] *= 2  # the first batch is as it was
         for source in (InMemory(flow.a, changed), list(zip(flow.a.split(10), changed.split(10), strict=True))):
             how = {"batch_size": 10} if isinstance(source, InMemory) else {}
-            with pytest.raises(RaffiaError, match=r"changed since .*run\.checkpoint|run\.checkpoint is the checkpoint of another problem"):
+            with pytest.raises(
+                RaffiaError, match=r"changed since .*run\.checkpoint|run\.checkpoint is the checkpoint of another problem"
+            ):
                 fourier(16, 1e-3).fit(source, checkpoint=path, **how)
         again = fourier(16, 1e-3).fit(zip(flow.a.split(10), flow.y.split(10), strict=True), checkpoint=path)
         whole = fourier(16, 1e-3).fit(zip(flow.a.split(10), flow.y.split(10), strict=True))

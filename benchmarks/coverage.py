@@ -1,36 +1,88 @@
-"""How often bands contain the truth, on Burgers and Darcy, 5 seeds.
+"""How often error bars and bands contain the truth.
 
-    python benchmarks/coverage.py
+    python benchmarks/coverage.py [--seeds 20]
 
-Conformal: the share of test functions that lie inside the 90 % band at every point; guaranteed to be 90 % on average. Gaussian:
-the share of test values inside mean ± 1.645 std, nominally 90 %; nothing guarantees it.
+Gaussian: the share of test values inside mean ± 1.645 std, nominally 90 %; nothing guarantees it. Conformal: the share of test
+functions that lie inside the 90 % band at every point, for every kind of output; guaranteed to be 90 % or more on average.
 """
 
+import argparse
+
 import numpy as np
+import torch
 
-from raffia import Burgers, Darcy, FourierFeatures, PredictorCorrectorFeatures, RandomFeatureModel
+from raffia import (
+    Burgers,
+    Channels,
+    Darcy,
+    Domain,
+    FourierFeatures,
+    GaussianField,
+    PredictorCorrectorFeatures,
+    RandomFeatureModel,
+    ScalarFeatures,
+    Vectors,
+)
+
+CIRCLE, TORUS, LEVEL = Domain(1), Domain(2), 0.9
+PLANE = {"profile": "matern", "amplitude": 4.0, "bias": 0.5, "activation": "gelu", "domain": TORUS}
 
 
-def coverage(problem, points, features, m, ridge, n, seed):
-    train, calibration, test = (problem.dataset(k, points, seed=3 * seed + i) for i, k in enumerate((n, 500, 500)))
-    model = RandomFeatureModel(features, m, ridge, random_state=seed).fit(*train)
-    band = model.conformal(*calibration, level=0.9)
-    mean, std = model.predict(test.a, return_std=True)
-    inside = (test.y - mean).abs() <= 1.645 * std
-    return float(band.covers(*test).double().mean()), float(inside.double().mean())
+def noise(domain, grid, n, smooth, seed):
+    """Of standard deviation 0.1, white or smooth."""
+    if not smooth:
+        return 0.1 * torch.randn(n, *grid.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    field = GaussianField(domain, n_modes=40, tau=10.0).sample(n, grid, seed=10_000 + seed)
+    return 0.1 * field / field.std()
+
+
+def circle(points, n, smooth, seed):
+    a, y = Burgers(fine_points=max(256, points)).dataset(n + 60, points, seed=seed)
+    return a, y + noise(CIRCLE, CIRCLE.grid(points), n + 60, smooth, seed), FourierFeatures(64)
+
+
+def torus(points, n, smooth, seed):
+    a = GaussianField(TORUS, n_modes=60, tau=4.0).sample(n + 60, TORUS.grid(points), seed=seed)
+    return a, torch.tanh(3 * a) + noise(TORUS, TORUS.grid(points), n + 60, smooth, seed), FourierFeatures(60, **PLANE)
+
+
+def gaussian(make, points, n, smooth, seed):
+    a, y, features = make(points, n, smooth, seed)
+    model = RandomFeatureModel(features, 64, "auto", random_state=seed).fit(a[:n], y[:n])
+    mean, std = model.predict(a[n:], return_std=True)
+    return float(((y[n:] - mean).abs() <= 1.645 * std).double().mean())
+
+
+def conformal(output, features, seed):
+    a, y = Burgers(fine_points=256).dataset(400, 32, seed=seed)
+    several = torch.stack([y, 50 * y**2], 1)
+    y = {CIRCLE: y, Vectors(): y[:, :3], Domain(0): y[:, 0], Channels(CIRCLE, 2): several}[output]
+    model = RandomFeatureModel(features, 64, 1e-4, output=output, normalize=True, random_state=seed).fit(a[:100], y[:100])
+    return float(model.conformal(a[100:199], y[100:199], LEVEL).covers(a[199:], y[199:]).double().mean())
 
 
 def main():
-    cases = {
-        "Burgers, n=256, m=512, K=64": (Burgers(fine_points=512), 64, FourierFeatures(), 512, 1e-6, 256),
-        "Darcy, n=100, m=256, r=17": (Darcy(fine_points=65), 17, PredictorCorrectorFeatures(), 256, 1e-8, 100),
-    }
-    for name, case in cases.items():
-        rows = [coverage(*case, seed) for seed in range(5)]
-        conformal, gaussian = np.mean(rows, axis=0)
-        spread = np.ptp(rows, axis=0)
-        print(f"{name}: conformal 90 % band covers {conformal:.1%} of the functions (range over seeds {spread[0]:.1%}),")
-        print(f"    Gaussian pointwise 90 % covers {gaussian:.1%} of the values (range {spread[1]:.1%})")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=20)
+    seeds = range(parser.parse_args().seeds)
+    for make, sizes in ((circle, (64, 256, 512, 1024)), (torus, (16, 32, 64))):
+        for points in sizes:
+            for n in (20, 80):
+                shares = [np.mean([gaussian(make, points, n, smooth, seed) for seed in seeds]) for smooth in (False, True)]
+                print(
+                    f"{make.__name__:7} {points:5} points, n={n:3}: white noise {shares[0]:.1%}, smooth {shares[1]:.1%}",
+                    flush=True,
+                )
+    numbers = [(output, ScalarFeatures(16)) for output in (CIRCLE, Channels(CIRCLE, 2), Vectors(), Domain(0))]
+    for output, features in ((CIRCLE, FourierFeatures(30)), *numbers):
+        shares = [conformal(output, features, seed) for seed in seeds]
+        error = np.std(shares) / len(shares) ** 0.5
+        print(f"conformal, {type(features).__name__} to {output}: {np.mean(shares):.1%} ± {error:.1%}", flush=True)
+    a, y = Darcy(fine_points=65).dataset(260, 17, seed=0)
+    model = RandomFeatureModel(PredictorCorrectorFeatures(), 128, 1e-8).fit(a[:100], y[:100])
+    mean, std = model.predict(a[160:], return_std=True)
+    print(f"Darcy: Gaussian {float(((y[160:] - mean).abs() <= 1.645 * std).double().mean()):.1%}, ", end="")
+    print(f"conformal {float(model.conformal(a[100:160], y[100:160], LEVEL).covers(a[160:], y[160:]).double().mean()):.1%}")
 
 
 if __name__ == "__main__":

@@ -174,8 +174,8 @@ def random_contest(objective: Objective, draws: int, width: float, progress: Pro
 def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> dict[str, Any]:
     """The best of the starting values and `screened` random settings; of more of these where the objective is undefined there.
 
-    Then every number in its turn is moved to the best of `swept` places in its range: one that is orders of magnitude off comes home,
-    which a descent would take hundreds of steps to do.
+    Then every number in its turn is moved to the best of `swept` places in its range: a value orders of magnitude off is corrected here,
+    not by hundreds of steps.
     """
     start, space = objective.start(), objective.space
     screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)

@@ -129,7 +129,7 @@ class GradientSearch(Search):
 
 @dataclass(frozen=True)
 class _Bounded:
-    """An objective of u, evaluated at the nearest point of its box; outside, a slope leads back."""
+    """An objective of u, evaluated at the projection onto its box, plus the squared distance to it."""
 
     objective: Objective
     space: SearchSpace

@@ -252,3 +252,13 @@ def test_automatic_choice_follows_the_table(m, rows, ridge, memory, solver):
 def test_automatic_choice_refuses_what_does_not_fit():
     with pytest.raises(RaffiaError, match=r"ridge=0 with n_features=200000 needs .* Pass ridge > 0"):
         choose_solver(200000, 10**6, 0.0, 2**34)
+
+
+@pytest.mark.parametrize("solver", [Cholesky(), Dual()], ids=repr)
+@pytest.mark.parametrize("ridge", [1e-2, 1e-6])
+def test_condition_numbers_of_factorisations_are_those_of_the_matrix(solver, ridge):
+    A = matrix(m=30, rows=20 if isinstance(solver, Dual) else 50, condition=1e3)
+    equations = problem(A, torch.ones(len(A)).double())[solver.statistics]
+    G = A @ A.T if isinstance(solver, Dual) else A.T @ A
+    wanted = float(torch.linalg.cond(G / 30 + ridge * torch.eye(len(G))))
+    assert 0.5 * wanted < solver.solve(equations, ridge).condition < 1.01 * wanted

@@ -93,7 +93,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     coef_ = Found(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
     ridge_ = Found(lambda trained: trained.ridge, "λ, as given or as found.")
     loo_error_ = Found(lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'.")
-    fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, root mean square.", "it comes with batches.")
+    fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches.")
     held_out_error_ = Found(lambda trained: trained.errors.get(HELD_OUT), "Mean error on pairs held out.", "none were.")
     noise_ = Found(lambda trained: trained.noise, "The noise level.", "it comes with ridge='auto' or return_std=True.")
     equations_ = Found(lambda trained: trained.statistics, "The statistics of the pairs.", "it was saved without them.")

@@ -48,7 +48,7 @@ def fit_batches(
     """Train on pairs that are read a batch at a time; memory holds one batch and the statistics, however many pairs there are.
 
     The first batch gives the frame, as that of `partial_fit` does. With ridge="auto" the ridge is the one of the least k-fold
-    error, relative and in the mean-square sense, which is kept under the name `FOLDS`.
+    error, relative and in the mean-square sense, which is kept under the name `FOLDS`; sums of squares cancel, so it is not below 1e-8.
 
     Parameters
     ----------

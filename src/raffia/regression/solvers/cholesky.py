@@ -6,7 +6,7 @@ import torch
 
 from raffia.errors import RaffiaError
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.solvers.base import Solution, Solver, columns_of
+from raffia.regression.solvers.base import Solution, Solver, columns_of, condition_of
 
 
 @dataclass(repr=False, eq=False)
@@ -25,7 +25,5 @@ class Cholesky(Solver[NormalEquations]):
                 f"row {int(failed_at)}, so its features are dependent to working precision. "
                 "Pass a larger ridge, or solver=Pseudoinverse() for the minimum-norm solution."
             )
-        diagonal = factor.diagonal()
-        condition = float((diagonal.max() / diagonal.min()) ** 2)  # a lower bound, free with the factor
         coef = torch.cholesky_solve(columns_of(equations.rhs), factor)
-        return self.solution(equations, ridge, coef, rank=m, condition=condition)
+        return self.solution(equations, ridge, coef, rank=m, condition=condition_of(factor))

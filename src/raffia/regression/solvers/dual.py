@@ -7,7 +7,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.normal_equations import add_lower_triangle, mirror
-from raffia.regression.solvers.base import Solution, Solver
+from raffia.regression.solvers.base import Solution, Solver, condition_of
 from raffia.regression.streamed import Streamed
 
 
@@ -51,7 +51,5 @@ class Dual(Solver[Streamed]):
                 f"Dual() needs AAᵀ/m + ridge positive definite: with ridge={ridge:g} its {len(kernel)} equations are dependent to "
                 "working precision. Pass a larger ridge, or ridge=0 for the minimum-norm solution."
             )
-        diagonal = factor.diagonal()
-        condition = float((diagonal.max() / diagonal.min()) ** 2)
         coef = A.mT @ torch.cholesky_solve(y, factor)
-        return self.solution(equations, ridge, coef, rank=min(A.shape), condition=condition)
+        return self.solution(equations, ridge, coef, rank=min(A.shape), condition=condition_of(factor))

@@ -25,7 +25,7 @@ from raffia import (
 )
 
 CIRCLE, TORUS, LEVEL = Domain(1), Domain(2), 0.9
-PLANE = {"profile": "matern", "amplitude": 4.0, "bias": 0.5, "activation": "gelu", "domain": TORUS}
+SHAPE = {"profile": "matern", "amplitude": 2.0, "bias": 0.5, "activation": "gelu"}
 
 
 def noise(domain, grid, n, smooth, seed):
@@ -37,13 +37,15 @@ def noise(domain, grid, n, smooth, seed):
 
 
 def circle(points, n, smooth, seed):
-    a, y = Burgers(fine_points=max(256, points)).dataset(n + 60, points, seed=seed)
-    return a, y + noise(CIRCLE, CIRCLE.grid(points), n + 60, smooth, seed), FourierFeatures(64)
+    a = GaussianField(CIRCLE, n_modes=30).sample(n + 60, CIRCLE.grid(points), seed=seed)
+    a = a / a.std()
+    return a, torch.tanh(a) + noise(CIRCLE, CIRCLE.grid(points), n + 60, smooth, seed), FourierFeatures(30, **SHAPE)
 
 
 def torus(points, n, smooth, seed):
     a = GaussianField(TORUS, n_modes=60, tau=4.0).sample(n + 60, TORUS.grid(points), seed=seed)
-    return a, torch.tanh(3 * a) + noise(TORUS, TORUS.grid(points), n + 60, smooth, seed), FourierFeatures(60, **PLANE)
+    a = a / a.std()
+    return a, torch.tanh(a) + noise(TORUS, TORUS.grid(points), n + 60, smooth, seed), FourierFeatures(60, domain=TORUS, **SHAPE)
 
 
 def gaussian(make, points, n, smooth, seed):

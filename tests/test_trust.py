@@ -30,7 +30,7 @@ from raffia.features import SpectralNetwork
 from raffia.pairs import InMemory
 from raffia.regression import memory
 from raffia.training import cluster
-from raffia.training.copies import groups_of
+from raffia.training.copies import groups_of, split
 from raffia.tuning import GradientSearch, RidgeSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=0, swept=0)
@@ -112,6 +112,20 @@ class TestCopies:
         assert told == [
             "30 of 60 inputs are copies of others, or nearly: copies are held out together, lest errors look small."
         ]
+
+    @pytest.mark.parametrize("distinct", [1, 2, 3, 30])
+    def test_few_distinct_inputs_leave_some_on_either_side(self, flow, distinct):
+        a = flow.a[:distinct].repeat(60 // distinct, 1)
+        y = a + 0.1 * torch.randn(a.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        held, rest, told = split(a, 12, 0, "held out")
+        assert sorted(torch.cat([held, rest]).tolist()) == list(range(60))
+        assert len(held) >= 1
+        assert len(rest) >= 1
+        if distinct > 1:
+            assert set((held % distinct).tolist()).isdisjoint((rest % distinct).tolist())
+        assert f"{60 - distinct} of 60 inputs are copies" in told
+        found = raffia.fit(Dataset(a, y, CIRCLE), FourierFeatures(30), 16, 1e-2, held_out=12)
+        assert torch.isfinite(found.errors).all()
 
     def test_near_copies_are_found_and_neighbours_are_not(self):
         a = torch.randn(50, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from raffia.checks import check_device
 from raffia.errors import RaffiaError
-from raffia.measures.noise import uniform_noise
 from raffia.model.operator import Operator
 from raffia.model.tuned import tuned
 from raffia.progress import Progress
 from raffia.spaces import Space
 from raffia.surrogate.candidates import Candidate, candidates
 from raffia.training.accumulator import Accumulator
+from raffia.training.copies import split
 from raffia.training.frame import prepare
 from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch, History
@@ -85,9 +85,9 @@ def contest(
         raise RaffiaError(
             f"a contest holds out a fifth of the pairs, so it needs {LEAST} or more; got {len(a)}. Name the features: features=…, --map."
         )
-    order = uniform_noise(range(1), (len(a),), seed, "contest split")[0].argsort()
-    held = max(2, round(VALIDATED * len(a)))
-    judged, trained = ((a[rows], y[rows]) for rows in (order[:held], order[held:]))
+    *parts, _ = split(a, max(2, round(VALIDATED * len(a))), seed, "contest split")
+    judged, trained = ((a[rows], y[rows]) for rows in parts)
+    held = len(judged[0])
     search = search or (SHORT if domain.dim < 2 else SHORTER)
     entries: list[Entry] = []
     known = list(candidates(a, y, domain, output))

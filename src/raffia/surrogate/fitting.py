@@ -14,7 +14,6 @@ from torch import Tensor
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
-from raffia.measures.noise import uniform_noise
 from raffia.model import RandomFeatureModel
 from raffia.model.conformal import scores_of
 from raffia.model.file import CLASSES
@@ -23,7 +22,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import named
 from raffia.surrogate.contest import Contest, contest
-from raffia.training.copies import groups_of, in_words
+from raffia.training.copies import split
 from raffia.training.settings import check_numbers
 from raffia.training.trained import HELD_OUT, Trained
 from raffia.tuning import GradientSearch, History
@@ -151,15 +150,17 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
     data = pairs.dataset()
     n, seed = len(data), plan.seed
     count = 0 if test is not None else _count(plan.held_out, n)
-    rows = _held_out(data, count, plan)
-    train = sorted(set(range(n)) - set(rows))
+    held_rows, others, told = split(data.a, count, seed, "held out")
+    rows, train = sorted(held_rows.tolist()), sorted(others.tolist())
+    if count and told and plan.said is not None:
+        plan.said(told)
     a, y = (data.a[train], data.y[train]) if count else (data.a, data.y)
     model, held, history = plan.chosen(a, y, data)
     if history is None or held is not None or plan.ridge != "auto":
         model.set_params(ridge=plan.ridge).fit(a, y)
-    split = "all pairs were used for training" + ("" if test is None else "; the errors are of other data")
+    words = "all pairs were used for training" + ("" if test is None else "; the errors are of other data")
     if count:
-        test, split = data.part(rows), f"{len(rows)} of {n} pairs at random, seed {seed}"
+        test, words = data.part(rows), f"{len(rows)} of {n} pairs at random, seed {seed}"
     predicted, errors, baselines = None, None, {}
     if test is not None:
         _check_test(test, data)
@@ -169,12 +170,12 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
             baselines |= _linear(plan, held, a, y, data, test)
     if count and refit:
         model = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}).fit(data.a, data.y)
-        split += (
+        words += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
     if test is not None and predicted is not None and errors is not None:
         model.adopt(_judged(model, predicted, errors, test))
-    return Surrogate(model, len(train), test, rows if count else None, predicted, errors, baselines, split, held, history, 0.0)
+    return Surrogate(model, len(train), test, rows if count else None, predicted, errors, baselines, words, held, history, 0.0)
 
 
 def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:
@@ -211,15 +212,6 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
         model.adopt(_judged(model, predicted, errors, test))
     split = f"the last {count} of {n} pairs; the model was trained on the others"
     return Surrogate(model, len(part), test, rows, predicted, errors, baselines, split, held, history, 0.0)
-
-
-def _held_out(data: Dataset, count: int, plan: _Plan) -> list[int]:
-    """The numbers of about `count` pairs at random; copies of an input are held out together."""
-    order = uniform_noise(range(1), (len(data),), plan.seed, "held out")[0].argsort()
-    groups = groups_of(data.a)
-    if (told := in_words(groups)) and count and plan.said is not None:
-        plan.said(told)
-    return sorted(torch.isin(groups, groups[order[:count]]).nonzero()[:, 0].tolist()) if count else []
 
 
 def _judged(model: RandomFeatureModel, predicted: Tensor, errors: Tensor, test: Dataset) -> Trained:

@@ -8,10 +8,11 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 from torch import Tensor
 
-from raffia.measures.noise import white_noise
+from raffia.measures.noise import uniform_noise, white_noise
 
 NEAR = 1e-4  # of the usual distance between inputs: closer ones are copies
-DIRECTIONS = 8
+DIRECTIONS, FINENESS = 8, 1e3  # random projections, and how many steps of them NEAR has
+ROWS = 2**22  # elements that are copied to float64 at once
 
 
 def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
@@ -19,22 +20,23 @@ def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
 
     Inputs are compared through a few random projections, which near inputs share, and then by their distance.
     """
-    flat = inputs.detach().reshape(len(inputs), -1).double().cpu()
-    flat = flat - flat.mean(0)
-    usual = float(flat.square().sum(1).mean().sqrt())
-    if usual == 0 or len(flat) < 2:
-        return torch.zeros(len(flat), dtype=torch.long) if usual == 0 else torch.arange(len(flat))
-    directions = white_noise(DIRECTIONS, (flat.shape[1],), 0, "copies").mT / DIRECTIONS**0.5
-    places, first, which = np.unique(
-        ((flat @ directions) / (1e-3 * NEAR * usual)).round().numpy(), axis=0, return_index=True, return_inverse=True
-    )
-    near = cKDTree(places).query_pairs(3e3, output_type="ndarray") if len(places) > 1 else np.zeros((0, 2), dtype=int)
-    distance = (flat[first[near[:, 0]]] - flat[first[near[:, 1]]]).norm(dim=1)
-    near = near[(distance <= NEAR * usual).numpy()]
-    links = coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(places),) * 2)
-    _, group = connected_components(links, directed=False)
-    _, start = np.unique(labels := group[which.reshape(-1)], return_index=True)
-    return torch.from_numpy(start[labels])
+    flat = inputs.detach().reshape(len(inputs), -1)
+    parts = flat.split(max(1, ROWS // max(1, flat.shape[1])))
+    mean = torch.stack([part.double().sum(0) for part in parts]).sum(0) / len(flat)
+    directions = white_noise(DIRECTIONS, (flat.shape[1],), 0, "copies").mT.to(flat.device) / DIRECTIONS**0.5
+    centred = (part.double() - mean for part in parts)
+    squares, places = zip(*((part.square().sum(), part @ directions) for part in centred), strict=True)
+    usual = float((torch.stack(squares).sum() / len(flat)).sqrt())
+    if usual == 0:
+        return torch.zeros(len(flat), dtype=torch.long)
+    steps = (torch.cat(places) / (NEAR * usual / FINENESS)).round().cpu().numpy()
+    distinct, first, which = np.unique(steps, axis=0, return_index=True, return_inverse=True)
+    pairs = cKDTree(distinct).query_pairs(3 * FINENESS, output_type="ndarray")
+    rows = [flat[torch.from_numpy(first[end]).to(flat.device)].double() for end in pairs.T]
+    near = pairs[((rows[0] - rows[1]).norm(dim=1) <= NEAR * usual).cpu().numpy()]
+    links = coo_array((np.ones(len(near)), tuple(near.T)), shape=(len(distinct),) * 2)
+    label = connected_components(links, directed=False)[1][which.reshape(-1)]
+    return torch.from_numpy(np.unique(label, return_index=True)[1][label])
 
 
 def firsts(groups: Int[Tensor, "n"]) -> Int[Tensor, "distinct"]:
@@ -42,9 +44,26 @@ def firsts(groups: Int[Tensor, "n"]) -> Int[Tensor, "distinct"]:
     return (groups == torch.arange(len(groups))).nonzero()[:, 0]
 
 
-def in_words(groups: Int[Tensor, "n"]) -> str:
-    """What to tell of copies; nothing where there are none."""
-    extra = len(groups) - len(firsts(groups))
-    if not extra:
-        return ""
-    return f"{extra} of {len(groups)} inputs are copies of others, or nearly: copies are held out together, lest errors look small."
+def split(inputs: Tensor, count: int, seed: int, stream: str) -> tuple[Int[Tensor, "held"], Int[Tensor, "rest"], str]:
+    """The numbers of at most `count` inputs at random and of the others, with copies on one side; and what to tell of copies.
+
+    At least one group is held out, and one is left; where all inputs are copies of one another, they are split as they are.
+    """
+    order = uniform_noise(range(1), (len(inputs),), seed, stream)[0].argsort()
+    groups = groups_of(inputs)
+    _, inverse, sizes = groups[order].unique(return_inverse=True, return_counts=True)
+    seen = torch.full((len(sizes),), len(order)).scatter_reduce(
+        0, inverse, torch.arange(len(order)), "amin"
+    )  # where each begins
+    queue = seen.argsort()
+    taken = queue[(sizes[queue].cumsum(0) <= count) & (torch.arange(len(queue)) < len(queue) - 1)]
+    if count and not len(taken) and len(queue) > 1:
+        taken = queue[:1]
+    held = torch.isin(inverse, taken) if len(queue) > 1 else torch.arange(len(order)) < count
+    extra = len(groups) - len(sizes)
+    told = "copies are held out together, lest errors look small" if len(queue) > 1 else "no errors can be told from them"
+    return (
+        order[held],
+        order[~held],
+        f"{extra} of {len(groups)} inputs are copies of others, or nearly: {told}." if extra else "",
+    )

@@ -26,9 +26,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     distinct = pairs.distinct()
     n = len(distinct)
     if n < 8:
-        raise RaffiaError(
-            f"tune holds out a part of the data, so it needs 8 pairs or more; got {n}{' distinct ones' if n < len(pairs) else ''}."
-        )
+        raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {n} with inputs of their own.")
     inputs, outputs, frame = distinct.inputs, distinct.outputs, pairs.frame
     held = torch.zeros(n, dtype=torch.bool)
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True

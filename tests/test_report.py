@@ -228,3 +228,7 @@ def test_errors_are_worded_in_per_cent():
 
 def test_the_median_case_is_the_lower_of_two():
     assert cases(np.array([0.4, 0.1, 0.3, 0.2])) == {"best": 1, "median": 3, "worst": 0}
+
+
+def test_errors_just_below_one_are_written_as_they_are_read():
+    assert [in_words(error) for error in (0.98, 0.994, 0.998, 1.0, 12.0)] == ["98 %", "99 %", "100 %", "100 %", "1,200 %"]

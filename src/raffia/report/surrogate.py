@@ -80,7 +80,7 @@ def in_words(error: float) -> str:
     """A relative error in per cent."""
     if not np.isfinite(error):
         return "not finite"
-    return f"{100 * error:,.0f} %" if error >= 1 else f"{100 * error:.2g} %" if error >= 1e-6 else f"{100 * error:.0e} %"
+    return f"{100 * error:,.0f} %" if error >= 0.995 else f"{100 * error:.2g} %" if error >= 1e-6 else f"{100 * error:.0e} %"
 
 
 def cases(errors: np.ndarray) -> dict[str, int]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces import Space
+from raffia.spaces import Space, bytes_of
 
 Array = np.ndarray | Tensor
 Batch = tuple[Array, Array]
@@ -124,8 +124,7 @@ class InMemory(Readable):
     @property
     def stamp(self) -> str:
         """A checksum of the arrays."""
-        flat = (torch.as_tensor(f).detach().cpu().contiguous().reshape(-1).numpy().data for f in (self.a, self.y))
-        return str([zlib.crc32(values) for values in flat])
+        return str([zlib.crc32(bytes_of(torch.as_tensor(f))) for f in (self.a, self.y)])
 
     def read(self, rows: slice) -> Batch:
         """Some of the pairs."""

@@ -137,8 +137,8 @@ class Source(Readable):
     def stamp(self) -> str:
         """Sizes and times of the files: what tells them from other versions of them."""
         paths = {part.variable.path for part in (*self.inputs, *self.outputs)}
-        files = [file for path in sorted(paths) for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-        return " ".join(f"{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in files[:64]) + f" {len(files)}"
+        facts = [file.stat() for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
+        return f"{len(facts)} of {sum(f.st_size for f in facts)} bytes, the newest of {max(f.st_mtime_ns for f in facts)}"
 
     @property
     def opened(self) -> Callable[[], "Source"]:

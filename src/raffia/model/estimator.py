@@ -212,7 +212,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
         """A band that holds a whole new function with probability `level` or more, by pairs that training did not see."""
-        return Posterior(self._operator()).band(inputs_of(self, a), y, level)
+        return self._posterior(self._operator()).band(inputs_of(self, a), y, level)
 
     def band(self, level: float = 0.9) -> ConformalBand:
         """Such a band by the pairs that `raffia.fit` held out, as the model was before it was trained on them too."""

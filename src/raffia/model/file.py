@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from raffia import data, features, metrics, regression, spaces
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
-from raffia.regression import FORMS, Noise, Solution, Statistics
+from raffia.regression import Noise, Solution, unpacked
 from raffia.spaces import POINT, Nodes
 from raffia.storage import archive
 from raffia.training.frame import Frame
@@ -47,17 +47,16 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
         whole = isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)
         whole = whole and isinstance(trained.frame.output_nodes, Nodes)
         whole = whole and len(trained.solution.coef) == trained.settings.n_features
-        if whole:
-            trained.settings.check()
-        finite = not whole or bool(torch.isfinite(trained.solution.coef).all())
     except (KeyError, TypeError, AttributeError):
         whole = False
-    except RaffiaError as error:
-        raise RaffiaError(f"{os.fspath(path)} is damaged: {error}") from None
-    if whole and not finite:
-        raise RaffiaError(f"{os.fspath(path)} is damaged: its coefficients are not finite.")
     if not whole:
         raise RaffiaError(f"{os.fspath(path)} is a raffia file, but it does not hold a model.")
+    try:
+        trained.settings.check()
+        if not torch.isfinite(trained.solution.coef).all():
+            raise RaffiaError("its coefficients are not finite.")
+    except RaffiaError as error:
+        raise RaffiaError(f"{os.fspath(path)} is damaged: {error}") from None
     return trained
 
 
@@ -79,10 +78,6 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
         learnt.get("ridge_", settings.ridge),
         {names[name]: learnt[name] for name in names if name in learnt},
         Noise(**values["noise_"]) if "noise_" in values else None,
-        _statistics(content["statistics"]),
+        None if content["statistics"] is None else unpacked(content["statistics"]),
         reading=variables and data.Reading(tuple(variables["input"]), tuple(variables["output"]), domain, output),
     )
-
-
-def _statistics(content: dict[str, Any] | None) -> Statistics | None:
-    return None if content is None else FORMS[content["kind"]].unpacked(content)

@@ -23,8 +23,7 @@ class Posterior:
 
     def centre(self, a: object) -> tuple[Tensor, Tensor]:
         """Predictions and their standard deviations; those of the training outputs, where the model has none of its own."""
-        trained = self.trained
-        if trained.solution.coef.ndim == 2 or trained.statistics is None or (trained.noise is None and trained.pairs is None):
+        if not self.has_bars:
             return self.operator.centre(a)
         inputs = self.operator.inputs(a)
         return self.operator.mean(inputs), self.std(inputs)
@@ -98,9 +97,16 @@ class Posterior:
         left_out = leave_one_out(RidgePath(statistics), stream, *trained.pairs, [self._ridge(statistics)])
         return noise_of(left_out, frame.output_nodes)
 
+    @property
+    def has_bars(self) -> bool:
+        """Whether the model has error bars: one channel of functions, its statistics, and a noise level or what it is read off."""
+        trained = self.trained
+        known = trained.noise is not None or trained.pairs is not None
+        return known and trained.solution.coef.ndim == 1 and trained.statistics is not None
+
     def known(self) -> Trained:
-        """What training found, with the noise level."""
-        return self.trained if self.trained.noise is not None else replace(self.trained, noise=self.noise)
+        """What training found, with the noise level where there is one."""
+        return replace(self.trained, noise=self.noise) if self.has_bars and self.trained.noise is None else self.trained
 
     def _statistics(self, purpose: str) -> Statistics:
         if self.trained.statistics is None:

@@ -1,6 +1,6 @@
 """Function spaces: domains, grids, meshes, channels, vectors, Laplacian eigenfunctions, resampling."""
 
-from raffia.spaces.base import Nodes, Space, digest_of
+from raffia.spaces.base import Nodes, Space, bytes_of, digest_of
 from raffia.spaces.grid import POINT, Domain, Grid
 from raffia.spaces.laplacian import Boundary, LaplacianBasis
 from raffia.spaces.mesh import Mesh
@@ -9,5 +9,5 @@ from raffia.spaces.vectors import ChannelGrid, Channels, Vectors
 
 __all__ = [
     "POINT", "Boundary", "ChannelGrid", "Channels", "Domain", "Grid", "LaplacianBasis", "Mesh", "Nodes", "Space", "Vectors",
-    "digest_of", "resample",
+    "bytes_of", "digest_of", "resample",
 ]  # fmt: skip

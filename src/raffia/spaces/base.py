@@ -122,5 +122,10 @@ def digest_of(*tensors: Tensor) -> str:
     """A hash of the values of tensors."""
     hashed = hashlib.sha256()
     for tensor in tensors:
-        hashed.update(tensor.detach().cpu().contiguous().reshape(-1).numpy().data)
+        hashed.update(bytes_of(tensor))
     return hashed.hexdigest()
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """The values of a tensor, as they lie in memory."""
+    return tensor.detach().cpu().contiguous().reshape(-1).numpy().data

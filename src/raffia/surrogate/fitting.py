@@ -45,7 +45,8 @@ class Surrogate:
     errors: Tensor | None
     """The relative error of each."""
     baselines: dict[str, float]
-    """The mean errors, on the same pairs, of what needs no features: always the mean function of the training, the best linear map."""
+    """The mean errors, on the same pairs, of what needs no features: always the mean function of the training
+    (of 512 pairs of it, where memory does not hold all), the best linear map."""
     split: str
     contest: Contest | None
     history: History | None
@@ -185,12 +186,13 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
     part = Part(source, range(n - count))
     checkpoint = batches.get("checkpoint")
     kept = None if checkpoint is None else Path(f"{checkpoint}.features")
+    some = _spread(source, part.rows, SEARCHED)
     asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, plan.normalize, n, source.stamp))
     held = history = None
     if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
         model = plan.model(content["features"], source.output_space, **content["settings"])
     else:
-        model, held, history = plan.chosen(*_spread(source, part.rows, SEARCHED), source)
+        model, held, history = plan.chosen(*some, source)
         if kept is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
             told = {"normalize": model.normalize, "points": model.points}
             archive.write(kept, {"asked": asked, "features": model.feature_map, "settings": told})
@@ -208,7 +210,7 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
         a, y = source.read(range(len(part), n))
         test = Dataset(a, y, source.domain, source.settings, source.output)
         predicted, errors = model.compare(a, y)
-        baselines = _baselines(model, _spread(source, part.rows, SEARCHED)[1].double().mean(0), test)
+        baselines = _baselines(model, some[1].double().mean(0), test)
         model.adopt(_judged(model, predicted, errors, test))
     split = f"the last {count} of {n} pairs; the model was trained on the others"
     return Surrogate(model, len(part), test, rows, predicted, errors, baselines, split, held, history, 0.0)

@@ -24,10 +24,10 @@ from raffia.errors import RaffiaError
 from raffia.pairs import Batch, Pairs, elements_of
 from raffia.progress import Progress
 from raffia.regression import Statistics, fold_ridge, unpacked
-from raffia.spaces import Domain, Space
+from raffia.spaces import Domain, Space, bytes_of
 from raffia.storage import archive
 from raffia.training.accumulator import Accumulator
-from raffia.training.checkpoint import Checkpoint, bytes_of, checksum
+from raffia.training.checkpoint import Checkpoint, checksum
 from raffia.training.frame import Scalings, prepare
 from raffia.training.settings import Settings
 from raffia.training.trained import FOLDS, Trained
@@ -166,12 +166,7 @@ class _Reader:
     def check_seen(self, done: int, wanted: int, path: Path) -> None:
         """Refuse to go on where the batches already done are others now: by their stamp, or where there is none by reading them."""
         if not self.stamp:
-            ahead = (
-                self.after(1)
-                if self.n is not None
-                else (batch for _, batch in zip(range(1, done), self.after(1), strict=False))
-            )
-            for a, y in islice(ahead, done - 1):
+            for a, y in islice(self.after(1), done - 1):
                 self.check = checksum(a, y, self.check)
             if self.n is None:
                 rest, self.after = self.after(1), lambda _: rest  # an iterable stands where it was read to

@@ -13,6 +13,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.pairs import Array
 from raffia.regression import Packed, Statistics
+from raffia.spaces import bytes_of
 from raffia.storage import archive, destination
 from raffia.storage.atomic import remove_leftovers
 
@@ -81,8 +82,3 @@ def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
 def checksum(a: Array, y: Array, before: int) -> int:
     """Of one more batch, after others."""
     return zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), before))
-
-
-def bytes_of(values: Tensor) -> memoryview:
-    """The values, as they lie in memory."""
-    return values.detach().cpu().contiguous().reshape(-1).numpy().data

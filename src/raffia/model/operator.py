@@ -12,6 +12,7 @@ from raffia.checks import as_tensor, check_pairs
 from raffia.errors import RaffiaError
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
+from raffia.training.coefficients import coefficients_of
 from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
 from raffia.training.settings import Settings
@@ -76,9 +77,8 @@ class Operator:
         return self.frame.measure.errors(pairs.outputs, guess, pairs.grid)
 
     def combination(self, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """Σ_j coef_j φ(·; θ_j) / m on the grid and in the precision of the inputs."""
-        theta, grid = self.settings.theta(inputs), self.frame.input.grid_of(inputs)
-        return self.settings.feature_map.combination(theta, coef.to(theta) / self.settings.n_features, grid)
+        """The operator of these coefficients, on the grid and in the precision of the inputs."""
+        return coefficients_of(self.settings).combination(self.settings, self.frame, coef, inputs)
 
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """That of the trained coefficients; kept, so that predicting one input at a time is fast."""

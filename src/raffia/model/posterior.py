@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +11,9 @@ from raffia.errors import RaffiaError
 from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
 from raffia.pairs import Array
-from raffia.regression import CoefficientLaw, Noise, RidgePath, Statistics, leave_one_out, noise_of
+from raffia.regression import RidgePath, Statistics
+from raffia.training.coefficients import Coefficients, coefficients_of
+from raffia.training.coefficients.ordinary import positive_ridge
 from raffia.training.trained import Trained
 
 
@@ -37,54 +40,41 @@ class Posterior:
         return band_of(self.centre, scores_of(self.centre, a, y).tolist(), level)
 
     def std(self, inputs: Tensor) -> Tensor:
-        """√(σ² + Var F) at every point, in the units of the data, for inputs in training units."""
-        law, frame, noise = self.law, self.trained.frame, self.noise
-        nodes, wide = frame.nodes_for(inputs), inputs.double()
-        grid = nodes.one_channel
-        stream = self.operator.settings.stream(wide, grid, frame.values_at(inputs))
-        values = torch.zeros(len(inputs), *grid.shape, dtype=torch.float64, device=inputs.device)
-        variance = [law.variance(rows) for rows, _ in stream.blocks(wide, values)]
-        pointwise = torch.cat(variance).reshape(len(inputs), grid.size)
-        pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
-        std = (pointwise + noise.variance).sqrt().reshape(len(inputs), *nodes.shape)
-        return frame.output_scaling.stretch(std).to(inputs.dtype)
+        """The standard deviation of y at every point, in the units of the data, for inputs in training units."""
+        variance = self.kind.variance(self.operator.settings, self.known(), self.law, inputs.double())
+        return self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
 
     def sample(self, inputs: Tensor, count: int, seed: int) -> Tensor:
         """Draws of the function F(a_i): (count, n, *grid), in the units of the data, for inputs in training units."""
-        wide = inputs.double()
-        draws = [self.operator.combination(coef, wide)(wide) for coef in self.law.sample(count, seed)]
-        frame = self.trained.frame
-        shape = (count, len(inputs), *frame.nodes_for(inputs).shape)
-        return frame.output_scaling.undo(torch.stack(draws).reshape(shape)).to(inputs.dtype)
+        draws = self.kind.draws(self.operator.settings, self.known(), self.law, inputs.double(), count, seed)
+        return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
 
     def log_marginal_likelihood(self, noise: float | None) -> float:
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
         if noise is not None and not noise > 0:
             raise RaffiaError(f"noise must be positive; got {noise!r}.")
         statistics = self._statistics("log_marginal_likelihood")
-        path, rows, ridge = (
-            RidgePath(statistics),
-            statistics.n_samples * self.trained.frame.values.size,
-            self._ridge(statistics),
-        )
+        rows, ridge = statistics.n_samples * self.trained.frame.values.size, positive_ridge(self.trained.ridge, statistics)
+        path = RidgePath(statistics)
         return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
 
-    @cached_property
-    def law(self) -> CoefficientLaw:
-        """The Gaussian law of the coefficients given the data."""
-        coef, noise, statistics = self.trained.solution.coef, self.noise, self._statistics("error bars")
-        shifted = statistics.gram.clone()
-        shifted.diagonal().add_(self._ridge(statistics))
-        return CoefficientLaw(coef, torch.linalg.cholesky(shifted), noise.scale(self.trained.frame.output_nodes))
+    @property
+    def kind(self) -> Coefficients:
+        """The kind of coefficients, which knows their law."""
+        return coefficients_of(self.trained.settings)
 
     @cached_property
-    def noise(self) -> Noise:
+    def law(self) -> Any:
+        """The law of the coefficients given the data."""
+        self._statistics("error bars")
+        return self.kind.law(self.operator.settings, replace(self.trained, noise=self.noise))
+
+    @cached_property
+    def noise(self) -> Any:
         """The noise level, from leaving out one training function at a time; needs the training pairs once."""
-        trained, settings = self.trained, self.operator.settings
-        if trained.solution.coef.ndim == 2:
-            raise RaffiaError(
-                "posterior draws and error bars are for outputs of one channel and features that are functions, not numbers."
-            )
+        trained = self.trained
+        if why := self.kind.barless(trained):
+            raise RaffiaError(why)
         if trained.noise is not None:
             return trained.noise
         if trained.pairs is None:
@@ -92,17 +82,15 @@ class Posterior:
                 "error bars need a noise level, which is read off the training data: call fit on all of them, and predict with "
                 "return_std=True once before saving with statistics=True."
             )
-        statistics, frame = self._statistics("return_std"), trained.frame
-        stream = settings.stream(trained.pairs[0], frame.output_nodes, frame.values)
-        left_out = leave_one_out(RidgePath(statistics), stream, *trained.pairs, [self._ridge(statistics)])
-        return noise_of(left_out, frame.output_nodes)
+        self._statistics("return_std")
+        return self.kind.noise(self.operator.settings, trained)
 
     @property
     def has_bars(self) -> bool:
-        """Whether the model has error bars: one channel of functions, its statistics, and a noise level or what it is read off."""
+        """Whether the model has error bars: by its kind, its statistics, and a noise level or what it is read off."""
         trained = self.trained
         known = trained.noise is not None or trained.pairs is not None
-        return known and trained.solution.coef.ndim == 1 and trained.statistics is not None
+        return known and trained.statistics is not None and not self.kind.barless(trained)
 
     def known(self) -> Trained:
         """What training found, with the noise level where there is one."""
@@ -112,7 +100,3 @@ class Posterior:
         if self.trained.statistics is None:
             raise RaffiaError(f"{purpose} needs the statistics of the training data: save the model with statistics=True.")
         return self.trained.statistics
-
-    def _ridge(self, statistics: Statistics) -> float:
-        """λ, or where it is less the least that keeps G + λ positive definite to working precision."""
-        return max(self.trained.ridge, statistics.n_features * torch.finfo(torch.float64).eps * statistics.scale)

@@ -6,21 +6,9 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression import (
-    Dual,
-    Noise,
-    NormalEquations,
-    RidgePath,
-    Solution,
-    Statistics,
-    Streamed,
-    available_memory,
-    choose_solver,
-    direct_solution,
-    dual_ridge_for,
-    left_out_ridge,
-    noise_of,
-)
+from raffia.regression import Statistics
+from raffia.training.coefficients import Coefficients, coefficients_of
+from raffia.training.coefficients.base import Chosen
 from raffia.training.frame import Frame, Prepared, prepare
 from raffia.training.settings import Settings
 from raffia.training.trained import LEFT_OUT, Trained
@@ -65,11 +53,10 @@ class Accumulator:
 
     def take(self, prepared: Prepared) -> "Accumulator":
         """And these pairs, which were prepared for the frame."""
-        settings, frame, grid = self.settings, prepared.frame, prepared.grid
-        inputs, outputs = prepared.inputs, prepared.outputs
-        values = frame.values_at(inputs)
-        stream = settings.stream(inputs, grid, values)
-        form = type(self.statistics) if self.statistics else self._form(values.size, stream.theta)
+        frame, grid, inputs, outputs = prepared.frame, prepared.grid, prepared.inputs, prepared.outputs
+        stream = self.coefficients.stream(self.settings, frame, prepared)
+        device = self.settings.theta(inputs).device
+        form = type(self.statistics) if self.statistics else self.coefficients.form(self.settings, frame, self.expected, device)
         if self.statistics and not form.portable and grid != frame.output_nodes:
             raise RaffiaError(f"y must stay on the grid of the first batch, {frame.output_nodes.shape}; got {grid.shape}.")
         whole = len(inputs) == self.expected
@@ -91,55 +78,33 @@ class Accumulator:
         if self.statistics is None or self.frame is None:
             raise RaffiaError("there are no pairs to learn from.")
         errors: dict[str, float] = {}
-        noise: Noise | None = None
-        if self.settings.ridge == "auto":
-            ridge, error, noise = self._automatic_ridge(self.statistics, self.frame)
-            errors[LEFT_OUT] = error
-        else:
-            ridge = float(self.settings.ridge)
-        solution = self._solution(self.statistics, ridge)
+        ridge, noise = self.settings.ridge, None
+        if ridge == "auto":
+            found = self._chosen(self.statistics, self.frame)
+            ridge, noise, errors[LEFT_OUT] = found.ridge, found.noise, found.error
+        solution = self.coefficients.solve(self.settings, self.statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge:g}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
         return Trained(self.settings.frozen(), self.frame, solution, ridge, errors, noise, self.statistics, self.pairs)
 
-    def _form(self, rows_per_sample: int, theta: Tensor) -> type[Statistics]:
-        """The form that the solver wants, or where none is named, that of the one that suits the rows to expect."""
-        settings = self.settings
-        if settings.solver is not None:
-            return settings.solver.statistics
-        if self.expected is None:
-            return NormalEquations
-        if settings.ridge == "auto":
-            return Streamed if rows_per_sample == 1 and 2 * self.expected <= settings.n_features else NormalEquations
-        rows = self.expected * rows_per_sample
-        return choose_solver(settings.n_features, rows, settings.ridge, available_memory(theta.device)).statistics
+    @property
+    def coefficients(self) -> Coefficients:
+        """The kind of coefficients that are found."""
+        return coefficients_of(self.settings)
 
-    def _solution(self, statistics: Statistics, ridge: float) -> Solution:
-        solver = self.settings.solver
-        if solver is None and isinstance(statistics, Streamed):
-            memory = available_memory(statistics.stream.theta.device)
-            suited = choose_solver(statistics.n_features, statistics.n_rows, ridge, memory)
-            solver = Dual() if self.settings.ridge == "auto" else suited if suited.statistics is Streamed else None
-        return direct_solution(NormalEquations.of(statistics), ridge) if solver is None else solver.solve(statistics, ridge)
-
-    def _automatic_ridge(self, statistics: Statistics, frame: Frame) -> tuple[float, float, Noise | None]:
-        """The ridge of the least leave-one-function-out error, that error, and the noise level that comes with it."""
+    def _chosen(self, statistics: Statistics, frame: Frame) -> Chosen:
+        """The ridge of the least leave-one-function-out error."""
         assert self.pairs is not None  # as `add` has checked
         pairs = Prepared(frame, *self.pairs, frame.output_nodes).distinct()
-        inputs, outputs = pairs.inputs, pairs.outputs
         copied = len(self.pairs[0]) / len(pairs)  # sums over all pairs are so much larger, and so must be the ridge
-        if copied > 1:
-            statistics = type(statistics).assemble(self.settings.stream(inputs, pairs.grid, frame.values), inputs, outputs)
-        if len(inputs) < 2:
+        if len(pairs) < 2:
             raise RaffiaError("ridge='auto' leaves out one pair at a time, so it needs two or more; got one. Pass a number.")
-        if not outputs.any() and frame.measure.reference == 0:
+        if not pairs.outputs.any() and frame.measure.reference == 0:
             raise RaffiaError("all outputs are zero, so no ridge is better than another: check y, or pass a number.")
-        if isinstance(statistics, Streamed) and len(inputs) == statistics.n_rows:
-            ridge, error = dual_ridge_for(statistics, frame.measure)
-            return copied * ridge, error, None
-        stream = self.settings.stream(inputs, frame.output_nodes, frame.values)
-        ridge, left_out = left_out_ridge(RidgePath(statistics), stream, inputs, outputs, frame.measure)
-        noise = noise_of(left_out, frame.output_nodes) if statistics.rhs.ndim == 1 else None
-        return copied * ridge, float(left_out.errors.mean()), noise
+        if copied > 1:
+            stream = self.coefficients.stream(self.settings, frame, pairs)
+            statistics = type(statistics).assemble(stream, pairs.inputs, pairs.outputs)
+        found = self.coefficients.chosen(self.settings, statistics, pairs)
+        return replace(found, ridge=copied * found.ridge)

@@ -23,11 +23,12 @@ from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.pairs import Batch, Pairs, elements_of
 from raffia.progress import Progress
-from raffia.regression import Statistics, fold_ridge, unpacked
+from raffia.regression import Statistics, unpacked
 from raffia.spaces import Domain, Space, bytes_of
 from raffia.storage import archive
 from raffia.training.accumulator import Accumulator
 from raffia.training.checkpoint import Checkpoint, checksum
+from raffia.training.coefficients import coefficients_of
 from raffia.training.frame import Scalings, prepare
 from raffia.training.settings import Settings
 from raffia.training.trained import FOLDS, Trained
@@ -119,9 +120,9 @@ def finish(settings: Settings, folds: Sequence[Accumulator]) -> Trained:
     total = sum(folds[1:], start=folds[0])
     if settings.ridge != "auto":
         return replace(total, settings=settings).finish()
-    ridge, error = fold_ridge([_statistics(fold) for fold in folds])
-    trained = replace(total, settings=replace(settings, ridge=ridge)).finish()
-    return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, error)
+    found = coefficients_of(settings).chosen_by_folds([_statistics(fold) for fold in folds])
+    trained = replace(total, settings=replace(settings, ridge=found.ridge)).finish()
+    return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, found.error)
 
 
 def default_size(n: int, elements: int, folds: int) -> int:

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import POINT, Nodes
@@ -72,6 +73,19 @@ class FeatureMap(BaseEstimator, ABC):
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
         """φ(a_i; θ_j) from what `prepare` made of θ."""
         return self(a, prepared[0])
+
+    def coordinates(self, a: Float[Tensor, "n *input"]) -> Float[Tensor, "n size"]:
+        """What the kernel sees of an input: numbers whose squares add up to a norm of it."""
+        raise RaffiaError(f"{type(self).__name__} has no kernel in closed form, so n_features must be a number, not inf.")
+
+    def kernel_of(self, x: Float[Tensor, "n size"], y: Float[Tensor, "n2 size"]) -> Float[Tensor, "n n2"]:
+        """k(a, b) for inputs with coordinates x and y; for maps whose kernel has a closed form."""
+        raise RaffiaError(f"{type(self).__name__} has no kernel in closed form, so n_features must be a number, not inf.")
+
+    @final
+    def kernel(self, a: Float[Tensor, "n *input"], b: Float[Tensor, "n2 *input"]) -> Float[Tensor, "n n2"]:
+        """k(a, b) = E φ(a; θ) φ(b; θ): the limit of infinitely many features, which `n_features=inf` trains with."""
+        return self.kernel_of(self.coordinates(a), self.coordinates(b))
 
     def combination(
         self, theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"], grid: Any

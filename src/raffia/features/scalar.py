@@ -10,12 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared
+from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import POINT, Boundary, Domain, LaplacianBasis, Nodes, Space, Vectors
+from raffia.spaces import POINT, Boundary, Domain, LaplacianBasis, Nodes, Space
 
 Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
+MATERN = {1: (1.0,), 3: (1.0, 1.0), 5: (1.0, 1.0, 1 / 3), 7: (1.0, 1.0, 2 / 5, 1 / 15)}
+"""The polynomials of Matérn kernels of smoothness ½, 1½, 2½, 3½."""
 _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))
 
 
@@ -33,24 +35,30 @@ class ScalarFeatures(FeatureMap):
     n_modes + 1 of these among them, affine operators of the modes are learnt exactly, and the others learn what is left.
     With the law "affine" all features are, which is linear regression on the modes.
 
+    The kernel has a closed form (`kernel`), so `n_features=inf` trains with it instead of features. Then `n_modes` may be None: the
+    kernel sees all that an input has, its values at all nodes in the norm of L², with one length scale for all, or one for each.
+    `whitening` > 0 divides principal components of inputs by that power of their deviations; 1 makes all of them alike. With the law
+    "affine" this is ridge regression on all that an input has.
+
     Inputs may be functions on a torus, a box or a `Mesh`; several of them (`Channels`), each with its own modes; or vectors
     (`Vectors`), whose components are the coefficients, with one length scale for all.
     """
 
-    n_modes: int = 64
+    n_modes: int | None = 64
     lengthscale: Number | Float[Tensor, "modes"] = 1.0
     tau: Number = 10.0
     regularity: Number = 1.0
     affine: Number | None = 1.0
     law: Literal["gaussian", "student", "cauchy", "affine"] = "gaussian"
     dof: int = 5
+    whitening: Number = 0.0
     boundary: Boundary | None = None
     domain: Space = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
     def theta_shape(self) -> tuple[int]:
         """Affine or not, the phase (or constant), normals that make r, then one for each mode of each channel."""
-        return (2 + self._radial + self.n_modes * self.domain.channels,)
+        return (2 + self._radial + self._modes * self.domain.channels,)
 
     def values_on(self, grid: Nodes) -> Nodes:
         """Numbers."""
@@ -63,10 +71,12 @@ class ScalarFeatures(FeatureMap):
         ranges: dict[str, Range | Choice] = {} if linear else {"law": Choice(("gaussian", "student", "cauchy"))}
         if self.affine is not None and not linear:
             ranges["affine"] = Range(1e-3, 1e3)
-        if isinstance(self.lengthscale, Tensor):
-            return ranges | {"lengthscale": Range(1e-4, 1e6, count=len(self.lengthscale))}
+        if self._own_lengthscales is not None:
+            return ranges | {"lengthscale": Range(1e-4, 1e6, count=len(self._own_lengthscales))}
         ranges["lengthscale"] = Range(1e-3, 1e4)
-        if isinstance(self.domain, Vectors):
+        if self.n_modes is None:
+            return ranges | {"whitening": Range(0.0, 1.0, log=False)}
+        if self.domain.tabular:
             return ranges
         return ranges | {"tau": Range(0.5, 100.0), "regularity": Range(0.05, 6.0)}
 
@@ -105,8 +115,8 @@ class ScalarFeatures(FeatureMap):
 
     def coefficients(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n modes"]:
         """z_k = ⟨a, e_k⟩ with e_k of mean square 1, on whatever grid a is given; the components of a vector."""
-        if isinstance(self.domain, Vectors):
-            if a.shape[-1] > self.n_modes:
+        if self.domain.tabular:
+            if a.shape[-1] > self._modes:
                 raise RaffiaError(
                     f"ScalarFeatures(n_modes={self.n_modes}) takes vectors of that size or less; got {a.shape[-1]}."
                 )
@@ -115,6 +125,37 @@ class ScalarFeatures(FeatureMap):
         z = basis.analysis(a, nodes).reshape(len(a), -1)  # type: ignore[arg-type]  # the basis has checked the domain
         return z / math.sqrt(math.prod(basis.domain.extents))
 
+    def coordinates(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n size"]:
+        """Coefficients, each divided by its length scale but for one that all share; or all values of a, in the norm of L²."""
+        if self.n_modes is None:
+            nodes = self.domain.grid_of(a)
+            x = nodes.embed(a) / math.sqrt(1.0 if self.domain.tabular else nodes.one_channel.volume)
+            return x if self._own_lengthscales is None else x / self._own_lengthscales.to(x)
+        z = self.coefficients(a)
+        return z / (self._lengthscales(z)[: z.shape[1]] / self._shared_lengthscale)
+
+    def kernel_of(self, x: Float[Tensor, "n size"], y: Float[Tensor, "n2 size"]) -> Float[Tensor, "n n2"]:
+        """A share of affine kernels, (x·y/ℓ² + 1) · affine², and one that is stationary: that of the law, in |x − y|/ℓ."""
+        inner = x @ y.mT
+        scale = self._shared_lengthscale**2
+        affine = 1.0 if self.law == "affine" else 0.0 if self.affine is None else AFFINE_SHARE
+        straight = (inner / scale + 1) * (self.affine or 1.0) ** 2 if affine else None
+        if self.law == "affine" and straight is not None:
+            return straight
+        squared = x.square().sum(1)[:, None] + y.square().sum(1) - 2 * inner
+        waves = _stationary(self.law, self.dof, (squared / scale).clamp(min=1e-30))
+        return waves if straight is None else affine * straight + (1 - affine) * waves
+
+    @property
+    def _shared_lengthscale(self) -> Number:
+        """The factor of all length scales; 1 where each has its own."""
+        return self.lengthscale if self._own_lengthscales is None else 1.0
+
+    @property
+    def _own_lengthscales(self) -> Float[Tensor, "modes"] | None:
+        """One for each mode, or none."""
+        return self.lengthscale if isinstance(self.lengthscale, Tensor) and self.lengthscale.ndim else None
+
     @property
     def _basis(self) -> LaplacianBasis:
         domain = self.domain.region
@@ -122,19 +163,41 @@ class ScalarFeatures(FeatureMap):
             raise RaffiaError(
                 f"ScalarFeatures(domain=…) must be a Domain, a Mesh, Channels of one, or Vectors; got {self.domain!r}."
             )
-        return LaplacianBasis(domain, self.boundary or ("periodic" if domain.periodic else "neumann"), self.n_modes)
+        return LaplacianBasis(domain, self.boundary or ("periodic" if domain.periodic else "neumann"), self._modes)
+
+    @property
+    def _modes(self) -> int:
+        if self.n_modes is None:
+            raise RaffiaError(
+                "ScalarFeatures(n_modes=None), all that inputs have, is for n_features=inf: pass a number of modes."
+            )
+        return self.n_modes
 
     @property
     def _radial(self) -> int:
         return {"gaussian": 0, "student": self.dof, "cauchy": 1}.get(self.law, 0)
 
     def _lengthscales(self, like: Tensor) -> Float[Tensor, "modes"]:
-        if isinstance(self.lengthscale, Tensor) and self.lengthscale.ndim:
-            if len(self.lengthscale) != (many := self.n_modes * self.domain.channels):
-                raise RaffiaError(f"lengthscale must be a number or {many} numbers, one a mode; got {len(self.lengthscale)}.")
-            return self.lengthscale.to(like)
-        if isinstance(self.domain, Vectors):
-            return torch.as_tensor(self.lengthscale, dtype=like.dtype, device=like.device).expand(self.n_modes)
+        if self._own_lengthscales is not None:
+            if len(self._own_lengthscales) != (many := self._modes * self.domain.channels):
+                raise RaffiaError(
+                    f"lengthscale must be a number or {many} numbers, one a mode; got {len(self._own_lengthscales)}."
+                )
+            return self._own_lengthscales.to(like)
+        if self.domain.tabular:
+            return torch.as_tensor(self.lengthscale, dtype=like.dtype, device=like.device).expand(self._modes)
         tau, regularity = (torch.as_tensor(p, dtype=like.dtype, device=like.device) for p in (self.tau, self.regularity))
         growth = (1 + self._basis.eigenvalues.to(like) / tau**2).repeat(self.domain.channels)
         return self.lengthscale * growth ** (regularity / 2)
+
+
+def _stationary(law: str, dof: int, squared: Tensor) -> Tensor:
+    """E cos(ω·d) for |d|² = squared: the squared exponential, or the Matérn kernel of smoothness dof/2."""
+    if law == "gaussian":
+        return torch.exp(-squared / 2)
+    order = 1 if law == "cauchy" else dof
+    if order not in MATERN:
+        raise RaffiaError(f"the kernel of the law 'student' has a closed form for dof in {tuple(MATERN)}; got dof={dof}.")
+    s = (order * squared).sqrt()
+    polynomial = sum_of(factor * s**power for power, factor in enumerate(MATERN[order]))
+    return polynomial * torch.exp(-s)

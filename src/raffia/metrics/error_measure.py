@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces import Nodes
+from raffia.spaces import Nodes, carry
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,17 @@ class ErrorMeasure(ABC):
     """What was subtracted from outputs, in training units; None is nothing."""
     reference: float | None
     """The root mean square norm of the training outputs; None where it is not known."""
+    nodes: Nodes | None = None
+    """Where the offset is given, if it is a function."""
 
     @classmethod
-    def of(cls, y: Tensor, grid: Nodes, offset: Tensor | None = None) -> "ErrorMeasure":
+    def of(cls, y: Tensor, grid: Nodes, offset: Tensor | None = None, nodes: Nodes | None = None) -> "ErrorMeasure":
         """The measure for a model that learns from these outputs, given in training units."""
-        return cls(offset, float(cls(offset, None).norms(y, grid).square().mean().sqrt()))
+        return cls(offset, float(cls(offset, None, nodes).norms(y, grid).square().mean().sqrt()), nodes)
 
     def norms(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
         """‖y_i‖ before anything was subtracted, in training units."""
-        return grid.norm(y if self.offset is None else y + self.offset.to(y))
+        return grid.norm(y if self.offset is None else y + carry(self.offset, self.nodes, grid).to(y))
 
     @classmethod
     @abstractmethod

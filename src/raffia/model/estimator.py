@@ -63,7 +63,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     feature_map
         The random feature pair (φ, μ).
     n_features
-        m, the number of random features.
+        m, the number of random features; `math.inf` trains with their kernel, where it has a closed form, in a few times 8 n² bytes.
     ridge
         λ of the normal equations (G + λI) α = b; 0 is the minimum-norm least-squares solution; "auto" is the one of the least
         leave-one-function-out error, kept in `ridge_` with its error in `loo_error_`.
@@ -86,7 +86,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         or numbers where y has one a sample. Features that are functions need the outputs where the inputs are; numbers do not.
     normalize
         Whether to subtract the mean of inputs and outputs and divide by their standard deviation, one pair of numbers for each channel
-        or component, found by the first call of fit or partial_fit and kept in `input_scaling_` and `output_scaling_`.
+        or component, found by the first call of fit or partial_fit and kept in `input_scaling_` and `output_scaling_`. With "function",
+        the mean function of outputs is subtracted, which features that know no places cannot make where a source is fixed.
     """
 
     solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
@@ -106,7 +107,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def __init__(
         self,
         feature_map: FeatureMap,
-        n_features: int = 1024,
+        n_features: int | float = 1024,
         ridge: float | Literal["auto"] = 0.0,
         solver: Solver | None = None,
         batch_size: int | None = None,
@@ -115,7 +116,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         memory_budget: int | None = None,
         points: int | Literal["auto"] | None = None,
         output: Space | None = None,
-        normalize: bool = False,
+        normalize: bool | Literal["function"] = False,
     ) -> None:
         self.feature_map = feature_map
         self.n_features = n_features

@@ -13,6 +13,7 @@ from raffia.features import FeatureMap
 from raffia.regression import Noise, Solution, unpacked
 from raffia.spaces import POINT, Nodes
 from raffia.storage import archive
+from raffia.training.coefficients import coefficients_of
 from raffia.training.frame import Frame
 from raffia.training.scaling import Scaling
 from raffia.training.settings import Settings
@@ -46,7 +47,7 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
         trained = content["trained"] if "trained" in content else _of_version_2(content)
         whole = isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)
         whole = whole and isinstance(trained.frame.output_nodes, Nodes)
-        whole = whole and len(trained.solution.coef) == trained.settings.n_features
+        whole = whole and coefficients_of(trained.settings).complete(trained.settings, trained.solution)
     except (KeyError, TypeError, AttributeError):
         whole = False
     if not whole:
@@ -66,7 +67,7 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
     inputs, outputs = content["input_grid"], content["output_grid"]
     scalings = [Scaling(**values[name]) if name in values else Scaling() for name in ("input_scaling_", "output_scaling_")]
     numbers = settings.feature_map.values_on(inputs) == POINT
-    measure = metrics.measure_for(outputs, settings.normalize)(scalings[1].offset, None)
+    measure = metrics.measure_for(outputs, bool(settings.normalize))(scalings[1].offset, None)
     domain, output = settings.feature_map.domain, settings.output or outputs.space
     frame = Frame(domain, output, inputs, outputs, POINT if numbers else outputs.one_channel, scalings[0], scalings[1], measure)
     names = {"loo_error_": LEFT_OUT, "held_out_error_": HELD_OUT}

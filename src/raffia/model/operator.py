@@ -38,7 +38,7 @@ class Operator:
 
     def mean(self, inputs: Tensor) -> Tensor:
         """Predictions for inputs in training units."""
-        combined, device = self._combination(inputs), self.settings.theta(inputs).device
+        combined, device = self._combination(inputs), self.settings.place(inputs)
         rows = max(self.frame.values_at(inputs).size, inputs[0].numel() if self.frame.values.shape else 16)
         parts = inputs.split(self.settings.workspace(device).predict_size(rows))
         if inputs.device == device:
@@ -76,16 +76,12 @@ class Operator:
         guess = self.frame.output_scaling.apply(self.mean(pairs.inputs))
         return self.frame.measure.errors(pairs.outputs, guess, pairs.grid)
 
-    def combination(self, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """The operator of these coefficients, on the grid and in the precision of the inputs."""
-        return coefficients_of(self.settings).combination(self.settings, self.frame, coef, inputs)
-
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """That of the trained coefficients; kept, so that predicting one input at a time is fast."""
-        theta, grid = self.settings.theta(inputs), self.frame.input.grid_of(inputs)
-        key, kept = (grid, theta.dtype, theta.device), self._kept
+        key, kept = (self.frame.input.grid_of(inputs), inputs.dtype, self.settings.place(inputs)), self._kept
         if kept is None or not _same(kept[0], key):
-            kept = self._kept = (key, self.combination(self.trained.solution.coef, inputs))
+            kind = coefficients_of(self.settings)
+            kept = self._kept = (key, kind.combination(self.settings, self.frame, self.trained.solution, inputs))
         return kept[1]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -108,7 +104,11 @@ def elsewhere(operator: Operator, space: Space) -> Trained:
     feature_map = clone(settings.feature_map).set_params(domain=domain)
     output = None if settings.output == frame.input else settings.output
     there = replace(settings, feature_map=feature_map, output=output)
-    return replace(operator.trained, settings=there, frame=replace(frame, input=domain))
+    scaling = frame.output_scaling.elsewhere(space)
+    measure = replace(frame.measure, offset=scaling.offset, nodes=scaling.nodes)
+    return replace(
+        operator.trained, settings=there, frame=replace(frame, input=domain, output_scaling=scaling, measure=measure)
+    )
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:

@@ -77,7 +77,7 @@ class Posterior:
             raise RaffiaError(why)
         if trained.noise is not None:
             return trained.noise
-        if trained.pairs is None:
+        if trained.pairs is None and self.kind.noise_needs_pairs:
             raise RaffiaError(
                 "error bars need a noise level, which is read off the training data: call fit on all of them, and predict with "
                 "return_std=True once before saving with statistics=True."
@@ -89,7 +89,7 @@ class Posterior:
     def has_bars(self) -> bool:
         """Whether the model has error bars: by its kind, its statistics, and a noise level or what it is read off."""
         trained = self.trained
-        known = trained.noise is not None or trained.pairs is not None
+        known = trained.noise is not None or trained.pairs is not None or not self.kind.noise_needs_pairs
         return known and trained.statistics is not None and not self.kind.barless(trained)
 
     def known(self) -> Trained:

@@ -1,17 +1,21 @@
 """Tuning: hyperparameters by a search, then the ridge for all features, then training on all pairs."""
 
+import math
 from dataclasses import replace
+from typing import cast
 
 import torch
+from sklearn.base import clone
 
 from raffia.errors import RaffiaError
+from raffia.features import ScalarFeatures
 from raffia.model.operator import Operator
 from raffia.regression import ridge_for
 from raffia.training.accumulator import Accumulator
 from raffia.training.frame import Prepared
 from raffia.training.settings import Settings
 from raffia.training.trained import HELD_OUT, Trained
-from raffia.tuning import GradientSearch, History, Search, objective_for
+from raffia.tuning import GradientSearch, History, Search, Trial, objective_for, search_kernel
 
 SEARCHED = 2**13  # pairs that a search looks at, at most
 FEW = 100  # distinct pairs, below which those held out are too few to find a ridge on
@@ -30,20 +34,23 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     inputs, outputs, frame = distinct.inputs, distinct.outputs, pairs.frame
     held = torch.zeros(n, dtype=torch.bool)
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
-    device, seen = settings.theta(inputs).device, (~held).nonzero()[:SEARCHED, 0].to(inputs.device)
-    objective = objective_for(
-        settings.feature_map,
-        inputs[seen].to(device),
-        outputs[seen].to(device),
-        pairs.grid,
-        seed=settings.random_state,
-        target=settings.n_features,
-        measure=frame.measure,
-    )
-    history = (search or GradientSearch()).run(objective)
-    chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
-    settings = replace(settings, feature_map=objective.with_choices(chosen).feature_map)
-    if n < FEW:
+    device, seen = settings.place(inputs), (~held).nonzero()[:SEARCHED, 0].to(inputs.device)
+    if math.isinf(settings.n_features):
+        settings, history = _kernel(settings, distinct.part(~held), bool(getattr(search, "verbose", False)))
+    else:
+        objective = objective_for(
+            settings.feature_map,
+            inputs[seen].to(device),
+            outputs[seen].to(device),
+            pairs.grid,
+            seed=settings.random_state,
+            target=int(settings.n_features),
+            measure=frame.measure,
+        )
+        history = (search or GradientSearch()).run(objective)
+        chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
+        settings = replace(settings, feature_map=objective.with_choices(chosen).feature_map)
+    if n < FEW or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
         part = Operator(Accumulator(auto, expected=n - int(held.sum())).take(distinct.part(~held)).finish(), auto)
         error = float(part.errors_of(distinct.part(held)).mean())
@@ -55,3 +62,15 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
         copied = len(pairs) / n  # sums over all pairs are so much larger, and so must be the ridge
         trained = Accumulator(replace(settings, ridge=copied * ridge), expected=len(pairs)).take(pairs).finish()
     return trained.with_error(HELD_OUT, error), history
+
+
+def _kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tuple[Settings, History]:
+    """The kernel of the least leave-one-out error; a linear map has nothing to find but its ridge."""
+    feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only ones with a kernel in closed form
+    if feature_map.law == "affine":
+        return settings, History([Trial({}, 0.0)])
+    sizes = frame.measure.sizes(pairs.outputs, pairs.grid)
+    feature_map = clone(feature_map).set_params(lengthscale=1.0)
+    x, y = feature_map.coordinates(pairs.inputs), pairs.grid.embed(pairs.outputs)
+    found, history = search_kernel(feature_map, x, y, sizes, verbose)
+    return replace(settings, feature_map=found), history

@@ -1,9 +1,14 @@
 """Least squares for the coefficients."""
 
 from raffia.regression.coefficient_law import CoefficientLaw
+from raffia.regression.dual_path import DualPath, coordinates_of
 from raffia.regression.feature_stream import FeatureStream, targets_of
 from raffia.regression.forms import FORMS, unpacked
+from raffia.regression.kernel_equations import KernelEquations, KernelStream
+from raffia.regression.kernel_ridge import KernelRidge
+from raffia.regression.kernel_solution import KernelSolution, Spread, seen
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
+from raffia.regression.linear_ridge import LinearRidge
 from raffia.regression.memory import Workspace, arriving, available_memory, fits, joined
 from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
@@ -16,9 +21,10 @@ from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
 __all__ = [
-    "FORMS", "Cholesky", "CoefficientLaw", "Dual", "FeatureStream", "LeftOut", "Noise", "NormalEquations", "NystromPCG",
-    "Packed", "Pseudoinverse", "RidgePath", "SketchedLSQR", "Solution", "Solver", "Statistics", "Streamed",
-    "TriangularFactor", "TriangularQR", "Workspace", "arriving", "available_memory", "best_ridge", "choose_solver",
+    "FORMS", "Cholesky", "CoefficientLaw", "Dual", "DualPath", "FeatureStream", "KernelEquations", "KernelRidge",
+    "KernelSolution", "KernelStream", "LeftOut", "LinearRidge", "Noise", "NormalEquations", "NystromPCG",
+    "Packed", "Pseudoinverse", "RidgePath", "SketchedLSQR", "Solution", "Solver", "Spread", "Statistics", "Streamed",
+    "TriangularFactor", "TriangularQR", "Workspace", "arriving", "available_memory", "best_ridge", "choose_solver", "coordinates_of",
     "direct_solution", "dual_ridge_for", "fits", "fold_ridge", "joined", "k_fold_errors", "leave_one_out",
-    "leave_one_out_dual", "left_out_ridge", "noise_of", "ridge_for", "targets_of", "unpacked",
+    "leave_one_out_dual", "left_out_ridge", "noise_of", "ridge_for", "seen", "targets_of", "unpacked",
 ]  # fmt: skip

@@ -2,12 +2,15 @@
 
 import torch
 
+from raffia.regression.kernel_equations import KernelEquations
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.statistics import Packed, Statistics
 from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
-FORMS: dict[str, type[Statistics]] = {form.__name__: form for form in (NormalEquations, TriangularFactor, Streamed)}
+FORMS: dict[str, type[Statistics]] = {
+    form.__name__: form for form in (NormalEquations, TriangularFactor, Streamed, KernelEquations)
+}
 
 
 def unpacked(content: Packed, device: torch.device | str = "cpu") -> Statistics:

@@ -58,6 +58,10 @@ class Space(ABC):
         """The torus or box that its functions live in, whatever their discretisation and number of channels."""
         return self
 
+    def as_fine_as(self, nodes: "Nodes") -> "Nodes":
+        """Nodes here that hold what is given on others, of one channel."""
+        return nodes
+
     @abstractmethod
     def grid_of(self, f: Tensor) -> "Nodes":
         """The discretisation on which `f` is given, read off its trailing axes."""

@@ -54,6 +54,10 @@ class Domain(Space):
         """The equispaced grid with `shape` points; one number serves every axis."""
         return Grid(self, tuple(shape) * self.dim if len(shape) == 1 else tuple(shape))
 
+    def as_fine_as(self, nodes: Nodes) -> "Grid":
+        """A grid with twice as many points along an axis as scattered ones would have."""
+        return self.grid(1 + 2 * math.ceil(nodes.size ** (1 / self.dim)))
+
     def grid_of(self, f: Tensor) -> "Grid":
         """The grid on which `f` is given, read off its trailing axes."""
         if f.ndim < self.dim:
@@ -102,6 +106,11 @@ class Grid(Nodes):
         if not self.shape:
             return torch.zeros(0, dtype=torch.float64)
         return torch.stack(torch.meshgrid(*self.axes(), indexing="ij"), dim=-1)
+
+    @property
+    def positions(self) -> Float[Tensor, "points dim"]:
+        """The coordinates of every node, one below the other."""
+        return self.nodes().reshape(self.size, self.domain.dim)
 
     def weights(self) -> Float[Tensor, "*shape"]:
         """The trapezoid weights: ∫ f ≈ Σ weights · f."""

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression import Statistics
-from raffia.training.coefficients import Coefficients, coefficients_of
-from raffia.training.coefficients.base import Chosen
+from raffia.training.coefficients import Chosen, Coefficients, coefficients_of
 from raffia.training.frame import Frame, Prepared, prepare
 from raffia.training.settings import Settings
 from raffia.training.trained import LEFT_OUT, Trained
@@ -55,7 +54,7 @@ class Accumulator:
         """And these pairs, which were prepared for the frame."""
         frame, grid, inputs, outputs = prepared.frame, prepared.grid, prepared.inputs, prepared.outputs
         stream = self.coefficients.stream(self.settings, frame, prepared)
-        device = self.settings.theta(inputs).device
+        device = self.settings.place(inputs)
         form = type(self.statistics) if self.statistics else self.coefficients.form(self.settings, frame, self.expected, device)
         if self.statistics and not form.portable and grid != frame.output_nodes:
             raise RaffiaError(f"y must stay on the grid of the first batch, {frame.output_nodes.shape}; got {grid.shape}.")
@@ -78,11 +77,11 @@ class Accumulator:
         if self.statistics is None or self.frame is None:
             raise RaffiaError("there are no pairs to learn from.")
         errors: dict[str, float] = {}
-        ridge, noise = self.settings.ridge, None
+        ridge, noise, known = self.settings.ridge, None, None
         if ridge == "auto":
             found = self._chosen(self.statistics, self.frame)
-            ridge, noise, errors[LEFT_OUT] = found.ridge, found.noise, found.error
-        solution = self.coefficients.solve(self.settings, self.statistics, ridge)
+            ridge, noise, known, errors[LEFT_OUT] = found.ridge, found.noise, found.known, found.error
+        solution = self.coefficients.solve(self.settings, self.statistics, ridge, known)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge:g}: check the sizes of a and y, pass normalize=True or a larger ridge."
@@ -107,4 +106,4 @@ class Accumulator:
             stream = self.coefficients.stream(self.settings, frame, pairs)
             statistics = type(statistics).assemble(stream, pairs.inputs, pairs.outputs)
         found = self.coefficients.chosen(self.settings, statistics, pairs)
-        return replace(found, ridge=copied * found.ridge)
+        return found if copied == 1 else replace(found, ridge=copied * found.ridge, known=None)

@@ -152,7 +152,8 @@ def _moments(settings: Settings, block: object) -> tuple[Moments, Moments]:
     a, y = (as_tensor(name, values) for name, values in zip("ay", _pair(block), strict=True))
     domain = settings.feature_map.domain
     numbers = settings.feature_map.values_on(domain.grid_of(a)) == POINT
-    return Moments.of(a, domain), Moments.of(y, settings.output or output_space(domain, y, numbers))
+    space = settings.output or output_space(domain, y, numbers)
+    return Moments.of(a, domain), Moments.of(y, space, settings.normalize == "function")
 
 
 def _sum_of_moments(parts: Sequence[tuple[Moments, Moments]]) -> tuple[Moments, Moments]:

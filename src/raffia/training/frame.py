@@ -54,10 +54,11 @@ class Frame:
         if values != POINT:
             check_one_grid(nodes, grid, domain, space)
         if settings.normalize and scalings is None:
-            scalings = Scaling.of(inputs, domain), Scaling.of(outputs, space)  # in their own precision
+            function = settings.normalize == "function"
+            scalings = Scaling.of(inputs, domain), Scaling.of(outputs, space, function)  # in their own precision
         input_scaling, output_scaling = scalings or (Scaling(), Scaling())
         outputs = output_scaling.apply(outputs.double())
-        measure = measure_for(grid, bool(settings.normalize)).of(outputs, grid, output_scaling.offset)
+        measure = measure_for(grid, bool(settings.normalize)).of(outputs, grid, output_scaling.offset, output_scaling.nodes)
         frame = cls(domain, space, nodes, grid, values, input_scaling, output_scaling, measure)
         if settings.points is None:
             return frame
@@ -111,12 +112,16 @@ class Frame:
 
     def outputs(self, embedded: Tensor, inputs: Tensor) -> Tensor:
         """Predictions in the units of the data, from sums of features for these inputs."""
+        return self.output_scaling.undo(self.on_nodes(embedded, inputs))
+
+    def on_nodes(self, embedded: Tensor, inputs: Tensor) -> Tensor:
+        """Functions where predictions for these inputs are, in training units; features that are numbers give them embedded."""
         nodes, n = self.nodes_for(inputs), len(inputs)
         if self.values == POINT:
             embedded = self.output_nodes.unembed(embedded.reshape(n, -1))
             if nodes != self.output_nodes:
                 embedded = resample(embedded, self.output_nodes.one_channel, nodes.one_channel, smooth=True)
-        return self.output_scaling.undo(embedded.reshape(n, *nodes.shape))
+        return embedded.reshape(n, *nodes.shape)
 
 
 @dataclass(frozen=True, eq=False)

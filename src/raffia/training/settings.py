@@ -1,5 +1,6 @@
 """The settings of a model as a value: what training needs to know, without the model."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,7 +24,7 @@ class Settings:
     """The arguments of `RandomFeatureModel`; two are compared by `identity`, all that coefficients depend on."""
 
     feature_map: FeatureMap
-    n_features: int = 1024
+    n_features: int | float = 1024
     ridge: float | Literal["auto"] = 0.0
     solver: Solver | None = None
     batch_size: int | None = None
@@ -32,7 +33,7 @@ class Settings:
     memory_budget: int | None = None
     points: int | Literal["auto"] | None = None
     output: Space | None = None
-    normalize: bool = False
+    normalize: bool | Literal["function"] = False
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> "Settings":
@@ -64,14 +65,20 @@ class Settings:
         check_seed("random_state", self.random_state)
         if self.output is not None:
             check_instance("output", self.output, Space, "Mesh(nodes)")
-        if self.normalize not in (True, False):
-            raise RaffiaError(f"normalize must be True or False; got {self.normalize!r}.")
+        if self.normalize not in (True, False, "function"):
+            raise RaffiaError(f"normalize must be True, False or 'function'; got {self.normalize!r}.")
         check_device(self.device)
 
     @cached_property
     def identity(self) -> str:
         """All settings that coefficients depend on, as a text that is equal in every process."""
-        values = (self.feature_map, self.n_features, self.random_state, self.output, bool(self.normalize))
+        values = (
+            self.feature_map,
+            self.n_features,
+            self.random_state,
+            self.output,
+            self.normalize if self.normalize == "function" else bool(self.normalize),
+        )
         return "; ".join(_identity(value) for value in values)
 
     def check_same(self, before: "Settings") -> None:
@@ -81,14 +88,18 @@ class Settings:
                 "feature_map, n_features, random_state, normalize or output changed since the model was fitted: call fit again."
             )
 
+    def place(self, like: Tensor) -> torch.device:
+        """Where the model computes for inputs such as `like`."""
+        return like.device if self.device is None else torch.device(self.device)
+
     def theta(self, like: Tensor) -> Tensor:
         """θ in the precision of `like`, where the model computes; drawn once."""
-        device = like.device if self.device is None else torch.device(self.device)
-        return _theta(self.n_features, tuple(self.feature_map.theta_shape), self.random_state, like.dtype, device)
+        device = self.place(like)
+        return _theta(int(self.n_features), tuple(self.feature_map.theta_shape), self.random_state, like.dtype, device)
 
     def workspace(self, device: torch.device) -> Workspace:
         """How much may be held in memory there."""
-        return Workspace(self.n_features, device, self.batch_size, self.memory_budget)
+        return Workspace(int(min(self.n_features, 2**31)), device, self.batch_size, self.memory_budget)
 
     def stream(self, like: Tensor, grid: Nodes, values: Nodes) -> FeatureStream:
         """Features with θ for inputs such as `like`, and outputs on `grid`; features live on `values`."""
@@ -107,7 +118,7 @@ def check_numbers(
 ) -> None:
     """Refuse numbers that no model can be made with."""
     for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):
-        if value is not None or name == "n_features":
+        if (value is not None or name == "n_features") and not (name == "n_features" and value == math.inf):
             check_count(name, value)
     number = isinstance(ridge, (int, float, np.number)) and not isinstance(ridge, bool)
     if ridge != "auto" and not (number and 0 <= ridge < float("inf")):  # type: ignore[operator]

@@ -3,6 +3,7 @@
 from raffia.tuning.base import History, Search, Trial
 from raffia.tuning.ensemble_kalman import EnsembleKalman
 from raffia.tuning.gradient import GradientSearch
+from raffia.tuning.kernel_search import search_kernel
 from raffia.tuning.objective import Objective, objective_for
 from raffia.tuning.optuna import OptunaSearch
 from raffia.tuning.ridge import RidgeSearch
@@ -10,5 +11,5 @@ from raffia.tuning.search_space import SearchSpace
 
 __all__ = [
     "EnsembleKalman", "GradientSearch", "History", "Objective", "OptunaSearch", "RidgeSearch", "Search", "SearchSpace",
-    "Trial", "objective_for",
+    "Trial", "objective_for", "search_kernel",
 ]  # fmt: skip

@@ -1,11 +1,15 @@
 """What multiplies a feature, and all that depends on it: one file for each kind of coefficients."""
 
-from raffia.training.coefficients.base import Coefficients
+import math
+
+from raffia.training.coefficients.base import Chosen, Coefficients
+from raffia.training.coefficients.kernel import Kernel
 from raffia.training.coefficients.ordinary import Ordinary
+from raffia.training.settings import Settings
 
-__all__ = ["Coefficients", "Ordinary", "coefficients_of"]
+__all__ = ["Chosen", "Coefficients", "Kernel", "Ordinary", "coefficients_of"]
 
 
-def coefficients_of(settings: object) -> Coefficients:
+def coefficients_of(settings: Settings) -> Coefficients:
     """The kind that a model with these settings has."""
-    return Ordinary()
+    return Kernel() if settings.n_features == math.inf else Ordinary()

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,6 +21,8 @@ class Chosen:
     ridge: Any
     error: float
     noise: Any = None
+    known: Any = None
+    """What was computed on the way and solving can use again."""
 
 
 class Coefficients(ABC):
@@ -29,6 +31,9 @@ class Coefficients(ABC):
     A kind says which basis, and with it what the statistics of pairs are, how ridges are found, how equations are solved, how the
     trained operator is evaluated and how sure it is. A new kind is one file, and a line in `coefficients_of`.
     """
+
+    noise_needs_pairs: ClassVar[bool] = True
+    """Whether the noise level is read off the training pairs, and not off their statistics."""
 
     @abstractmethod
     def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> Any:
@@ -43,16 +48,20 @@ class Coefficients(ABC):
         """The ridge of the least error of leaving out one function at a time; the statistics are those of the pairs."""
 
     @abstractmethod
-    def chosen_by_folds(self, folds: Sequence[Statistics]) -> Chosen:
+    def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
         """The ridge of the least k-fold error, from the statistics of the folds alone."""
 
     @abstractmethod
-    def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
-        """The coefficients."""
+    def solve(self, settings: Settings, statistics: Statistics, ridge: Any, known: Any = None) -> Solution:
+        """The coefficients; `known` is what the choice of the ridge left, if there was one."""
 
     @abstractmethod
-    def combination(self, settings: Settings, frame: Frame, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid and in the precision of the inputs, all in training units; what `Frame.outputs` takes."""
+
+    def complete(self, settings: Settings, solution: Solution) -> bool:
+        """Whether a solution, read from a file, has what predictions need."""
+        return len(solution.coef) == settings.n_features
 
     def barless(self, trained: Trained) -> str:
         """Why there are no error bars; nothing where there are."""
@@ -60,7 +69,7 @@ class Coefficients(ABC):
 
     @abstractmethod
     def noise(self, settings: Settings, trained: Trained) -> Any:
-        """The noise level, read off the training pairs, which `trained` has."""
+        """The noise level, read off the training pairs or their statistics, which `trained` has."""
 
     @abstractmethod
     def law(self, settings: Settings, trained: Trained) -> Any:

@@ -1,6 +1,7 @@
 """One number for each feature, or for each feature and channel; functions, where features are numbers: the paper's model."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -48,7 +49,7 @@ class Ordinary(Coefficients):
         if settings.ridge == "auto":
             return Streamed if rows_per_sample == 1 and 2 * expected <= settings.n_features else NormalEquations
         rows = expected * rows_per_sample
-        return choose_solver(settings.n_features, rows, settings.ridge, available_memory(device)).statistics
+        return choose_solver(int(settings.n_features), rows, settings.ridge, available_memory(device)).statistics
 
     def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared) -> Chosen:
         """By closed formulas for leaving out one function; the noise level of one channel comes with them."""
@@ -59,11 +60,11 @@ class Ordinary(Coefficients):
         noise = noise_of(left_out, pairs.grid) if statistics.rhs.ndim == 1 else None
         return Chosen(ridge, float(left_out.errors.mean()), noise)
 
-    def chosen_by_folds(self, folds: Sequence[Statistics]) -> Chosen:
+    def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
         """From the statistics of all folds but one, on that one."""
         return Chosen(*fold_ridge(folds))
 
-    def solve(self, settings: Settings, statistics: Statistics, ridge: float) -> Solution:
+    def solve(self, settings: Settings, statistics: Statistics, ridge: Any, known: Any = None) -> Solution:
         """By the solver that was named, or that the statistics were taken for."""
         solver = settings.solver
         if solver is None and isinstance(statistics, Streamed):
@@ -72,10 +73,10 @@ class Ordinary(Coefficients):
             solver = Dual() if settings.ridge == "auto" else suited if suited.statistics is Streamed else None
         return direct_solution(NormalEquations.of(statistics), ridge) if solver is None else solver.solve(statistics, ridge)
 
-    def combination(self, settings: Settings, frame: Frame, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) / m."""
         theta, grid = settings.theta(inputs), frame.input.grid_of(inputs)
-        return settings.feature_map.combination(theta, coef.to(theta) / settings.n_features, grid)
+        return settings.feature_map.combination(theta, solution.coef.to(theta) / settings.n_features, grid)
 
     def barless(self, trained: Trained) -> str:
         """Several columns have none."""
@@ -114,8 +115,8 @@ class Ordinary(Coefficients):
 
     def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
         """With coefficients from their law."""
-        frame = trained.frame
-        return torch.stack([self.combination(settings, frame, coef, inputs)(inputs) for coef in law.sample(count, seed)])
+        drawn = (replace(trained.solution, coef=coef) for coef in law.sample(count, seed))
+        return torch.stack([self.combination(settings, trained.frame, one, inputs)(inputs) for one in drawn])
 
 
 def positive_ridge(ridge: float, statistics: Statistics) -> float:

@@ -1,0 +1,75 @@
+"""Least squares in terms of pairs: everything for every ridge from K = U diag(s) Uᵀ, the kernel between inputs.
+
+With H = K (K + λ)⁻¹, row i of y − F is λ cᵢ for c = (K + λ)⁻¹ y, and leaving out pair i gives the error
+
+    e_i = c_i / ((K + λ)⁻¹)_ii = r_i / (1 − h_i),     with variance s² / (1 − h_i) if the noise has variance s².
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.regression.ridge_choice import best_ridge
+
+KEPT = 1e-12  # of the energy of outputs, below which directions of them do not count in a comparison of ridges
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """The eigenvalues of K that are not zero, their eigenvectors, and `free` leverage that no ridge reaches: 1/n of an intercept."""
+
+    s: Float[Tensor, "rank"]
+    U: Float[Tensor, "n rank"]
+    free: float = 0.0
+    directions: Float[Tensor, "rank size"] | None = None
+    """The principal directions of the rows, where K is that of rows."""
+
+    @classmethod
+    def of_kernel(cls, kernel: Float[Tensor, "n n"]) -> "DualPath":
+        """Of a symmetric matrix; eigenvalues below its rounding count as that."""
+        s, U = torch.linalg.eigh(kernel)
+        return cls(s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1].clamp(min=0)), U)
+
+    @classmethod
+    def of_rows(cls, rows: Float[Tensor, "n size"], free: float = 0.0) -> "DualPath":
+        """Of K = rows·rowsᵀ, without squaring them."""
+        U, root, directions = torch.linalg.svd(rows, full_matrices=False)
+        kept = root > max(rows.shape) * torch.finfo(root.dtype).eps * root[0]
+        return cls(root[kept].square(), U[:, kept], free, directions[kept])
+
+    def unexplained(self, ridge: float) -> Float[Tensor, "n"]:
+        """1 − h_i."""
+        share = self.s / (self.s + ridge)
+        return (1 - self.free - (self.U.square() * share).sum(1)).clamp(min=torch.finfo(self.s.dtype).eps)
+
+    def residuals(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
+        """y − F on the pairs trained with."""
+        projected = self.U.mT @ y
+        whole = self.U.shape[0] == self.U.shape[1]
+        outside = 0.0 if whole else y - self.U @ projected
+        return self.U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
+
+    def left_out(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
+        """e_i: the error for pair i of the model trained without it."""
+        return self.residuals(y, ridge) / self.unexplained(ridge)[:, None]
+
+    def best(self, y: Float[Tensor, "n columns"], sizes: Float[Tensor, "n"]) -> tuple[float, float]:
+        """The ridge of the least mean error of leaving out one pair, and that error, relative to `sizes`."""
+        few = coordinates_of(y)
+
+        def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+            return torch.stack([torch.linalg.vector_norm(self.left_out(few, ridge), dim=1) / sizes for ridge in ridges])
+
+        return best_ridge(errors, float(self.s.max()))
+
+
+def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:
+    """The same vectors in an orthonormal basis of their span: fewer numbers, equal norms and inner products."""
+    if y.shape[1] <= len(y):
+        return y
+    s, U = torch.linalg.eigh(y @ y.mT)
+    kept = s > KEPT * s.sum()
+    return U[:, kept] * s[kept].sqrt()

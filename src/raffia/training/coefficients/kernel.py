@@ -1,0 +1,116 @@
+"""As many features as there are numbers: the kernel itself, or where it is affine, linear regression, in terms of pairs."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap
+from raffia.regression import KernelEquations, KernelRidge, KernelStream, LinearRidge, Solution, Spread, Statistics
+from raffia.spaces import resample
+from raffia.training.coefficients.base import Chosen, Coefficients
+from raffia.training.frame import Frame, Prepared
+from raffia.training.settings import Settings
+from raffia.training.trained import Trained
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Errors of leaving out each pair, in units of their deviation, and covariances at new inputs."""
+
+    errors: Float[Tensor, "n columns"]
+    spread: Spread
+
+
+class Kernel(Coefficients):
+    """Coefficients that are functions, one for each training pair, or for each principal component of the inputs if the map is linear."""
+
+    noise_needs_pairs: ClassVar[bool] = False
+
+    def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> KernelStream:
+        """Coordinates of inputs, and outputs."""
+        return KernelStream(settings.feature_map, pairs.grid, settings.place(pairs.inputs))
+
+    def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
+        """The pairs."""
+        if settings.solver is not None:
+            raise RaffiaError(f"n_features=inf has a solver of its own; got solver={settings.solver!r}. Pass solver=None.")
+        return KernelEquations
+
+    def chosen(self, settings: Settings, statistics: Any, pairs: Prepared) -> Chosen:
+        """By closed formulas for leaving out one pair."""
+        sizes = pairs.frame.measure.sizes(pairs.outputs, pairs.grid).to(statistics.rhs)
+        return self._chosen(settings, statistics, sizes)
+
+    def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
+        """All pairs are there, so each is left out by itself."""
+        statistics = sum(folds[1:], start=folds[0])
+        size = statistics.rhs.square().sum(1).mean().sqrt()
+        return self._chosen(settings, statistics, size.expand(statistics.n_samples))
+
+    def _chosen(self, settings: Settings, statistics: Any, sizes: Tensor) -> Chosen:
+        ridge = _ridge_of(settings)
+        path = ridge.path(statistics)
+        return Chosen(*path.best(ridge.centred(statistics.rhs), sizes), known=path)
+
+    def solve(self, settings: Settings, statistics: Any, ridge: Any, known: Any = None) -> Solution:
+        """By the method of the map."""
+        return _ridge_of(settings).solve(statistics, ridge, known)
+
+    def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """F on the grid of the training inputs, to which others are interpolated."""
+        place = settings.place(inputs)
+        values = _ridge_of(settings).values(solution.to(place))
+        return lambda a: values(coordinates(settings.feature_map, frame, a.to(place))).to(a.dtype)
+
+    def complete(self, settings: Settings, solution: Any) -> bool:
+        """As many rows as centres, or as directions and an intercept."""
+        rows = 1 + len(solution.directions) if solution.centres is None else len(solution.centres)
+        return len(solution.coef) == rows
+
+    def noise(self, settings: Settings, trained: Trained) -> Tensor:
+        """The variance of each embedded value of an output."""
+        return self.law(settings, trained).errors.square().mean(0)
+
+    def law(self, settings: Settings, trained: Trained) -> Law:
+        """From errors of leaving out each pair: e_i (1 − h_i)^½ have one variance."""
+        equations: Any = trained.statistics
+        method = _ridge_of(settings)
+        path = method.path(equations)
+        ridge = max(float(trained.ridge), torch.finfo(torch.float64).eps * len(path.U) * float(path.s.max()))
+        errors = path.residuals(method.centred(equations.rhs), ridge) / path.unexplained(ridge).sqrt()[:, None]
+        return Law(errors, method.spread(equations, path, ridge))
+
+    def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
+        """s²(x) (1 + Var F / s²)."""
+        frame, x = trained.frame, coordinates(settings.feature_map, trained.frame, inputs.to(settings.place(inputs)))
+        width = torch.cat([law.spread(part, part).diagonal() for part in x.split(256)]).clamp(min=0)
+        variance = (1 + width)[:, None] * law.errors.square().mean(0)
+        return frame.on_nodes(variance.sqrt().to(inputs.device), inputs).square()
+
+    def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
+        """Errors of leaving out, each with a weight that is normal with the covariance of the inputs."""
+        x = coordinates(settings.feature_map, trained.frame, inputs.to(settings.place(inputs)))
+        s, U = torch.linalg.eigh(law.spread(x, x))
+        root = U * s.clamp(min=0).sqrt()
+        generator = torch.Generator().manual_seed(seed)
+        z = torch.randn(count, len(x), len(law.errors), dtype=root.dtype, generator=generator).to(root.device)
+        mean = self.combination(settings, trained.frame, trained.solution, inputs)(inputs)
+        return mean + (root @ z @ law.errors / math.sqrt(len(law.errors))).to(mean)
+
+
+def _ridge_of(settings: Settings) -> KernelRidge | LinearRidge:
+    return LinearRidge() if getattr(settings.feature_map, "law", "") == "affine" else KernelRidge(settings.feature_map)
+
+
+def coordinates(feature_map: FeatureMap, frame: Frame, inputs: Tensor) -> Tensor:
+    """Coordinates in float64, of inputs on the grid of the training."""
+    here, there = frame.input.grid_of(inputs).one_channel, frame.input_nodes.one_channel
+    if here != there:
+        inputs = resample(inputs, here, there, smooth=True)
+    return feature_map.coordinates(inputs.double())

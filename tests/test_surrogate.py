@@ -1,3 +1,6 @@
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -6,8 +9,10 @@ import raffia
 from raffia import Burgers, Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, ScalarFeatures, Vectors
 from raffia.data import open_source
 from raffia.surrogate.candidates import Candidate, candidates
-from raffia.surrogate.contest import contest
+from raffia.surrogate.contest import Contest, Entry, Judge, contest
 from raffia.surrogate.fitting import too_large
+from raffia.training.frame import prepare
+from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1)
@@ -33,14 +38,55 @@ def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest()
     found = contest(a, y, CIRCLE, CIRCLE, 120, search=BRIEF)
     assert [entry.candidate.name for entry in found.entries] == ["linear"]
     assert found.best.error < 1e-10
-    assert (found.n_train, found.n_validation) == (32, 8)
+    assert (found.n_train, found.n_validation) == (36, 40)  # of few pairs all are judged, in turn
 
 
-def test_features_that_are_functions_win_on_burgers_equation(burgers):
+def test_a_linear_map_does_not_win_on_burgers_equation(burgers):
     found = contest(*burgers, CIRCLE, CIRCLE, 100, search=BRIEF)
-    assert [row[0] for row in found.rows] == ["linear", "scalar", "fourier"]
-    assert found.best.candidate.name == "fourier"
-    assert found.best.error == min(entry.error for entry in found.entries)
+    assert [row[0] for row in found.rows][:3] == ["linear", "kernel", "fourier"]
+    assert found.best.candidate.name != "linear"
+    assert found.best.error <= 1.03 * min(entry.error for entry in found.entries)
+
+
+def entry(name, errors, predicted=None):
+    return Entry(Candidate(name, ScalarFeatures(4)), torch.as_tensor(errors, dtype=torch.float64), predicted, 0.0, "")
+
+
+def test_of_entries_that_are_as_good_within_the_noise_the_simpler_wins():
+    noise = torch.linspace(-0.05, 0.05, 20)
+    one, two = entry("simple", 0.1 + noise.abs()), entry("other", 0.0999 + noise.abs() + 0.1 * noise)
+    better = entry("better", 0.05 + noise.abs())
+    assert two.error < one.error
+    assert Contest([one, two], 1, 20).best is one
+    assert Contest([one, two, better], 1, 20).best is better
+
+
+def test_two_that_err_in_opposite_ways_are_added_up_and_two_that_err_alike_are_not():
+    a, y = smooth(20), smooth(20, seed=1)
+    frame = prepare(Settings(ScalarFeatures(8)), a, y).frame
+    judge = Judge(a, y, [(torch.arange(10), torch.arange(20))], frame)
+    wrong = 0.1 * smooth(20, seed=2)
+    known = [entry(name, frame.errors(y, y + f), y + f) for name, f in (("one", wrong), ("opposite", -1.5 * wrong))]
+    second, share, error = judge.partner(Contest(known, 10, 20))
+    assert (second.candidate.name, share) == ("opposite", 0.4)
+    assert error < 1e-12
+    alike = entry("alike", frame.errors(y, y + 1.5 * wrong), y + 1.5 * wrong)
+    assert judge.partner(Contest([known[0], alike], 10, 20)) is None
+
+
+def test_a_sum_of_two_models_predicts_and_is_saved_as_one(tmp_path):
+    a, y = smooth(30), smooth(30).roll(3, dims=1) ** 2
+    one = raffia.RandomFeatureModel(ScalarFeatures(None), math.inf, 1e-3, normalize="function").fit(a, y)
+    two = raffia.RandomFeatureModel(FourierFeatures(8), 20, 1e-3).fit(a, y)
+    wanted = 0.7 * one.predict(a) + 0.3 * two.predict(a)
+    bars = 0.7 * one.predict(a, return_std=True)[1] + 0.3 * two.predict(a, return_std=True)[1]
+    both = one.adopt(dataclasses.replace(one.trained_, partner=two.trained_, share=0.3))
+    torch.testing.assert_close(both.predict(a), wanted)
+    torch.testing.assert_close(both.predict(a, return_std=True)[1], bars)
+    both.save(tmp_path / "both.safetensors")
+    torch.testing.assert_close(raffia.load(tmp_path / "both.safetensors").predict(a), wanted)
+    with pytest.raises(RaffiaError, match="partial_fit cannot continue a sum of two models"):
+        both.partial_fit(a, y)
 
 
 def test_equal_seeds_hold_equal_contests(burgers):
@@ -51,14 +97,14 @@ def test_equal_seeds_hold_equal_contests(burgers):
 @pytest.mark.parametrize(
     ("domain", "output", "a", "y", "names"),
     [
-        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "scalar", "fourier"]),
-        (CIRCLE, CIRCLE, (16,), (12,), ["linear", "scalar"]),
-        (CIRCLE, Domain(0), (16,), (), ["linear", "scalar"]),
-        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "scalar", "fourier"]),
-        (Vectors(), SQUARE, (3,), (9, 9), ["linear", "scalar"]),
-        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "scalar", "fourier", "predictor-corrector"]),
-        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "scalar", "fourier"]),
-        (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "scalar"]),
+        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "fourier"]),
+        (CIRCLE, CIRCLE, (16,), (12,), ["linear", "kernel"]),
+        (CIRCLE, Domain(0), (16,), (), ["linear", "kernel"]),
+        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "fourier"]),
+        (Vectors(), SQUARE, (3,), (9, 9), ["linear", "kernel"]),
+        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "fourier", "predictor-corrector"]),
+        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "fourier"]),
+        (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "kernel"]),
     ],
 )
 def test_only_features_that_apply_take_part(domain, output, a, y, names):

@@ -185,3 +185,13 @@ def test_a_matrix_of_waves_is_the_inverse_transform(count, points):
     spectrum[:, 0] = spectrum[:, 0].real.to(torch.complex128)
     waves = torch.view_as_real(spectrum).flatten(-2) @ fourier._waves(count, points, torch.device("cpu"))
     torch.testing.assert_close(waves, torch.fft.irfft(spectrum, n=points, norm="forward"), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("domain", [Domain(1), Domain(2), Domain(1, periodic=False)])
+def test_features_see_the_mean_of_inputs_if_they_are_to(domain):
+    a = torch.ones(2, *domain.grid(9).shape, dtype=torch.float64) * torch.tensor([1.0, 2.0]).reshape(2, *[1] * domain.dim)
+    blind, seeing = FourierFeatures(8, domain=domain), FourierFeatures(8, domain=domain, mean=0.5, amplitude=1.0, bias=0.3)
+    assert torch.equal(*blind(a, blind.draw(3, 0)))
+    theta = seeing.draw(3, 0)
+    wanted = torch.nn.functional.elu(0.3 * theta[:, 0] + 0.5 * theta[:, 1] * torch.tensor([[1.0], [2.0]]))
+    torch.testing.assert_close(seeing(a, theta).flatten(2)[..., 0], wanted)

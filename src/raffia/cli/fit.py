@@ -1,5 +1,6 @@
 """raffia fit: from a file to a surrogate, its expected error and a report."""
 
+import math
 import platform
 import shlex
 import sys
@@ -55,6 +56,7 @@ def fit(
     ] = "auto",
     features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
     ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
+    effort: Annotated[str, typer.Option(help="How long a contest may take: quick, normal or long.")] = "normal",
     tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters at length (auto does it in short).")] = False,
     normalize: Annotated[
         bool | None, typer.Option("--normalize/--no-normalize", help="Whether to normalise; the features know, if not said.")
@@ -104,6 +106,7 @@ def fit(
         seed=seed,
         tune=GradientSearch(verbose=console.is_terminal) if tune else None,
         normalize=normalize,
+        effort=effort,  # type: ignore[arg-type]  # the contest refuses others
         verbose=console.is_terminal,
         said=_note,
         stream=stream,
@@ -129,7 +132,13 @@ def _note(text: str) -> None:
 
 def _say(found: Surrogate, file: Path) -> None:
     if found.contest is not None:
-        table = Printed("features", "error", "time", "found", title=f"contest, on {found.contest.n_validation} pairs held out")
+        table = Printed(
+            "features",
+            "error",
+            "time",
+            "found",
+            title=f"contest, on {found.contest.n_validation} pairs that were not trained on",
+        )
         for row in found.contest.rows:
             table.add_row(*row)
         console.print(table)
@@ -168,8 +177,10 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
             "model file": str(file),
             "data": f"{source}, {len(pairs)} pairs",
             "command": "raffia " + shlex.join(sys.argv[1:]),
-            "features": f"{model.n_features} of {model.feature_map!r}",
-            "normalised": "yes" if model.normalize else "no",
+            "features": f"{model.n_features} of {model.feature_map!r}"
+            if model.n_features < math.inf
+            else f"{model.feature_map!r}",
+            "normalised": {True: "yes", False: "no", "function": "yes, by the mean function of the outputs"}[model.normalize],
             "ridge": f"{model.ridge_:.3g}",
             "seed": str(seed),
             "time": f"{found.seconds:.1f} s",

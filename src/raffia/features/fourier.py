@@ -61,7 +61,8 @@ class FourierFeatures(FeatureMap):
 
     `n_modes` counts sines and cosines, on a line with wavenumbers up to n_modes/2; those that the grid of `a` cannot hold are dropped,
     never aliased, so a grid that holds fewer sees a smoother feature. Features do not see the mean of a, since χ(0) = 0, so they
-    learn nothing from constant functions. Good values: amplitude such that the argument of σ has a standard deviation near 1.5;
+    learn nothing from constant functions; with a number for `mean` they do: amplitude · mean · ξ times the mean is added before σ.
+    Good values: amplitude such that the argument of σ has a standard deviation near 1.5;
     tau and regularity such that θ is about as smooth as the inputs.
 
     In several dimensions |k| is the length of the wave vector, and a profile given as a vector has one weight for each sine or cosine, in
@@ -84,15 +85,20 @@ class FourierFeatures(FeatureMap):
     activation: str = "elu"
     profile: Literal["filter", "matern"] | Float[Tensor, "wavenumbers"] = "filter"
     boundary: Literal["neumann", "dirichlet"] = "neumann"
+    mean: Number | None = None
     domain: Space = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
     def theta_shape(self) -> tuple[int]:
         """ξ₀ of the random shift, then ξ of sin 2πx, cos 2πx, sin 4πx, … in the order of the Laplacian's eigenfunctions.
 
-        Of several channels each has its own, after one for its mean.
+        Of several channels each has its own, after one for its mean; so has one channel whose mean is seen.
         """
-        return (1 + (self.domain.channels * (1 + self.n_modes) if self.domain.has_components else self.n_modes),)
+        return (1 + (self.domain.channels * (1 + self.n_modes) if self._sees_means else self.n_modes),)
+
+    @property
+    def _sees_means(self) -> bool:
+        return self.domain.has_components or self.mean is not None
 
     def values_on(self, grid: Nodes) -> Nodes:
         """Functions of one channel."""
@@ -111,10 +117,11 @@ class FourierFeatures(FeatureMap):
         shift = (self.bias * theta[:, :1]).to(theta.dtype)
         nodes = grid.one_channel
         torus = self._torus_grid(self._grid_for(nodes) if isinstance(nodes, Mesh) else nodes)  # type: ignore[arg-type]
-        if self.domain.has_components:
+        if self._sees_means:
             size = 1 + self.n_modes
             parts = [theta[:, 1 + i * size : 1 + (i + 1) * size] for i in range(self.domain.channels)]
-            mean = self.amplitude * self._profile(torch.zeros(1, dtype=theta.dtype, device=theta.device))
+            zero = torch.zeros(1, dtype=theta.dtype, device=theta.device)
+            mean = self.amplitude * (self._profile(zero) if self.mean is None else self.mean)
             return torch.stack([self._spectrum(part[:, 1:], torus, mean * part[:, :1]) for part in parts], dim=1), shift
         if isinstance(nodes, Mesh):
             return self._spectrum(theta[:, 1:], torus, torch.zeros_like(shift))[:, None], shift
@@ -183,7 +190,7 @@ class FourierFeatures(FeatureMap):
         """Features streamed and summed; on a GPU in float32, by one kernel that writes none of them."""
         plain = super().combination(theta, coef, grid)
         reach = min(self.n_modes // 2, (grid.shape[0] - 1) // 2)
-        circle = isinstance(self.domain, Domain) and (self.domain.dim, self.domain.periodic) == (1, True)
+        circle = isinstance(self.domain, Domain) and (self.domain.dim, self.domain.periodic, self.mean) == (1, True, None)
         if coef.ndim > 1 or not circle or not fused.applies(theta, self.activation, reach):
             return plain
         (multiplier,) = self.prepare(theta, grid)
@@ -258,6 +265,7 @@ class FourierFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The four numbers that matter, and the filter's where it is used; or every weight of a profile given as a vector."""
         shift: dict[str, Range | Choice] = {"bias": Range(1e-3, 30.0), "activation": Choice(("gelu", "tanh", "elu"))}
+        shift |= {} if self.mean is None else {"mean": Range(1e-2, 1e2)}
         if isinstance(self.profile, Tensor):
             return shift | {"profile": Range(1e-6, 1e3, count=len(self.profile))}
         filtered = self.profile == "filter"

@@ -75,7 +75,7 @@ class ScalarFeatures(FeatureMap):
             return ranges | {"lengthscale": Range(1e-4, 1e6, count=len(self._own_lengthscales))}
         ranges["lengthscale"] = Range(1e-3, 1e4)
         if self.n_modes is None:
-            return ranges | {"whitening": Range(0.0, 1.0, log=False)}
+            return ranges | {"whitening": Range(-2.0, 1.0, log=False)}
         if self.domain.tabular:
             return ranges
         return ranges | {"tau": Range(0.5, 100.0), "regularity": Range(0.05, 6.0)}

@@ -26,6 +26,9 @@ class Operator:
         self.trained = trained
         self.settings = settings
         self.frame = trained.frame
+        where = {name: getattr(settings, name) for name in ("device", "batch_size", "memory_budget")}
+        partner = trained.partner
+        self.partner = None if partner is None else Operator(partner, replace(partner.settings, **where))
         self._kept: tuple[tuple[object, ...], Callable[[Tensor], Tensor]] | None = None
 
     def __call__(self, a: object) -> Tensor:
@@ -37,7 +40,12 @@ class Operator:
         return self.frame.inputs(self.settings, a)
 
     def mean(self, inputs: Tensor) -> Tensor:
-        """Predictions for inputs in training units."""
+        """Predictions for inputs in training units, with the share of a partner's."""
+        if self.partner is None:
+            return self._mean(inputs)
+        return torch.lerp(self._mean(inputs), self.partner(self.frame.input_scaling.undo(inputs)), self.trained.share)
+
+    def _mean(self, inputs: Tensor) -> Tensor:
         combined, device = self._combination(inputs), self.settings.place(inputs)
         rows = max(self.frame.values_at(inputs).size, inputs[0].numel() if self.frame.values.shape else 16)
         parts = inputs.split(self.settings.workspace(device).predict_size(rows))

@@ -23,6 +23,7 @@ class Posterior:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.trained = operator.trained
+        self.partner = None if operator.partner is None else Posterior(operator.partner)
 
     def centre(self, a: object) -> tuple[Tensor, Tensor]:
         """Predictions and their standard deviations; those of the training outputs, where the model has none of its own."""
@@ -42,10 +43,16 @@ class Posterior:
     def std(self, inputs: Tensor) -> Tensor:
         """The standard deviation of y at every point, in the units of the data, for inputs in training units."""
         variance = self.kind.variance(self.operator.settings, self.known(), self.law, inputs.double())
-        return self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
+        own = self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
+        if self.partner is None:
+            return own  # that of a sum is at most the sum of both
+        theirs = self.partner.std(self.partner.operator.inputs(self.trained.frame.input_scaling.undo(inputs)))
+        return torch.lerp(own, theirs, self.trained.share)
 
     def sample(self, inputs: Tensor, count: int, seed: int) -> Tensor:
         """Draws of the function F(a_i): (count, n, *grid), in the units of the data, for inputs in training units."""
+        if self.partner is not None:
+            raise RaffiaError("a sum of two models has no posterior to draw from; it has error bars and conformal bands.")
         draws = self.kind.draws(self.operator.settings, self.known(), self.law, inputs.double(), count, seed)
         return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
 
@@ -90,7 +97,8 @@ class Posterior:
         """Whether the model has error bars: by its kind, its statistics, and a noise level or what it is read off."""
         trained = self.trained
         known = trained.noise is not None or trained.pairs is not None or not self.kind.noise_needs_pairs
-        return known and trained.statistics is not None and not self.kind.barless(trained)
+        own = known and trained.statistics is not None and not self.kind.barless(trained)
+        return own and (self.partner is None or self.partner.has_bars)
 
     def known(self) -> Trained:
         """What training found, with the noise level where there is one."""

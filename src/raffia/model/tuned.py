@@ -25,31 +25,15 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     """The model of the best hyperparameters found, trained on all pairs, and what was tried.
 
     A fifth of the pairs is kept from the search, and the error on them of a model that was not trained on them is that on pairs held
-    out. The ridge is the best there; of fewer than a hundred pairs, the best by leaving out one at a time.
+    out. The ridge is the best there; of fewer than a hundred pairs, and of kernels, the best by leaving out one at a time.
     """
     distinct = pairs.distinct()
     n = len(distinct)
     if n < 8:
         raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {n} with inputs of their own.")
-    inputs, outputs, frame = distinct.inputs, distinct.outputs, pairs.frame
     held = torch.zeros(n, dtype=torch.bool)
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
-    device, seen = settings.place(inputs), (~held).nonzero()[:SEARCHED, 0].to(inputs.device)
-    if math.isinf(settings.n_features):
-        settings, history = _kernel(settings, distinct.part(~held), bool(getattr(search, "verbose", False)))
-    else:
-        objective = objective_for(
-            settings.feature_map,
-            inputs[seen].to(device),
-            outputs[seen].to(device),
-            pairs.grid,
-            seed=settings.random_state,
-            target=int(settings.n_features),
-            measure=frame.measure,
-        )
-        history = (search or GradientSearch()).run(objective)
-        chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
-        settings = replace(settings, feature_map=objective.with_choices(chosen).feature_map)
+    settings, history = searched(settings, distinct.part(~held), search)
     if n < FEW or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
         part = Operator(Accumulator(auto, expected=n - int(held.sum())).take(distinct.part(~held)).finish(), auto)
@@ -57,6 +41,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
         trained = Accumulator(auto, expected=len(pairs)).take(pairs).finish()
         trained = replace(trained, settings=replace(trained.settings, ridge=trained.ridge))
     else:
+        inputs, outputs, frame = distinct.inputs, distinct.outputs, pairs.frame
         stream = settings.stream(inputs, pairs.grid, frame.values)
         ridge, error = ridge_for(stream, inputs, outputs, held.to(inputs.device), frame.measure)
         copied = len(pairs) / n  # sums over all pairs are so much larger, and so must be the ridge
@@ -64,7 +49,27 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     return trained.with_error(HELD_OUT, error), history
 
 
-def _kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tuple[Settings, History]:
+def searched(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Settings, History]:
+    """The settings with the best hyperparameters found on these pairs, and what was tried."""
+    if math.isinf(settings.n_features):
+        return _searched_kernel(settings, pairs.distinct(), bool(getattr(search, "verbose", False)))
+    device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED), device=pairs.inputs.device)
+    few = pairs.part(some)
+    objective = objective_for(
+        settings.feature_map,
+        few.inputs.to(device),
+        few.outputs.to(device),
+        pairs.grid,
+        seed=settings.random_state,
+        target=int(settings.n_features),
+        measure=pairs.frame.measure,
+    )
+    history = (search or GradientSearch()).run(objective)
+    chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
+    return replace(settings, feature_map=objective.with_choices(chosen).feature_map), history
+
+
+def _searched_kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tuple[Settings, History]:
     """The kernel of the least leave-one-out error; a linear map has nothing to find but its ridge."""
     feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only ones with a kernel in closed form
     if feature_map.law == "affine":

@@ -19,13 +19,16 @@ from raffia.regression.streamed import Streamed
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
 
 
-def best_ridge(errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float) -> tuple[float, float]:
+def best_ridge(
+    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, lowest: int = -16
+) -> tuple[float, float]:
     """The ridge of the least mean error, and that error.
 
-    One ridge a decade from 1e-16 to 1 times `scale`, then the vertex of the parabola through the best and its neighbours, on
-    logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a smooth fit.
+    One ridge a decade from 10 to the `lowest` power to 1 times `scale`, then the vertex of the parabola through the best and its
+    neighbours, on logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a
+    smooth fit.
     """
-    decades = list(range(-16, 1))
+    decades = list(range(lowest, 1))
     means = errors([scale * 10.0**k for k in decades]).mean(1)
     best = int(means.argmin())
     if not torch.isfinite(means[best]):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.spaces import Domain, Mesh, Space
 
+MOST_PAIRS = 4096  # of which a kernel is formed in a contest
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
 
@@ -23,6 +24,13 @@ class Glance:
     y: Tensor
     domain: Space
     output: Space
+    streamed: bool = False
+    """Whether pairs are read once, in bounded memory."""
+
+    @property
+    def n(self) -> int:
+        """How many pairs there are."""
+        return len(self.a)
 
     @property
     def on_one_domain(self) -> bool:
@@ -46,12 +54,21 @@ class Candidate:
     name: str
     feature_map: FeatureMap
     tuned: bool = True
-    normalize: bool = True
+    normalize: bool | Literal["function"] = "function"
+    kernel: bool = False
+    """Whether it is trained without features, n_features=inf; searches are cheap then."""
+
+    @property
+    def cheap(self) -> bool:
+        """Whether a search takes so little that every fold can have its own."""
+        return self.kernel
 
     @property
     def settings(self) -> dict[str, Any]:
         """What a model of these features must be told; what is a number for each input has no grid to be coarsened."""
-        return {"normalize": self.normalize} | ({"points": None} if isinstance(self.feature_map, ScalarFeatures) else {})
+        told: dict[str, Any] = {"normalize": self.normalize}
+        told |= {"n_features": math.inf, "solver": None} if self.kernel else {}
+        return told | ({"points": None} if isinstance(self.feature_map, ScalarFeatures) else {})
 
 
 @dataclass(frozen=True)
@@ -67,11 +84,12 @@ class Family:
     enters: Callable[[Glance], bool] = lambda glance: True
     """Whether a contest on such pairs tries them."""
     tuned: bool = True
-    normalize: bool = True
+    normalize: bool | Literal["function"] = "function"
+    kernel: bool = False
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        return Candidate(self.name, self.make(glance), self.tuned, self.normalize)
+        return Candidate(self.name, self.make(glance), self.tuned, self.normalize, self.kernel)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -80,7 +98,11 @@ def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
 
 
 def _fourier(glance: Glance) -> FourierFeatures:
-    shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern"}
+    """They see the mean of inputs where it varies."""
+    one = not glance.domain.has_components
+    means = glance.a.double().flatten(1).mean(1) if one else torch.zeros(2, dtype=torch.float64)
+    mean = 1.0 if len(means) > 1 and float(means.std()) > 1e-3 * float(glance.a.double().std()) else None
+    shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern", "mean": mean}
     return FourierFeatures(128 if glance.domain.dim == 1 else 256, 10.0, 2.0, domain=glance.domain, **shape)  # type: ignore[arg-type]
 
 
@@ -108,9 +130,35 @@ def _not_single_numbers(glance: Glance) -> bool:
     return glance.domain.ndim > 0
 
 
+def _few_pairs(glance: Glance) -> bool:
+    """A kernel between all of them fits into memory, and is found in seconds."""
+    return not glance.streamed and glance.n <= MOST_PAIRS
+
+
 FAMILIES = (
-    Family("linear", _not_single_numbers, lambda glance: _scalar(glance, law="affine"), tuned=False),
-    Family("scalar", _not_single_numbers, _scalar),
+    Family(
+        "linear",
+        _not_single_numbers,
+        lambda glance: ScalarFeatures(None, law="affine", domain=glance.domain),
+        enters=_few_pairs,
+        tuned=False,
+        kernel=True,
+    ),
+    Family(
+        "kernel",
+        _not_single_numbers,
+        lambda glance: ScalarFeatures(None, domain=glance.domain),
+        enters=_few_pairs,
+        kernel=True,
+    ),
+    Family(
+        "affine",
+        _not_single_numbers,
+        lambda glance: _scalar(glance, law="affine"),
+        enters=lambda glance: not _few_pairs(glance),
+        tuned=False,
+    ),
+    Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
     Family(
         "fourier",
         lambda glance: glance.on_one_domain,
@@ -131,21 +179,28 @@ FAMILIES = (
 """The cheapest first; a new family is a row here."""
 
 
-def candidates(a: Tensor, y: Tensor, domain: Space, output: Space) -> Iterator[Candidate]:
+def candidates(a: Tensor, y: Tensor, domain: Space, output: Space, streamed: bool = False) -> Iterator[Candidate]:
     """Those that a contest on such pairs tries."""
-    glance = Glance(a, y, domain, output)
+    glance = Glance(a, y, domain, output, streamed)
     return (family.candidate(glance) for family in FAMILIES if family.applies(glance) and family.enters(glance))
 
 
-def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space) -> FeatureMap:
+def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streamed: bool = False) -> Candidate:
     """The features of a family by its name, if it applies to such pairs."""
-    glance, family = Glance(a, y, domain, output), {family.name: family for family in FAMILIES}.get(name)
+    name = {"linear": "affine"}.get(name, name) if streamed else name
+    glance, family = Glance(a, y, domain, output, streamed), {family.name: family for family in FAMILIES}.get(name)
     if family is None:
         raise RaffiaError(f"features must be 'auto', a feature map or one of {[f.name for f in FAMILIES]}; got {name!r}.")
+    if streamed and family.kernel:
+        raise RaffiaError(
+            f"--map {name} (features={name!r}) needs all pairs in memory: pass --whole, or --map scalar, features of that kernel."
+        )
     if not family.applies(glance):
         raise RaffiaError(
             f"--map {name} (features={name!r}) does not go with these data, which have inputs in {domain} and outputs in {output}: "
-            "fourier needs functions on one domain, predictor-corrector functions on a rectangle; scalar and linear take any inputs "
+            "fourier needs functions on one domain, predictor-corrector functions on a rectangle; the others take any inputs "
             "but single numbers."
         )
-    return (family.plain or family.make)(glance)
+    features = (family.plain or family.make)(glance)
+    normalize = "function" if family.kernel else features.normalized
+    return Candidate(name, features, family.tuned, normalize, family.kernel)  # type: ignore[arg-type]

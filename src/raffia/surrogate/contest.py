@@ -1,61 +1,98 @@
-"""Which features suit these data? A short contest of those that apply, each tuned, judged on pairs that none of them saw."""
+"""Which features suit these data? A contest of those that apply, cheap ones first, judged on pairs that none of them saw.
 
+From a hundred pairs on, a fifth of them is kept to judge by. Fewer are all judged, in folds, each by models trained without it, or where
+that has a closed formula, each pair by a model trained without it.
+The best is the one of the least mean error, or a simpler one that is as good within the noise of that judgement; and the best two are
+added up, with shares that sum to one, where that is better beyond that noise.
+"""
+
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from raffia.checks import check_device
 from raffia.errors import RaffiaError
 from raffia.model.operator import Operator
-from raffia.model.tuned import tuned
+from raffia.model.tuned import searched
 from raffia.progress import Progress
 from raffia.spaces import Space
 from raffia.surrogate.candidates import Candidate, candidates
 from raffia.training.accumulator import Accumulator
-from raffia.training.copies import split
-from raffia.training.frame import prepare
+from raffia.training.coefficients import Kernel
+from raffia.training.copies import firsts, folds_of, groups_of, split
+from raffia.training.frame import Frame, prepare
 from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch, History
 
-SHORT = GradientSearch(steps=60, contest_steps=6, screened=4, swept=3)
-SHORTER = GradientSearch(steps=20, contest_steps=1, screened=0, swept=2)  # in several dimensions, where a step takes seconds
+Effort = Literal["quick", "normal", "long"]
+SEARCHES: dict[tuple[Effort, bool], GradientSearch | None] = {
+    ("quick", False): None,
+    ("quick", True): None,
+    ("normal", False): GradientSearch(steps=60, contest_steps=6, screened=4, swept=3),
+    ("normal", True): GradientSearch(steps=20, contest_steps=1, screened=0, swept=2),
+    ("long", False): GradientSearch(),
+    ("long", True): GradientSearch(steps=100, contest_steps=5, screened=4, swept=3),
+}
+"""By effort, and whether functions have several dimensions, where a step takes seconds."""
 HOPELESS = 5.0  # times the best error so far: untuned features that are as far behind are not tuned
-VALIDATED, LEAST = 0.2, 10
+VALIDATED, LEAST, FEW, FOLDS = 0.2, 10, 100, 10
+CLOSE = 1.03  # times the best error: what is further behind is no tie
+WORTH = 0.97  # a sum of two is taken if its error is less than so much of the better one's
 ENOUGH = {torch.float32: 1e-6, torch.float64: 1e-10}  # an error below which there is nothing left to win
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
-    """How a candidate did: its error on the pairs held out, the seconds it took, and what was found."""
+    """How a candidate did: its errors and predictions on the pairs judged, the seconds it took, and what was found."""
 
     candidate: Candidate
-    error: float
+    errors: Float[Tensor, "judged"]
+    predicted: Tensor | None
     seconds: float
     found: str
     history: History | None = None
 
+    @property
+    def error(self) -> float:
+        """The mean of its errors."""
+        return float(self.errors.mean())
 
-@dataclass(frozen=True)
+    def noise_beside(self, other: "Entry") -> float:
+        """The standard error of the difference of both mean errors."""
+        return float((self.errors - other.errors).std()) / math.sqrt(len(self.errors))
+
+
+@dataclass(frozen=True, eq=False)
 class Contest:
-    """All entries in the order tried, and the best."""
+    """All entries in the order tried, the best, and what share of the prediction a second one has, if any."""
 
     entries: list[Entry]
     n_train: int
     n_validation: int
+    partner: tuple[Entry, float, float] | None = None
+    """The second, its share, and the error of the sum."""
 
     @property
     def best(self) -> Entry:
-        """The one of the least error on the pairs held out."""
-        return min(self.entries, key=lambda entry: entry.error)
+        """The one of the least error; or the first, which is simpler, of those that are as good within the noise."""
+        least = min(self.entries, key=lambda entry: entry.error)
+        return next(entry for entry in self.entries if _ties(entry, least))
 
     @property
     def rows(self) -> list[list[str]]:
         """A row for each entry: features, error, seconds, what was found."""
-        return [[e.candidate.name, f"{e.error:.2e}", f"{e.seconds:.1f} s", e.found] for e in self.entries]
+        rows = [[e.candidate.name, f"{e.error:.2e}", f"{e.seconds:.1f} s", e.found] for e in self.entries]
+        if self.partner is None:
+            return rows
+        second, share, error = self.partner
+        name = f"{self.best.candidate.name} + {second.candidate.name}"
+        return [*rows, [name, f"{error:.2e}", "", f"shares {1 - share:.2f} and {share:.2f}"]]
 
 
 def contest(
@@ -68,15 +105,20 @@ def contest(
     search: GradientSearch | None = None,
     verbose: bool = False,
     said: Callable[[str], None] | None = None,
-    normalize: bool | None = None,
+    normalize: bool | Literal["function"] | None = None,
+    effort: Effort = "normal",
+    streamed: bool = False,
     **settings: Any,
 ) -> Contest:
-    """Tune every candidate on four fifths of the pairs and judge it on the others; `settings` go to the models.
+    """Tune every candidate and judge it on pairs it has not seen; `settings` go to the models.
 
     A candidate whose features are undefined on these data counts as infinitely wrong, and one that is far behind before it is tuned is
-    not tuned. The contest ends when an error is as small as the precision of the data allows. `said` is told of every entry.
+    not tuned. The contest ends when an error is as small as the precision of the data allows. `said` is told of every entry. `search`
+    takes the place of that of the `effort`. `streamed` contests are of features that can be trained in bounded memory.
     """
     check_device(settings.get("device"))
+    if effort not in ("quick", "normal", "long"):
+        raise RaffiaError(f"effort must be 'quick', 'normal' or 'long'; got {effort!r}.")
     if domain.ndim == 0:
         raise RaffiaError(
             "inputs that are single numbers have no contest: pass them as vectors, a[:, None] with domain=Vectors()."
@@ -85,53 +127,121 @@ def contest(
         raise RaffiaError(
             f"a contest holds out a fifth of the pairs, so it needs {LEAST} or more; got {len(a)}. Name the features: features=…, --map."
         )
-    *parts, _ = split(a, max(2, round(VALIDATED * len(a))), seed, "contest split")
-    judged, trained = ((a[rows], y[rows]) for rows in parts)
-    held = len(judged[0])
-    search = search or (SHORT if domain.dim < 2 else SHORTER)
-    entries: list[Entry] = []
-    known = list(candidates(a, y, domain, output))
+    search = search or SEARCHES[effort, domain.dim > 1]
+    known = list(candidates(a, y, domain, output, streamed))
     if normalize is not None:
         known = [replace(candidate, normalize=normalize) for candidate in known]
+    told = {"n_features": n_features, "ridge": "auto", "random_state": seed, "output": output, **settings}
+    models = [Settings.of(Settings(candidate.feature_map).arguments | told | candidate.settings) for candidate in known]
+    judge = Judge(a, y, _splits(a, seed), prepare(models[0], a, y).frame)
+    entries: list[Entry] = []
     with Progress("contest", len(known), verbose) as progress:
-        for candidate in known:
-            own = {"random_state": seed, "output": output, **settings, **candidate.settings}
+        for candidate, model in zip(known, models, strict=True):
             best = min((entry.error for entry in entries), default=float("inf"))
-            entry = _entry(candidate, Settings(candidate.feature_map, n_features, "auto", **own), trained, judged, search, best)
+            entry = judge.entry(candidate, model, search, best)
             entries.append(entry)
             if entry.error == float("inf"):
                 continue
             if said is not None:
-                said(f"{candidate.name}: error {entry.error:.2e} on {held} pairs, {entry.seconds:.1f} s")
+                said(f"{candidate.name}: error {entry.error:.2e} on {len(entry.errors)} pairs, {entry.seconds:.1f} s")
             progress.step(min(entry.error for entry in entries))
             if entry.error < ENOUGH.get(a.dtype, 0.0):
                 break
     if not any(entry.error < float("inf") for entry in entries):
         raise RaffiaError(f"no features suit these data: {entries[0].found}")
-    return Contest(entries, len(trained[0]), held)
+    held = Contest(entries, min(len(train) for train, _ in judge.splits), len(judge.rows))
+    return replace(held, partner=judge.partner(held))
 
 
-def _entry(
-    candidate: Candidate,
-    settings: Settings,
-    pairs: tuple[Tensor, Tensor],
-    judged: tuple[Tensor, Tensor],
-    search: GradientSearch,
-    best: float,
-) -> Entry:
-    """Train a candidate, tune it if it is not too far behind the best so far, and judge it."""
-    begun, history = time.perf_counter(), None
-    try:
-        prepared = prepare(settings, *pairs)
+def _splits(a: Tensor, seed: int) -> list[tuple[Tensor, Tensor]]:
+    """(to train on, to judge by): one fifth to judge by, or of few pairs each fifth in turn."""
+    if len(a) >= FEW:
+        judged, trained, _ = split(a, max(2, round(VALIDATED * len(a))), seed, "contest split")
+        return [(trained, judged)]
+    return folds_of(a, FOLDS, seed, "contest split")
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Pairs, how they are split, and the frame by whose measure all are judged."""
+
+    a: Tensor
+    y: Tensor
+    splits: list[tuple[Tensor, Tensor]]
+    frame: Frame
+
+    @property
+    def rows(self) -> Tensor:
+        """The numbers of the pairs that are judged by, in order."""
+        return torch.cat([judged for _, judged in self.splits])
+
+    def entry(self, candidate: Candidate, settings: Settings, search: GradientSearch | None, best: float) -> Entry:
+        """Train a candidate, tune it if it is not too far behind the best so far, and judge it."""
+        begun, history, predicted = time.perf_counter(), None, []
+        words = "nothing to tune"
+        try:
+            if candidate.kernel and len(self.splits) > 1 and len(firsts(groups_of(self.a))) == len(self.a):
+                settings, history, guess = self._left_out(candidate, settings)
+                return self._judged(candidate, settings, history, guess, words, begun)
+            for number, (train, judged) in enumerate(self.splits):
+                prepared = prepare(settings, self.a[train], self.y[train])
+                if candidate.tuned and len(prepared) >= 8 and (candidate.cheap or number == 0):
+                    words = "not tuned"
+                    if candidate.cheap or (search is not None and self._hopeful(settings, prepared, judged, best)):
+                        settings, history = searched(settings, prepared, search)
+                        if history.interrupted:  # half a contest says nothing
+                            raise KeyboardInterrupt
+                    elif search is not None:
+                        words = "too far behind to be tuned"
+                predicted.append(_predicted(settings, prepared, self.a[judged]))
+        except RaffiaError as failure:
+            wrong = torch.full((len(self.rows),), float("inf"), dtype=torch.float64)
+            return Entry(candidate, wrong, None, time.perf_counter() - begun, f"failed: {failure}")
+        return self._judged(candidate, settings, history, torch.cat(predicted), words, begun)
+
+    def _judged(
+        self, candidate: Candidate, settings: Settings, history: History | None, guess: Tensor, words: str, begun: float
+    ) -> Entry:
+        fitted = replace(candidate, feature_map=settings.feature_map)
+        errors = self.frame.errors(self.y[self.rows], guess)
+        return Entry(fitted, errors, guess, time.perf_counter() - begun, history.found if history else words, history)
+
+    def _left_out(self, candidate: Candidate, settings: Settings) -> tuple[Settings, History | None, Tensor]:
+        """Predictions of kernel and linear models trained without each pair, which have closed formulas."""
+        prepared, history = prepare(settings, self.a, self.y), None
+        if candidate.tuned:
+            settings, history = searched(settings, prepared)
         trained = Accumulator(settings, expected=len(prepared)).take(prepared).finish()
-        error = float(Operator(trained, settings).compare(*judged)[1].mean())
-        if candidate.tuned and len(prepared) >= 8 and error <= HOPELESS * best:
-            trained, history = tuned(settings, prepared, search)
-            if history.interrupted:  # half a contest says nothing
-                raise KeyboardInterrupt
-            error = float(Operator(trained, trained.settings).compare(*judged)[1].mean())
-    except RaffiaError as failure:
-        return Entry(candidate, float("inf"), time.perf_counter() - begun, f"failed: {failure}")
-    words = "too far behind to be tuned" if candidate.tuned else "nothing to tune"
-    fitted = replace(candidate, feature_map=trained.settings.feature_map)
-    return Entry(fitted, error, time.perf_counter() - begun, history.found if history else words, history)
+        guess = trained.frame.output_scaling.undo(Kernel().left_out(settings, trained))
+        return settings, history, guess.to(self.y)[self.rows]
+
+    def _hopeful(self, settings: Settings, prepared: Any, judged: Tensor, best: float) -> bool:
+        guess = _predicted(settings, prepared, self.a[judged])
+        return float(self.frame.errors(self.y[judged], guess).mean()) <= HOPELESS * best
+
+    def partner(self, held: Contest) -> tuple[Entry, float, float] | None:
+        """What to add to the best, with which share, where the sum is better than it beyond the noise."""
+        best, truth = held.best, self.y[self.rows]
+        found: tuple[float, float, Entry, Tensor] | None = None
+        for other in held.entries:
+            if other is best or other.error > HOPELESS * best.error or other.predicted is None or best.predicted is None:
+                continue
+            for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6):
+                errors = self.frame.errors(truth, torch.lerp(best.predicted, other.predicted, share))
+                if found is None or float(errors.mean()) < found[0]:
+                    found = float(errors.mean()), share, other, errors
+        if found is None or best.error < ENOUGH.get(self.a.dtype, 0.0):
+            return None
+        error, share, other, errors = found
+        noise = float((best.errors - errors).std()) / math.sqrt(len(errors))
+        return (other, share, error) if error < WORTH * best.error and best.error - error > noise else None
+
+
+def _predicted(settings: Settings, prepared: Any, a: Tensor) -> Tensor:
+    return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(), settings)(a)
+
+
+def _ties(entry: Entry, least: Entry) -> bool:
+    if entry is least:
+        return True
+    return entry.error < CLOSE * least.error and entry.error - least.error < entry.noise_beside(least)

@@ -17,12 +17,14 @@ from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
 from raffia.model.conformal import scores_of
 from raffia.model.file import CLASSES
+from raffia.model.tuned import searched
 from raffia.pairs import Dataset, Part, elements_of
 from raffia.regression import available_memory
 from raffia.storage import archive
-from raffia.surrogate.candidates import named
-from raffia.surrogate.contest import Contest, contest
+from raffia.surrogate.candidates import Candidate, named
+from raffia.surrogate.contest import Contest, Effort, Entry, contest
 from raffia.training.copies import split
+from raffia.training.frame import prepare
 from raffia.training.settings import check_numbers
 from raffia.training.trained import HELD_OUT, Trained
 from raffia.tuning import GradientSearch, History
@@ -63,32 +65,78 @@ class _Plan:
     held_out: float | int
     seed: int
     tune: GradientSearch | None
-    normalize: bool | None
+    normalize: bool | Literal["function"] | None
+    effort: Effort
     verbose: bool
     said: Callable[[str], None] | None
     settings: dict[str, Any]
 
-    def model(self, features: FeatureMap, output: object, **own: Any) -> RandomFeatureModel:
+    def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
         """An untrained model."""
-        normalize = features.normalized if self.normalize is None else self.normalize
-        told = {"random_state": self.seed, "output": output, "normalize": normalize, **self.settings, **own}
-        return RandomFeatureModel(features, self.n_features, self.ridge, **told)
+        told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
+        told |= self.settings | candidate.settings
+        normalize = told["normalize"] if self.normalize is None else self.normalize
+        return RandomFeatureModel(candidate.feature_map, **told | {"normalize": normalize})  # type: ignore[arg-type]
 
-    def chosen(
-        self, a: Tensor, y: Tensor, pairs: Dataset | Source
-    ) -> tuple[RandomFeatureModel, Contest | None, History | None]:
+    def chosen(self, a: Tensor, y: Tensor, pairs: Dataset | Source, streamed: bool = False) -> "_Choice":
         """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
         spaces = (pairs.domain, pairs.output_space)
         if self.features == "auto":
             told = {"verbose": self.verbose, "said": self.said, "normalize": self.normalize, **self.settings}
+            told |= {"effort": self.effort, "streamed": streamed}
             held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
-            best = held.best
-            return self.model(best.candidate.feature_map, spaces[1], **best.candidate.settings), held, best.history
-        features = named(self.features, a, y, *spaces) if isinstance(self.features, str) else self.features
-        model = self.model(features, spaces[1])
-        if self.tune is None:
-            return model, None, None
-        return model, None, model.tune(a, y, self.tune).history_
+            best, second = held.best, held.partner
+            model = self._settled(best, a, y, spaces[1])
+            partner = None if second is None else (self._settled(second[0], a, y, spaces[1]), second[1])
+            return _Choice(model, partner, held, best.history)
+        if isinstance(self.features, str):
+            candidate = named(self.features, a, y, *spaces, streamed)
+        else:
+            candidate = Candidate("given", self.features, normalize=self.features.normalized)
+        model = self.model(candidate, spaces[1])
+        if self.tune is None and not (candidate.kernel and candidate.tuned):
+            return _Choice(model)
+        return _Choice(model, history=model.tune(a, y, self.tune).history_)
+
+    def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
+        """The model of an entry; where every fold had a search of its own, one on all pairs decides."""
+        model = self.model(entry.candidate, output)
+        if entry.candidate.cheap and entry.history is not None:
+            found = searched(model.settings, prepare(model.settings, a, y))[0]
+            model.set_params(feature_map=found.feature_map)
+        return model
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A model to train, and another with its share of the predictions, if there is one; and how they were chosen."""
+
+    model: RandomFeatureModel
+    partner: tuple[RandomFeatureModel, float] | None = None
+    contest: Contest | None = None
+    history: History | None = None
+
+    def fit(self, a: Tensor, y: Tensor, ridge: float | Literal["auto"] | None = None) -> RandomFeatureModel:
+        """Train, with another ridge if there is one."""
+        for model in self._models():
+            model.set_params(ridge=model.ridge if ridge is None else ridge).fit(a, y)
+        return self.joined()
+
+    def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
+        """The same on other pairs, with the ridges that were found."""
+        again = [RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}) for model in self._models()]
+        partner = None if self.partner is None else (again[1], self.partner[1])
+        return replace(self, model=again[0], partner=partner).fit(a, y)
+
+    def joined(self) -> RandomFeatureModel:
+        """The model, which adds the share of the other."""
+        if self.partner is None:
+            return self.model
+        other, share = self.partner
+        return self.model.adopt(replace(self.model.trained_, partner=other.trained_, share=share))
+
+    def _models(self) -> list[RandomFeatureModel]:
+        return [self.model] if self.partner is None else [self.model, self.partner[0]]
 
 
 def fit(
@@ -101,10 +149,11 @@ def fit(
     refit: bool = True,
     seed: int = 0,
     tune: GradientSearch | None = None,
-    normalize: bool | None = None,
+    normalize: bool | Literal["function"] | None = None,
     verbose: bool = False,
     said: Callable[[str], None] | None = None,
     *,
+    effort: Effort = "normal",
     stream: bool | None = None,
     batches: Mapping[str, Any] | None = None,
     scheduler: str | None = None,
@@ -115,7 +164,8 @@ def fit(
     `features` are a feature map, the name of a family of them, or "auto", which holds a contest of those that apply. `held_out` pairs
     (a share below 1, or a number) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
     with the hyperparameters found. Of fewer than ten pairs a share is none. `test` gives the errors instead, where there is a dataset
-    for it. Equal seeds give equal splits. `normalize=None` leaves it to the features. `settings` go to the model.
+    for it. `effort` says how long a contest may take: "quick", "normal" or "long". Equal seeds give equal splits. `normalize=None` leaves
+    it to the features. `settings` go to the model.
 
     A file whose pairs would take more than a quarter of the free memory, or any with `stream=True`, is read once, a batch at a time, with
     the options `batches` of `raffia.training.batches.fit_batches`, or on the cluster of a Dask `scheduler`. Then the last pairs are held
@@ -127,7 +177,7 @@ def fit(
     if not isinstance(pairs, (Dataset, Source)):
         raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
     share = held_out if len(pairs) >= FEW or held_out >= 1 else 0.0
-    plan = _Plan(features, n_features, ridge, share, seed, tune, normalize, verbose, said, settings)
+    plan = _Plan(features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, settings)
     source = pairs if isinstance(pairs, Source) else None
     if source is not None and (scheduler or (too_large(source) if stream is None else stream)):
         if test is not None:
@@ -156,9 +206,10 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
     if count and told and plan.said is not None:
         plan.said(told)
     a, y = (data.a[train], data.y[train]) if count else (data.a, data.y)
-    model, held, history = plan.chosen(a, y, data)
+    choice = plan.chosen(a, y, data)
+    held, history, model = choice.contest, choice.history, choice.model
     if history is None or held is not None or plan.ridge != "auto":
-        model.set_params(ridge=plan.ridge).fit(a, y)
+        model = choice.fit(a, y, plan.ridge)
     words = "all pairs were used for training" + ("" if test is None else "; the errors are of other data")
     if count:
         test, words = data.part(rows), f"{len(rows)} of {n} pairs at random, seed {seed}"
@@ -170,7 +221,7 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
         if held is not None:
             baselines |= _linear(plan, held, a, y, data, test)
     if count and refit:
-        model = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}).fit(data.a, data.y)
+        model = choice.refitted(data.a, data.y)
         words += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
@@ -190,11 +241,12 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
     asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, plan.normalize, n, source.stamp))
     held = history = None
     if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
-        model = plan.model(content["features"], source.output_space, **content["settings"])
+        model = plan.model(Candidate("kept", content["features"], **content["settings"]), source.output_space)
     else:
-        model, held, history = plan.chosen(*some, source)
+        choice = plan.chosen(*some, source, streamed=True)
+        model, held, history = choice.model, choice.contest, choice.history
         if kept is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
-            told = {"normalize": model.normalize, "points": model.points}
+            told = {"normalize": model.normalize}
             archive.write(kept, {"asked": asked, "features": model.feature_map, "settings": told})
     model.set_params(ridge=plan.ridge)
     if scheduler is None:
@@ -230,10 +282,10 @@ def _baselines(model: RandomFeatureModel, mean: Tensor, test: Dataset) -> dict[s
 
 def _linear(plan: _Plan, held: Contest, a: Tensor, y: Tensor, data: Dataset, test: Dataset) -> dict[str, float]:
     """The error of the linear entry of the contest, trained as the model was."""
-    linear = next((entry.candidate for entry in held.entries if entry.candidate.name == "linear"), None)
+    linear = next((entry.candidate for entry in held.entries if entry.candidate.name in ("linear", "affine")), None)
     if linear is None:
         return {}
-    model = plan.model(linear.feature_map, data.output_space, **linear.settings)
+    model = plan.model(linear, data.output_space)
     try:
         return {"the best linear map": float(model.set_params(ridge="auto").fit(a, y).errors(test.a, test.y).mean())}
     except RaffiaError:

@@ -35,6 +35,8 @@ class Accumulator:
                 "partial_fit cannot continue: this model was saved without its statistics. "
                 "Save it with model.save(path, statistics=True), or call fit on all the data."
             )
+        if trained.partner is not None:
+            raise RaffiaError("partial_fit cannot continue a sum of two models: call fit on all the data.")
         return cls(trained.settings, frame=trained.frame, statistics=trained.statistics)
 
     def empty(self) -> "Accumulator":

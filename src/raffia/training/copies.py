@@ -67,3 +67,12 @@ def split(inputs: Tensor, count: int, seed: int, stream: str) -> tuple[Int[Tenso
         order[~held],
         f"{extra} of {len(groups)} inputs are copies of others, or nearly: {told}." if extra else "",
     )
+
+
+def folds_of(inputs: Tensor, count: int, seed: int, stream: str) -> list[tuple[Int[Tensor, "rest"], Int[Tensor, "held"]]]:
+    """The numbers of all inputs but a fold, and of that fold, for each of `count` folds at random; copies are in one fold."""
+    groups = groups_of(inputs)
+    names, inverse = groups.unique(return_inverse=True)
+    order = uniform_noise(range(1), (len(names),), seed, stream)[0].argsort().argsort()
+    fold = (order % min(count, len(names)))[inverse]
+    return [((fold != i).nonzero()[:, 0], (fold == i).nonzero()[:, 0]) for i in range(min(count, len(names)))]

@@ -33,6 +33,9 @@ class Trained:
     """The training pairs in training units, where all of them came at once: the noise level is read off them, when asked for."""
     scores: tuple[float, ...] = ()
     """The largest error at a point, in deviations of the outputs, of each pair held out: bands are read off them."""
+    partner: "Trained | None" = None
+    """Another, whose predictions are added, with its share; ours have the rest."""
+    share: float = 0.0
     reading: Reading | None = None
     """How the pairs were read from a file, so that others of its kind are read alike."""
 
@@ -40,7 +43,8 @@ class Trained:
         """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""
         settings = Settings.of(self.settings.arguments | {"device": None})
         kept = self.statistics if statistics and self.statistics is not None and self.statistics.portable else None
-        return replace(self, settings=settings, pairs=None, statistics=kept)
+        partner = self.partner and self.partner.light(statistics)
+        return replace(self, settings=settings, pairs=None, statistics=kept, partner=partner)
 
     def with_error(self, method: str, error: float) -> "Trained":
         """The same, and the error that a method gives."""

@@ -127,7 +127,7 @@ def _moves(place: Place, step: float, own: bool, whitening: bool) -> Iterator[Pl
         yield Place(**parts | {"lengthscale": min(3.0, max(-2.0, place.lengthscale + 0.5 * sign * step))})
         yield Place(**parts | {"slope": min(4.0, max(-6.0, place.slope + 2 * sign * step))})
         if whitening and not own:
-            yield Place(**parts | {"whitening": min(1.0, max(0.0, place.whitening + 0.5 * sign * step))})
+            yield Place(**parts | {"whitening": min(1.0, max(-2.0, place.whitening + 0.5 * sign * step))})
         for i in range(len(place.own)):
             moved = list(place.own)
             moved[i] += 0.5 * sign * step

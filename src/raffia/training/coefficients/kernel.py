@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from jaxtyping import Float
@@ -57,6 +57,12 @@ class Kernel(Coefficients):
         ridge = _ridge_of(settings)
         path = ridge.path(statistics)
         return Chosen(*path.best(ridge.centred(statistics.rhs), sizes), known=path)
+
+    def left_out(self, settings: Settings, trained: Trained) -> Float[Tensor, "n *output"]:
+        """For each training pair, the prediction of a model trained without it, in training units."""
+        method, equations = _ridge_of(settings), cast(KernelEquations, trained.statistics)
+        errors = method.path(equations).left_out(method.centred(equations.targets), trained.ridge)
+        return trained.frame.output_nodes.unembed(equations.targets - errors)
 
     def solve(self, settings: Settings, statistics: Any, ridge: Any, known: Any = None) -> Solution:
         """By the method of the map."""

@@ -13,6 +13,7 @@ from raffia.features import FeatureMap
 from raffia.regression import Noise, Solution, unpacked
 from raffia.spaces import POINT, Nodes
 from raffia.storage import archive
+from raffia.training.coefficients import coefficients_of
 from raffia.training.frame import Frame
 from raffia.training.scaling import Scaling
 from raffia.training.settings import Settings
@@ -46,7 +47,7 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
         trained = content["trained"] if "trained" in content else _of_version_2(content)
         whole = isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)
         whole = whole and isinstance(trained.frame.output_nodes, Nodes)
-        whole = whole and len(trained.solution.coef) == trained.settings.n_features
+        whole = whole and coefficients_of(trained.settings).fits(trained.settings, trained.solution.coef)
     except (KeyError, TypeError, AttributeError):
         whole = False
     if not whole:

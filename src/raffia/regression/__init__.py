@@ -5,6 +5,11 @@ from raffia.regression.feature_stream import FeatureStream, targets_of
 from raffia.regression.forms import FORMS, unpacked
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.memory import Workspace, arriving, available_memory, fits, joined
+from raffia.regression.modal_dual import ModalDual
+from raffia.regression.modal_equations import ModalEquations
+from raffia.regression.modal_law import ModalLaw, modal_law
+from raffia.regression.modal_ridge import ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges, solved
+from raffia.regression.modal_stream import GAIN, SAMPLES, ModalStream
 from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_choice import best_ridge, dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
@@ -16,9 +21,11 @@ from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
 __all__ = [
-    "FORMS", "Cholesky", "CoefficientLaw", "Dual", "FeatureStream", "LeftOut", "Noise", "NormalEquations", "NystromPCG",
+    "FORMS", "GAIN", "SAMPLES", "Cholesky", "CoefficientLaw", "Dual", "FeatureStream", "LeftOut", "ModalDual", "ModalEquations",
+    "ModalLaw", "ModalNoise", "ModalStream", "Noise", "NormalEquations", "NystromPCG",
     "Packed", "Pseudoinverse", "RidgePath", "SketchedLSQR", "Solution", "Solver", "Statistics", "Streamed",
     "TriangularFactor", "TriangularQR", "Workspace", "arriving", "available_memory", "best_ridge", "choose_solver",
     "direct_solution", "dual_ridge_for", "fits", "fold_ridge", "joined", "k_fold_errors", "leave_one_out",
-    "leave_one_out_dual", "left_out_ridge", "noise_of", "ridge_for", "targets_of", "unpacked",
+    "leave_one_out_dual", "left_out_ridge", "modal_fold_ridges", "modal_law", "modal_left_out", "modal_ridges", "noise_of", "ridge_for",
+    "solved", "targets_of", "unpacked",
 ]  # fmt: skip

@@ -2,12 +2,16 @@
 
 import torch
 
+from raffia.regression.modal_dual import ModalDual
+from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.statistics import Packed, Statistics
 from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
-FORMS: dict[str, type[Statistics]] = {form.__name__: form for form in (NormalEquations, TriangularFactor, Streamed)}
+FORMS: dict[str, type[Statistics]] = {
+    form.__name__: form for form in (NormalEquations, TriangularFactor, Streamed, ModalEquations, ModalDual)
+}
 
 
 def unpacked(content: Packed, device: torch.device | str = "cpu") -> Statistics:

@@ -85,7 +85,7 @@ class Accumulator:
         solution = self.coefficients.solve(self.settings, self.statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
-                f"the coefficients are not finite with ridge={ridge:g}: check the sizes of a and y, pass normalize=True or a larger ridge."
+                f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
         return Trained(self.settings.frozen(), self.frame, solution, ridge, errors, noise, self.statistics, self.pairs)
 

@@ -1,11 +1,12 @@
 """All that training found, as one frozen value: dropping it is forgetting, encoding it is saving, sending it is sending the model."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torch import Tensor
 
 from raffia.data import Reading
-from raffia.regression import Noise, Solution, Statistics
+from raffia.regression import Solution, Statistics
 from raffia.training.frame import Frame
 from raffia.training.settings import Settings
 
@@ -21,10 +22,12 @@ class Trained:
     """What the coefficients were found with."""
     frame: Frame
     solution: Solution
-    ridge: float
+    ridge: Any
+    """λ, or one for each block."""
     errors: dict[str, float] = field(default_factory=dict)
     """Errors to expect, by the name of the method that gave them."""
-    noise: Noise | None = None
+    noise: Any = None
+    """`Noise`, or what the kind of coefficients has in its place."""
     statistics: Statistics | None = None
     """What more pairs can be added to; error bars need it too."""
     pairs: tuple[Tensor, Tensor] | None = None

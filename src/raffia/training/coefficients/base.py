@@ -50,6 +50,10 @@ class Coefficients(ABC):
     def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
         """The coefficients."""
 
+    def fits(self, settings: Settings, coef: Tensor) -> bool:
+        """Whether these can be coefficients of such a model."""
+        return len(coef) == settings.n_features
+
     @abstractmethod
     def combination(self, settings: Settings, frame: Frame, coef: Tensor, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid and in the precision of the inputs, all in training units; what `Frame.outputs` takes."""

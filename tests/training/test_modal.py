@@ -23,6 +23,7 @@ from raffia import (
 from raffia.regression import GAIN, ModalDual, ModalEquations, modal_left_out, solved, unpacked
 from raffia.training.coefficients import Modal
 from raffia.training.frame import Prepared
+from raffia.tuning import GradientSearch, objective_for
 
 SQUARE = Domain(2, periodic=False)
 SHAPE = {"profile": "matern", "amplitude": 1.0, "tau": 10.0, "bias": 0.5, "activation": "tanh"}
@@ -282,3 +283,54 @@ def test_what_cannot_be_is_refused():
     on_mesh = _model("mesh").fit(*_pairs("mesh"))
     with pytest.raises(RaffiaError):
         on_mesh.predict(_rough((24,), 1, 2))
+
+
+def _objective(name="line", **more):
+    a, y = _pairs(name, 16)
+    features = FourierFeatures(6, domain=SPACES[name][0], **SHAPE)
+    grid = _model(name).fit(a, y).output_grid_
+    return objective_for(features, a, y, grid, n_features=5, n_samples=12, modal=True, **more)
+
+
+@pytest.mark.parametrize("name", ["line", "torus", "square", "channels"])
+@pytest.mark.parametrize("profiled", [False, True])
+def test_the_objective_of_a_search_has_the_gradient_of_finite_differences(name, profiled):
+    objective = _objective(name)
+    start = {key: value for key, value in objective.start().items() if key != "ridge" or not profiled}
+
+    def loss(log_tau):
+        return objective.loss(start | {"feature_map__tau": log_tau.exp()}, draw=2)
+
+    point = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    loss(point).backward()
+    step = 1e-5
+    with torch.no_grad():
+        slope = (loss(point + step) - loss(point - step)) / (2 * step)
+    torch.testing.assert_close(point.grad, slope, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["line", "square"])
+def test_the_objective_is_the_error_of_such_models(name):
+    """Left out, and held out, as models that are trained again have it."""
+    objective = _objective(name)
+    sample, ridge = objective.modal_sample(objective.start(), 0), 1e-3
+    held = slice(0, 3)
+    scales = sample.V[:, :5, 3:].abs().square().sum((1, 2)) / 25
+    wrong = []
+    for V, Y, scale in zip(sample.V, sample.Y, scales, strict=True):
+        train = V[:, 3:]
+        coef = torch.linalg.solve(train @ train.mH / 5 + ridge * scale * torch.eye(len(V), dtype=V.dtype), train @ Y[3:])
+        wrong.append(V[:, held].mH @ coef / 5 - Y[held])
+    squares = (sample.twice[:, None, None] * torch.stack(wrong).abs() ** 2).sum((0, 2))
+    torch.testing.assert_close(sample.held_out(held, ridge), (squares.sqrt() / sample.sizes[held]).mean(), rtol=1e-6, atol=0)
+
+
+def test_a_search_tunes_for_modal_coefficients(burgers):
+    a, y = burgers.a[:, ::4], burgers.y[:, ::4]
+    features = FourierFeatures(8, profile="matern", tau=50.0, amplitude=30.0, bias=0.1, activation="gelu")
+    model = RandomFeatureModel(features, 20, "auto", coefficients="modal")
+    before = model.fit(a, y).loo_error_
+    model.tune(a, y, GradientSearch(steps=20, contest_steps=1, screened=1, swept=1))
+    assert model.held_out_error_ < before
+    assert len(model.ridge) == len(model.coef_)
+    assert clone(model).fit(a, y).score(a, y) == pytest.approx(model.score(a, y))

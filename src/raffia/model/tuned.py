@@ -21,7 +21,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     """The model of the best hyperparameters found, trained on all pairs, and what was tried.
 
     A fifth of the pairs is kept from the search, and the error on them of a model that was not trained on them is that on pairs held
-    out. The ridge is the best there; of fewer than a hundred pairs, the best by leaving out one at a time.
+    out. The ridge is the best there; of fewer than a hundred pairs, and of modal coefficients, the best by leaving out one at a time.
     """
     distinct = pairs.distinct()
     n = len(distinct)
@@ -39,11 +39,12 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
         seed=settings.random_state,
         target=settings.n_features,
         measure=frame.measure,
+        modal=settings.modal,
     )
     history = (search or GradientSearch()).run(objective)
     chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
     settings = replace(settings, feature_map=objective.with_choices(chosen).feature_map)
-    if n < FEW:
+    if n < FEW or settings.modal:
         auto = replace(settings, ridge="auto")
         part = Operator(Accumulator(auto, expected=n - int(held.sum())).take(distinct.part(~held)).finish(), auto)
         error = float(part.errors_of(distinct.part(held)).mean())

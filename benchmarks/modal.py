@@ -10,12 +10,12 @@ import time
 
 import numpy as np
 import torch
-from tuning import data, report
 
 from raffia import Burgers, FourierFeatures, RandomFeatureModel, metrics
 from raffia.regression import modal_left_out, modal_ridges, solved
 from raffia.training.coefficients import Modal
 from raffia.training.frame import prepare
+from tuning import data, report
 
 TEST_SEED = 10_000
 
@@ -37,7 +37,7 @@ def speed(options):
         a, y = (torch.randn(n, 128, dtype=torch.float64, device=options.device).cumsum(1) for _ in range(2))
         a, y = a - a.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
         model = RandomFeatureModel(features(), m, "auto", coefficients="modal")
-        for turn in range(2 if options.device.startswith("cuda") else 1):
+        for _ in range(2 if options.device.startswith("cuda") else 1):
             times = [clock(options.device)]
             pairs = prepare(model.settings, a, y)
             kind, frame = Modal(), pairs.frame

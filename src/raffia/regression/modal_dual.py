@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Inexact
+from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.errors import RaffiaError
 from raffia.regression.blocks import factorised, ranges
-from raffia.regression.modal_equations import ModalEquations, check_sums
+from raffia.regression.modal_equations import ModalEquations, check_sums, refuse_indefinite
 from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets
+from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.statistics import Statistics
 
 
@@ -50,7 +50,21 @@ class ModalDual(Statistics):
         V, Y = torch.cat([self.V, other.V], 2), torch.cat([self.Y, other.Y], 1)
         return type(self)(V, Y, self.twice, self.energy + other.energy, self.n_samples + other.n_samples, self.features)
 
-    @cached_property
+    def at(self, blocks: Int[Tensor, "some"]) -> "ModalDual":
+        """Some of the blocks."""
+        return type(self)(self.V[blocks], self.Y[blocks], self.twice[blocks], self.energy, self.n_samples, self.features)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of coefficients."""
+        return self.V.dtype
+
+    @property
+    def start_shape(self) -> tuple[int, ...]:
+        """Of the coefficients of one block."""
+        return self.V.shape[1], self.Y.shape[2]
+
+    @property
     def primal(self) -> ModalEquations:
         """The normal equations, formed."""
         m = self.features
@@ -102,10 +116,7 @@ class ModalDual(Statistics):
         for part in ranges(self._kernels):
             factor, failed = factorised(self._kernels[part], ridges[part])
             if failed.any():
-                raise RaffiaError(
-                    f"the equations of {int(failed.sum())} of the modes are not positive definite with this ridge: pass a larger one, "
-                    "or ridge='auto'."
-                )
+                refuse_indefinite(failed)
             V = self.V[part]
             step = V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
             coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
@@ -117,11 +128,11 @@ class ModalDual(Statistics):
         return Sampled(self.V[:, :, rows], self.Y[:, rows], rows)
 
     def left_out(
-        self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled
+        self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
     ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
         """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
 
-        `starts` has one or more α⁰ side by side; r has as many sets of columns.
+        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
         """
         starts, rows = starts.to(self.V), some.rows.to(self.V.device)
         residuals, gaps = [], []
@@ -135,6 +146,9 @@ class ModalDual(Statistics):
             S, w = torch.linalg.solve_triangular(factor, right, upper=False).split([len(rows), starts.shape[1]], dim=2)
             lost, far = (failed != 0)[:, None], torch.isinf(ridge)[:, None]
             finite = torch.where(far, 1.0, ridge[:, None])
+            if coef is not None:
+                step = self.V[part] @ torch.linalg.solve_triangular(factor.mH, w, upper=True)
+                coef[part] = starts + torch.where(far[..., None], 0, step)
             gaps.append(torch.where(lost, 0.0, torch.where(far, 1.0, finite * S.abs().square().sum(1))))
             residuals.append(torch.where(far[..., None], targets[:, rows], finite[..., None] * (S.mH @ w)))
         return torch.cat(residuals), torch.cat(gaps)
@@ -145,4 +159,11 @@ class ModalDual(Statistics):
 
     @cached_property
     def _kernels(self) -> Inexact[Tensor, "blocks n n"]:
-        return self.V.mH @ self.V / self.features
+        V, n = self.V, self.n_samples
+        if V.is_cuda:
+            return V.mH @ V / self.features
+        kernels = V.new_zeros(len(V), n, n)
+        for kernel, part in zip(kernels, V, strict=True):
+            add_lower_triangle(kernel, part.mH)
+            mirror(kernel)
+        return kernels.div_(self.features)

@@ -10,7 +10,7 @@ minimises Σ_i |Y_ki − V_kiᴴ α(k)/m|² + (λ_k/m) ‖α(k) − α⁰‖². 
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Inexact
+from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -58,6 +58,21 @@ class ModalEquations(Statistics):
             mirror(gram)
         energy = stream.stream.grid.embed(y).square().sum().to(twice.device)
         return cls(grams.div_(stream.n_features), sides, twice, energies, energy, len(a), stream.n_features)
+
+    def at(self, blocks: Int[Tensor, "some"]) -> "ModalEquations":
+        """Some of the blocks."""
+        grams, sides, twice, energies = (part[blocks] for part in (self.grams, self.sides, self.twice, self.energies))
+        return type(self)(grams, sides, twice, energies, self.energy, self.n_samples, self.features)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of coefficients."""
+        return self.sides.dtype
+
+    @property
+    def start_shape(self) -> tuple[int, ...]:
+        """Of the coefficients of one block."""
+        return tuple(self.sides.shape[1:])
 
     @property
     def primal(self) -> "ModalEquations":
@@ -130,17 +145,17 @@ class ModalEquations(Statistics):
         """Refuse features that are not finite, or all zero, on the data."""
         check_sums(self.grams.diagonal(dim1=1, dim2=2).real.sum(0)[: self.features], self.sides, self.energy)
 
-    def solve(self, ridges: Float[Tensor, "blocks"], start: Tensor) -> Inexact[Tensor, "blocks p columns"]:
-        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there."""
+    def solve(
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, careless: bool = False
+    ) -> Inexact[Tensor, "blocks p columns"]:
+        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there. A block that fails is NaN, if that is not refused."""
         coef, start = torch.empty_like(self.sides), start.to(self.sides)
         for part in ranges(self.grams):
             factor, failed = factorised(self.grams[part], ridges[part])
-            if failed.any():
-                raise RaffiaError(
-                    f"the equations of {int(failed.sum())} of the modes are not positive definite with this ridge: pass a larger one, "
-                    "or ridge='auto'."
-                )
+            if failed.any() and not careless:
+                refuse_indefinite(failed)
             step = torch.cholesky_solve(self.sides[part] - self.grams[part] @ start, factor)
+            step[failed != 0] = torch.nan
             coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
         return coef
 
@@ -149,11 +164,11 @@ class ModalEquations(Statistics):
         return Sampled(*stream.whole(a[rows.to(a.device)], y[rows.to(y.device)]), rows)
 
     def left_out(
-        self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled
+        self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
     ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
         """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
 
-        `starts` has one or more α⁰ side by side; r has as many sets of columns.
+        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
         """
         V, Y = some.V, some.Y
         sides = self.sides.repeat(1, 1, starts.shape[1] // self.sides.shape[2])
@@ -168,8 +183,19 @@ class ModalEquations(Statistics):
             gap = 1 - torch.where(far, 0.0, S.abs().square().sum(1) / self.features)
             step = torch.where(far[..., None], 0, S.mH @ w / self.features)
             residuals[part] = Y[part] - V[part].mH @ starts / self.features - step
+            if coef is not None:
+                moved = torch.linalg.solve_triangular(factor.mH, w, upper=True)
+                coef[part] = starts + torch.where(far[..., None], 0, moved)
             gaps[part] = torch.where((failed != 0)[:, None] | (gap < LEAST_GAP), 0.0, gap)
         return residuals, gaps
+
+
+def refuse_indefinite(failed: Tensor) -> None:
+    """The error of blocks that have no solution."""
+    raise RaffiaError(
+        f"the equations of {int((failed != 0).sum())} of the modes are not positive definite with this ridge: pass a larger one, "
+        "or ridge='auto'."
+    )
 
 
 def check_sums(diagonal: Float[Tensor, "m"], sides: Tensor, energy: Tensor) -> None:

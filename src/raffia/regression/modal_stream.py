@@ -31,6 +31,10 @@ class Sampled(NamedTuple):
     Y: Targets
     rows: Int[Tensor, "n"]
 
+    def at(self, blocks: Int[Tensor, "some"]) -> "Sampled":
+        """Of some blocks."""
+        return Sampled(self.V[blocks], self.Y[blocks], self.rows)
+
 
 @dataclass(frozen=True, eq=False)
 class ModalStream:

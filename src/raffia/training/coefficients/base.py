@@ -21,6 +21,8 @@ class Chosen:
     ridge: Any
     error: float
     noise: Any = None
+    solution: Solution | None = None
+    """The coefficients with this ridge, where they come with it too."""
 
 
 class Coefficients(ABC):

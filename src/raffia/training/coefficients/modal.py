@@ -66,7 +66,7 @@ class Modal(Coefficients):
         known, stream, measure = _modal(statistics), self.stream(settings, pairs.frame, pairs), pairs.frame.measure
         ridges = modal_ridges(known, stream, pairs.inputs, pairs.outputs, measure)
         left_out = modal_left_out(known, stream, pairs.inputs, pairs.outputs, ridges, measure)
-        return Chosen(ridges, float(left_out.errors.mean()), left_out.noise)
+        return Chosen(ridges, float(left_out.errors.mean()), left_out.noise, _solution(left_out.coef))
 
     def chosen_by_folds(self, folds: Sequence[Statistics]) -> Chosen:
         """From the statistics of all folds but one, on that one."""
@@ -75,9 +75,7 @@ class Modal(Coefficients):
     def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
         """Block by block."""
         known = _modal(statistics)
-        ridges = _ridges(ridge, known)
-        coef = solved(known, ridges)
-        return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], float("nan"), 0, "blocks")
+        return _solution(solved(known, _ridges(ridge, known)))
 
     def fits(self, settings: Settings, coef: Tensor) -> bool:
         """Whether these can be coefficients of such a model."""
@@ -164,13 +162,17 @@ def _products(phi: Tensor, weights: Tensor) -> Tensor:
     return torch.stack([(phi * column[:, None]).sum(0) for column in weights], dim=1)
 
 
+def _solution(coef: Tensor) -> Solution:
+    return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], float("nan"), 0, "blocks")
+
+
 def _modal(statistics: Statistics) -> ModalEquations | ModalDual:
     return cast(ModalEquations | ModalDual, statistics)
 
 
 def _ridges(ridge: Any, statistics: ModalEquations | ModalDual) -> Tensor:
     """(λ₀, λ₁, …): a number serves all blocks, without an ordinary part, and is never less than keeps them positive definite."""
-    blocks, least = len(statistics.twice), statistics.rhs.shape[0] * torch.finfo(torch.float64).eps * statistics.scales
+    blocks, least = len(statistics.twice), statistics.start_shape[0] * torch.finfo(torch.float64).eps * statistics.scales
     if not torch.is_tensor(ridge):
         return torch.cat([least.new_tensor([float("inf")]), least.clamp(min=float(ridge))])
     if len(ridge) != 1 + blocks:

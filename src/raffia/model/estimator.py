@@ -88,10 +88,15 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         Whether to subtract the mean of inputs and outputs and divide by their standard deviation, one pair of numbers for each channel
         or component, found by the first call of fit or partial_fit and kept in `input_scaling_` and `output_scaling_`. With "function",
         the mean function of outputs is subtracted, which features that know no places cannot make where a source is fixed.
+    coefficients
+        "ordinary" is a number for each feature; "modal" one for each feature and mode of the outputs, α_j(k) of ⟨φ(a; θ_j), ψ_k⟩, with
+        the input as one more feature, for features that are functions. Its ridge is a number, or one a mode, as "auto" finds them.
     """
 
     solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
-    coef_ = Found(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
+    coef_ = Found(
+        lambda trained: trained.solution.coef, "α: (m,), (m, columns) in embedded coordinates; if modal, see `Modal`."
+    )
     ridge_ = Found(lambda trained: trained.ridge, "λ, as given or as found.")
     loo_error_ = Found(lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'.")
     fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches.")
@@ -108,7 +113,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         self,
         feature_map: FeatureMap,
         n_features: int | float = 1024,
-        ridge: float | Literal["auto"] = 0.0,
+        ridge: float | Tensor | Literal["auto"] = 0.0,
         solver: Solver | None = None,
         batch_size: int | None = None,
         random_state: int = 0,
@@ -117,18 +122,16 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         points: int | Literal["auto"] | None = None,
         output: Space | None = None,
         normalize: bool | Literal["function"] = False,
+        coefficients: Literal["ordinary", "modal"] = "ordinary",
     ) -> None:
         self.feature_map = feature_map
         self.n_features = n_features
         self.ridge = ridge
         self.solver = solver
-        self.batch_size = batch_size
         self.random_state = random_state
-        self.device = device
-        self.memory_budget = memory_budget
-        self.points = points
-        self.output = output
-        self.normalize = normalize
+        self.device, self.batch_size, self.memory_budget = device, batch_size, memory_budget
+        self.points, self.output, self.normalize = points, output, normalize
+        self.coefficients = coefficients
 
     def fit(self, a: Any, y: Any = None, **how: Any) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones.
@@ -156,9 +159,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def tune(self, a: Any, y: Any, search: Search | None = None) -> "RandomFeatureModel":
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
 
-        A search (None is `GradientSearch()`) looks at small models on a coarse grid. A fifth of the pairs is kept from it, and the error
-        there is `held_out_error_`; the ridge is the best there, or of fewer than a hundred pairs by leaving out one at a time.
-        What was tried stays in `history_`.
+        A search (None is `GradientSearch()`) looks at small models on a coarse grid; `raffia.model.tuned` says what it sees, and what
+        `held_out_error_` is the error on. What was tried stays in `history_`.
         """
         self._state, settings = _State(), self.settings
         settings.check()
@@ -235,8 +237,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
         θ is not stored: it follows from `random_state`. Nor is `device`: where to compute is for the reader to say.
         """
-        settings = self._operator().settings
-        file.write(path, replace(self.trained_, settings=settings), statistics)
+        file.write(path, replace(self.trained_, settings=self._operator().settings), statistics)
 
     def adopt(self, trained: Trained) -> "RandomFeatureModel":
         """Become the model that was trained so, forgetting all else."""

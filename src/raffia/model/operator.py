@@ -106,6 +106,8 @@ class Operator:
 def elsewhere(operator: Operator, space: Space) -> Trained:
     """What was trained, for functions given on a mesh instead of a grid, or the other way round."""
     settings, frame = operator.settings, operator.frame
+    if frame.modes is not None:
+        raise RaffiaError("modal coefficients are those of the modes of a grid or mesh: fit a model there, or pass 'ordinary'.")
     if frame.input.region != space.region:
         raise RaffiaError(f"space must lie in the domain that the model was trained on, {frame.input.region}; got {space!r}.")
     domain = frame.input.over(space)

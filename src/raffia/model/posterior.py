@@ -60,6 +60,8 @@ class Posterior:
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
         if noise is not None and not noise > 0:
             raise RaffiaError(f"noise must be positive; got {noise!r}.")
+        if self.trained.frame.modes is not None:
+            raise RaffiaError("log_marginal_likelihood is for ordinary coefficients: modal ones have a noise level a mode.")
         statistics = self._statistics("log_marginal_likelihood")
         rows, ridge = statistics.n_samples * self.trained.frame.values.size, positive_ridge(self.trained.ridge, statistics)
         path = RidgePath(statistics)

@@ -25,7 +25,8 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     """The model of the best hyperparameters found, trained on all pairs, and what was tried.
 
     A fifth of the pairs is kept from the search, and the error on them of a model that was not trained on them is that on pairs held
-    out. The ridge is the best there; of fewer than a hundred pairs, and of kernels, the best by leaving out one at a time.
+    out. The ridge is the best there; of fewer than a hundred pairs, of kernels and of modal coefficients, the best by leaving out one
+    at a time.
     """
     distinct = pairs.distinct()
     n = len(distinct)
@@ -34,7 +35,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     held = torch.zeros(n, dtype=torch.bool)
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
     settings, history = searched(settings, distinct.part(~held), search)
-    if n < FEW or math.isinf(settings.n_features):
+    if n < FEW or settings.modal or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
         part = Operator(Accumulator(auto, expected=n - int(held.sum())).take(distinct.part(~held)).finish(), auto)
         error = float(part.errors_of(distinct.part(held)).mean())
@@ -63,6 +64,7 @@ def searched(settings: Settings, pairs: Prepared, search: Search | None = None) 
         seed=settings.random_state,
         target=int(settings.n_features),
         measure=pairs.frame.measure,
+        modal=settings.modal,
     )
     history = (search or GradientSearch()).run(objective)
     chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}

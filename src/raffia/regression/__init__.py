@@ -10,6 +10,11 @@ from raffia.regression.kernel_solution import KernelSolution, Spread, seen
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.linear_ridge import LinearRidge
 from raffia.regression.memory import Workspace, arriving, available_memory, fits, joined
+from raffia.regression.modal_dual import ModalDual
+from raffia.regression.modal_equations import ModalEquations
+from raffia.regression.modal_law import ModalLaw, modal_law
+from raffia.regression.modal_ridge import ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges, solved
+from raffia.regression.modal_stream import GAIN, SAMPLES, ModalStream
 from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_choice import best_ridge, dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
@@ -21,10 +26,11 @@ from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
 __all__ = [
-    "FORMS", "Cholesky", "CoefficientLaw", "Dual", "DualPath", "FeatureStream", "KernelEquations", "KernelRidge",
-    "KernelSolution", "KernelStream", "LeftOut", "LinearRidge", "Noise", "NormalEquations", "NystromPCG",
-    "Packed", "Pseudoinverse", "RidgePath", "SketchedLSQR", "Solution", "Solver", "Spread", "Statistics", "Streamed",
-    "TriangularFactor", "TriangularQR", "Workspace", "arriving", "available_memory", "best_ridge", "choose_solver", "coordinates_of",
-    "direct_solution", "dual_ridge_for", "fits", "fold_ridge", "joined", "k_fold_errors", "leave_one_out",
-    "leave_one_out_dual", "left_out_ridge", "noise_of", "ridge_for", "seen", "targets_of", "unpacked",
+    "FORMS", "GAIN", "SAMPLES", "Cholesky", "CoefficientLaw", "Dual", "DualPath", "FeatureStream", "KernelEquations", "KernelRidge",
+    "KernelSolution", "KernelStream", "LeftOut", "LinearRidge", "ModalDual", "ModalEquations", "ModalLaw", "ModalNoise", "ModalStream",
+    "Noise", "NormalEquations", "NystromPCG", "Packed", "Pseudoinverse", "RidgePath", "SketchedLSQR", "Solution", "Solver", "Spread",
+    "Statistics", "Streamed", "TriangularFactor", "TriangularQR", "Workspace", "arriving", "available_memory", "best_ridge",
+    "choose_solver", "coordinates_of", "direct_solution", "dual_ridge_for", "fits", "fold_ridge", "joined", "k_fold_errors",
+    "leave_one_out", "leave_one_out_dual", "left_out_ridge", "modal_fold_ridges", "modal_law", "modal_left_out", "modal_ridges",
+    "noise_of", "ridge_for", "seen", "solved", "targets_of", "unpacked",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, rows_of, tiles
+from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
 from raffia.regression.memory import Workspace, arriving
 from raffia.spaces import Nodes
 
@@ -49,27 +49,37 @@ class FeatureStream:
         self, a: Tensor, y: Tensor, weighted: bool = True
     ) -> Iterator[tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]]:
         """(Aᵀ, y) of each batch, embedded; without `weighted`, Aᵀ lacks the factor `weight_at`: one pass over the features less."""
-        input_grid, values, m = self.feature_map.domain.grid_of(a), self.values_at(a), len(self.theta)
-        kept = m * sum(part.numel() for part in self.feature_map.prepare(self.theta[:1], input_grid)) <= self.kept_elements
-        prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
+        values, m = self.values_at(a), len(self.theta)
         weight = self.weight_at(a)
         late = values.root_weights.numel() == 1 and (not weighted or weight == 1.0)
         root = None if late else values.root_weights.to(self.theta)
-        batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
-        for a_batch, outputs in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
+        for tiled, _, outputs in self.tiled(a, y):
             rows: Tensor | None = None
-            size = max(1, self.tile // (len(a_batch) * values.size))
-            for part, start in tiles((self.theta,) if prepared is None else prepared, size):
-                phi = self.feature_map(a_batch, *part) if prepared is None else self.feature_map.evaluate(a_batch, part)
-                if phi[0, 0].numel() != values.size:
-                    raise RaffiaError(
-                        f"{type(self.feature_map).__name__}.values_on says that a feature has {values.size} values; it has "
-                        f"{phi[0, 0].numel()}. Let values_on(grid) return the nodes of φ, or raffia.spaces.POINT for numbers."
-                    )
+            for phi, start in tiled:
                 rows = rows_of(phi) if root is None and phi.shape[1] == m else _write(rows, phi, start, m, root)
             assert rows is not None  # there is at least one feature
             target = targets_of(self.grid, outputs, values).flatten(0, 1)
             yield rows.reshape(m, -1), target if target.shape[1] > 1 else target[:, 0]
+
+    def tiled(self, a: Tensor, y: Tensor) -> Iterator[tuple[Iterator[tuple[Tensor, int]], Tensor, Tensor]]:
+        """For each batch of samples φ, a tile of features at a time with the number of its first; then its inputs and outputs."""
+        input_grid, values, m = self.feature_map.domain.grid_of(a), self.values_at(a), len(self.theta)
+        kept = m * sum(part.numel() for part in self.feature_map.prepare(self.theta[:1], input_grid)) <= self.kept_elements
+        prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
+        batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
+        for a_batch, outputs in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
+            yield self._tiles(a_batch, prepared, values), a_batch, outputs
+
+    def _tiles(self, a: Tensor, prepared: Prepared | None, values: Nodes) -> Iterator[tuple[Tensor, int]]:
+        size = max(1, self.tile // (len(a) * values.size))
+        for part, start in tiles((self.theta,) if prepared is None else prepared, size):
+            phi = self.feature_map(a, *part) if prepared is None else self.feature_map.evaluate(a, part)
+            if phi[0, 0].numel() != values.size:
+                raise RaffiaError(
+                    f"{type(self.feature_map).__name__}.values_on says that a feature has {values.size} values; it has "
+                    f"{phi[0, 0].numel()}. Let values_on(grid) return the nodes of φ, or raffia.spaces.POINT for numbers."
+                )
+            yield phi, start
 
 
 def targets_of(grid: Nodes, y: Float[Tensor, "n *output"], values: Nodes) -> Float[Tensor, "n rows columns"]:

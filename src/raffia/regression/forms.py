@@ -3,13 +3,15 @@
 import torch
 
 from raffia.regression.kernel_equations import KernelEquations
+from raffia.regression.modal_dual import ModalDual
+from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.statistics import Packed, Statistics
 from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor
 
 FORMS: dict[str, type[Statistics]] = {
-    form.__name__: form for form in (NormalEquations, TriangularFactor, Streamed, KernelEquations)
+    form.__name__: form for form in (NormalEquations, TriangularFactor, Streamed, KernelEquations, ModalEquations, ModalDual)
 }
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression.feature_stream import FeatureStream
+from raffia.regression.modal_stream import RealRows
 from raffia.regression.ridge_path import RidgePath
 from raffia.regression.streamed import Streamed
 from raffia.spaces import Nodes
@@ -34,7 +35,7 @@ class LeftOut:
 
 def leave_one_out(
     path: RidgePath,
-    stream: FeatureStream,
+    stream: FeatureStream | RealRows,
     a: Tensor,
     y: Tensor,
     ridges: Sequence[float],

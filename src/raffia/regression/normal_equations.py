@@ -80,17 +80,17 @@ class NormalEquations(Statistics):
 
 
 def add_lower_triangle(gram: Tensor, phi: Tensor, block: int | None = None) -> None:
-    """gram += φ φᵀ on and below the diagonal, by block rows; what lies above the diagonal is not meant to be read."""
+    """gram += φ φᴴ on and below the diagonal, by block rows; what lies above the diagonal is not meant to be read."""
     block = block or (128 if phi.device.type == "cpu" else 256)
     for start in range(0, len(phi), block):
         stop = min(start + block, len(phi))
-        gram[start:stop, :stop].addmm_(phi[start:stop], phi[:stop].mT)
+        gram[start:stop, :stop].addmm_(phi[start:stop], phi[:stop].mH)
 
 
 def mirror(gram: Tensor, block: int = 1024) -> None:
-    """Copy the lower triangle onto the upper one, without a second matrix."""
+    """Copy the lower triangle onto the upper one, conjugate where it is complex, without a second matrix."""
     for start in range(0, len(gram), block):
         stop = min(start + block, len(gram))
-        gram[:start, start:stop] = gram[start:stop, :start].mT
+        gram[:start, start:stop] = gram[start:stop, :start].mH
         corner = gram[start:stop, start:stop]
-        corner.copy_(corner.tril() + corner.tril(-1).mT)
+        corner.copy_(corner.tril() + corner.tril(-1).mH)

@@ -5,10 +5,11 @@ from raffia.spaces.carry import carry
 from raffia.spaces.grid import POINT, Domain, Grid
 from raffia.spaces.laplacian import Boundary, LaplacianBasis
 from raffia.spaces.mesh import Mesh
+from raffia.spaces.modes import BoxWaves, Components, Modes, Waves, modes_of
 from raffia.spaces.resample import resample
 from raffia.spaces.vectors import ChannelGrid, Channels, Vectors
 
 __all__ = [
-    "POINT", "Boundary", "ChannelGrid", "Channels", "Domain", "Grid", "LaplacianBasis", "Mesh", "Nodes", "Space", "Vectors",
-    "bytes_of", "carry", "digest_of", "resample",
+    "POINT", "Boundary", "BoxWaves", "ChannelGrid", "Channels", "Components", "Domain", "Grid", "LaplacianBasis", "Mesh", "Modes",
+    "Nodes", "Space", "Vectors", "Waves", "bytes_of", "carry", "digest_of", "modes_of", "resample",
 ]  # fmt: skip

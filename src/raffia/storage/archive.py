@@ -95,9 +95,10 @@ def encode(value: Any, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, (list, tuple)):
         return {type(value).__name__: [encode(entry, tensors) for entry in value]}
     if isinstance(value, (Tensor, np.ndarray)):
-        name = f"tensor_{len(tensors)}"
-        tensors[name] = torch.as_tensor(value).detach().cpu().contiguous().clone()
-        return {"tensor": name}
+        name, held = f"tensor_{len(tensors)}", torch.as_tensor(value).detach().cpu().resolve_conj()
+        kind = "complex" if held.is_complex() else "tensor"  # as pairs of real numbers: safetensors has no complex128
+        tensors[name] = (torch.view_as_real(held) if held.is_complex() else held).contiguous().clone()
+        return {kind: name}
     if isinstance(value, BaseEstimator):
         arguments = value.get_params(deep=False)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -127,6 +128,8 @@ def decode(value: Any, tensors: dict[str, Tensor], classes: Classes) -> Any:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
     if "tensor" in value:
         return tensors[value["tensor"]]
+    if "complex" in value:
+        return torch.view_as_complex(tensors[value["complex"]])
     return _class_named(value["class"], classes)(**decode(value["arguments"], tensors, classes))
 
 

@@ -79,14 +79,14 @@ class Accumulator:
         if self.statistics is None or self.frame is None:
             raise RaffiaError("there are no pairs to learn from.")
         errors: dict[str, float] = {}
-        ridge, noise, known = self.settings.ridge, None, None
+        ridge, noise, solution = self.settings.ridge, None, None
         if ridge == "auto":
             found = self._chosen(self.statistics, self.frame)
-            ridge, noise, known, errors[LEFT_OUT] = found.ridge, found.noise, found.known, found.error
-        solution = self.coefficients.solve(self.settings, self.statistics, ridge, known)
+            ridge, noise, solution, errors[LEFT_OUT] = found.ridge, found.noise, found.solution, found.error
+        solution = solution or self.coefficients.solve(self.settings, self.statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
-                f"the coefficients are not finite with ridge={ridge:g}: check the sizes of a and y, pass normalize=True or a larger ridge."
+                f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
         return Trained(self.settings.frozen(), self.frame, solution, ridge, errors, noise, self.statistics, self.pairs)
 
@@ -108,4 +108,4 @@ class Accumulator:
             stream = self.coefficients.stream(self.settings, frame, pairs)
             statistics = type(statistics).assemble(stream, pairs.inputs, pairs.outputs)
         found = self.coefficients.chosen(self.settings, statistics, pairs)
-        return found if copied == 1 else replace(found, ridge=copied * found.ridge, known=None)
+        return replace(found, ridge=copied * found.ridge, solution=None) if copied > 1 else found

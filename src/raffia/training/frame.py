@@ -9,7 +9,7 @@ from raffia.checks import as_tensor, check_function, check_one_grid, check_pairs
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import fits
-from raffia.spaces import POINT, Grid, Nodes, Space, resample
+from raffia.spaces import POINT, Grid, Modes, Nodes, Space, modes_of, resample
 from raffia.training.coarsening import coarse_grid
 from raffia.training.copies import firsts, groups_of
 from raffia.training.scaling import Scaling
@@ -39,6 +39,8 @@ class Frame:
     output_scaling: Scaling
     measure: ErrorMeasure
     """What errors are relative to."""
+    modes: Modes | None = None
+    """Of the outputs, where coefficients differ from mode to mode."""
 
     @classmethod
     def of(cls, settings: Settings, inputs: Tensor, outputs: Tensor, scalings: Scalings | None = None) -> "Frame":
@@ -141,6 +143,15 @@ class Prepared:
         rows = firsts(groups_of(self.inputs))
         return self if len(rows) == len(self) else self.part(rows)
 
+    def with_modes(self) -> "Prepared":
+        """The same pairs in a frame that has the modes of their outputs."""
+        if self.frame.values == POINT:
+            raise RaffiaError(
+                "coefficients='modal' is for features whose values are functions; where they are numbers, coefficients are functions "
+                "already. Pass coefficients='ordinary'."
+            )
+        return replace(self, frame=replace(self.frame, modes=modes_of(self.outputs, self.grid)))
+
     def part(self, rows: Tensor) -> "Prepared":
         """Some of them, by their numbers or by whether they are in it."""
         rows = rows.to(self.inputs.device)
@@ -152,5 +163,6 @@ def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None
     if frame is None:
         settings.check()
     inputs, outputs = given("a", a, settings), given("y", y, settings)
-    frame = frame or Frame.of(settings, inputs, outputs, scalings)
-    return frame.pairs(inputs, outputs, resampled=settings.points is not None)
+    frame, first = frame or Frame.of(settings, inputs, outputs, scalings), frame is None
+    pairs = frame.pairs(inputs, outputs, resampled=settings.points is not None)
+    return pairs.with_modes() if first and settings.modal else pairs

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,8 @@ class Settings:
 
     feature_map: FeatureMap
     n_features: int | float = 1024
-    ridge: float | Literal["auto"] = 0.0
+    ridge: Any = 0.0
+    """A number, "auto", or where coefficients are modal a vector with one for each block."""
     solver: Solver | None = None
     batch_size: int | None = None
     random_state: int = 0
@@ -34,6 +35,7 @@ class Settings:
     points: int | Literal["auto"] | None = None
     output: Space | None = None
     normalize: bool | Literal["function"] = False
+    coefficients: Literal["ordinary", "modal"] = "ordinary"
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> "Settings":
@@ -58,7 +60,15 @@ class Settings:
 
     def check(self) -> None:
         """Refuse what no model can be made with."""
-        check_numbers(self.n_features, self.ridge, self.batch_size, self.memory_budget, self.points)
+        if self.coefficients not in ("ordinary", "modal"):
+            raise RaffiaError(f"coefficients must be 'ordinary' or 'modal'; got {self.coefficients!r}.")
+        if self.modal and self.solver is not None:
+            raise RaffiaError(
+                f"solver={self.solver!r} is for ordinary coefficients; modal ones are found block by block: pass solver=None."
+            )
+        check_numbers(
+            self.n_features, 0.0 if self._has_ridges else self.ridge, self.batch_size, self.memory_budget, self.points
+        )
         check_instance("feature_map", self.feature_map, FeatureMap, "FourierFeatures()")
         if self.solver is not None:
             check_instance("solver", self.solver, Solver, "Cholesky()")
@@ -69,23 +79,29 @@ class Settings:
             raise RaffiaError(f"normalize must be True, False or 'function'; got {self.normalize!r}.")
         check_device(self.device)
 
+    @property
+    def modal(self) -> bool:
+        """Whether coefficients differ from mode to mode."""
+        return self.coefficients == "modal"
+
+    @property
+    def _has_ridges(self) -> bool:
+        """Whether there is a ridge for each block: a vector of numbers >= 0, infinite or not, as `ridge_` has them."""
+        return self.modal and torch.is_tensor(self.ridge) and self.ridge.ndim == 1 and bool((self.ridge >= 0).all())
+
     @cached_property
     def identity(self) -> str:
         """All settings that coefficients depend on, as a text that is equal in every process."""
-        values = (
-            self.feature_map,
-            self.n_features,
-            self.random_state,
-            self.output,
-            self.normalize if self.normalize == "function" else bool(self.normalize),
-        )
+        normalize = self.normalize if self.normalize == "function" else bool(self.normalize)
+        values = (self.feature_map, self.n_features, self.random_state, self.output, normalize, self.coefficients)
         return "; ".join(_identity(value) for value in values)
 
     def check_same(self, before: "Settings") -> None:
         """Refuse coefficients that were found with other settings."""
         if self.identity != before.identity:
             raise RaffiaError(
-                "feature_map, n_features, random_state, normalize or output changed since the model was fitted: call fit again."
+                "feature_map, n_features, random_state, normalize, coefficients or output changed since the model was fitted: "
+                "call fit again."
             )
 
     def place(self, like: Tensor) -> torch.device:

@@ -17,7 +17,8 @@ from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import targets_of
-from raffia.spaces import POINT, Grid, Nodes, Vectors, resample
+from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
+from raffia.tuning.modal_sample import ModalSample
 from raffia.tuning.search_space import SearchSpace
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
@@ -59,6 +60,15 @@ class Sample:
         errors = wrong.flatten(1).norm(dim=1) / self.sizes[which]
         return errors.square().mean().sqrt() if wrong[0].numel() == 1 else errors.mean()
 
+    def held_out(self, held: slice, ridge: Any) -> Tensor | None:
+        """The error on some samples of the model trained on those after them; None if the factorisation fails."""
+        solved = self.solve(slice(held.stop, None), ridge)
+        return None if solved is None else self.error(self.predict(solved[0], held) - self.targets[held], held)
+
+    def still(self) -> "Sample":
+        """Without gradients."""
+        return Sample(self.rows.detach(), self.targets, self.sizes)
+
     def left_out(self, ridge: Any) -> Tensor | None:
         """The error by leaving out one function at a time: e_i = (I − H_ii)⁻¹ r_i."""
         everything = slice(None)
@@ -98,6 +108,8 @@ class Objective:
     seed: int
     last: tuple[int, int] | None = None
     """Features and samples of the last rung, where a search has one."""
+    modes: Modes | None = None
+    """Of the outputs, where coefficients are modal."""
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -130,25 +142,33 @@ class Objective:
 
     def sample(self, parameters: dict[str, Any], draw: int, split: int | None = None) -> Sample:
         """The features and targets of one draw, the samples in an order of its own, or in that of another `split`."""
+        phi, order = self._drawn(parameters, draw, split)
+        rows = rows_of(phi).reshape(phi.shape[1], len(order), -1) * self.values.root_weights.to(self.a)
+        return Sample(rows, targets_of(self.grid, self.y[order], self.values), self.sizes[order])
+
+    def modal_sample(self, parameters: dict[str, Any], draw: int) -> ModalSample:
+        """The same in every mode."""
+        assert self.modes is not None  # coefficients are modal
+        phi, order = self._drawn(parameters, draw, None)
+        return ModalSample.of(phi, self.a[order], self.y[order], self.modes, self.values, self.sizes[order])
+
+    def _drawn(self, parameters: dict[str, Any], draw: int, split: int | None) -> tuple[Tensor, Tensor]:
+        """Features of a draw, and which samples they are of."""
         own = {name: value for name, value in parameters.items() if name != "ridge"}
         theta = self.feature_map.draw(range(draw * self.n_features, (draw + 1) * self.n_features), self.seed).to(self.a)
         split = draw if split is None else split
         uniform = uniform_noise(range(split, split + 1), (len(self.a),), self.seed, "split")[0]
         order = uniform.argsort()[: self.n_samples].to(self.a.device)
-        phi = self._moved(own)(self.a[order], theta)
-        rows = rows_of(phi).reshape(len(theta), len(order), -1) * self.values.root_weights.to(self.a)
-        return Sample(rows, targets_of(self.grid, self.y[order], self.values), self.sizes[order])
+        return self._moved(own)(self.a[order], theta), order
 
     def loss(self, parameters: dict[str, Any], draw: int) -> Tensor | None:
         """log error of one draw; None where the features are undefined or a factorisation fails."""
         try:
-            sample = self.sample(parameters, draw)
+            sample = self.sample(parameters, draw) if self.modes is None else self.modal_sample(parameters, draw)
         except RaffiaError:
             return None
         if "ridge" in parameters:
-            held = slice(0, max(1, sample.rows.shape[1] // 4))
-            solved = sample.solve(slice(held.stop, None), parameters["ridge"])
-            error = None if solved is None else sample.error(sample.predict(solved[0], held) - sample.targets[held], held)
+            error = sample.held_out(slice(0, max(1, len(sample.sizes) // 4)), parameters["ridge"])
         else:
             error = sample.left_out(self._profiled_ridge(sample))
         return error.log() if error is not None and torch.isfinite(error) and error > 0 else None
@@ -165,8 +185,8 @@ class Objective:
         return math.exp(total / len(draws))
 
     @torch.no_grad()
-    def _profiled_ridge(self, sample: Sample) -> float:
-        still = Sample(sample.rows.detach(), sample.targets, sample.sizes)
+    def _profiled_ridge(self, sample: Sample | ModalSample) -> float:
+        still = sample.still()
         errors = {ridge: still.left_out(ridge) for ridge in PROFILED_RIDGES}
         finite = {ridge: float(error) for ridge, error in errors.items() if error is not None and torch.isfinite(error)}
         return min(finite, key=lambda ridge: finite[ridge]) if finite else 1e-8
@@ -192,11 +212,13 @@ def objective_for(
     seed: int = 0,
     target: int = 0,
     measure: ErrorMeasure | None = None,
+    modal: bool = False,
 ) -> Objective:
     """An objective that is cheap to evaluate: few features, few samples, a coarse grid.
 
     `target` is the number of features of the model in the end; where it is large, the search gets a last rung at a quarter of it, or
-    what the machine can do. `measure` says what errors are relative to, if not what is usual for such outputs.
+    what the machine can do. `measure` says what errors are relative to, if not what is usual for such outputs. With `modal`, the small
+    models have a coefficient for each mode.
     """
     if measure is None:
         measure = measure_for(output_grid, normalized=False).of(y, output_grid)
@@ -222,7 +244,8 @@ def objective_for(
     n = min(side, most_samples) if n_samples is None else n_samples
     rung = min(target // 4, max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048))
     last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
-    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last)
+    modes = modes_of(y, output_grid) if modal else None
+    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes)
 
 
 def _coordinates(v: Float[Tensor, "n points"]) -> Float[Tensor, "n rank"]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
@@ -17,7 +17,8 @@ from raffia.regression.statistics import Form, Statistics
 class Solution:
     """The coefficients and how they were found."""
 
-    coef: Float[Tensor, "m *columns"]
+    coef: Inexact[Tensor, "..."]
+    """(m, *columns), or whatever shape the kind of coefficients has."""
     residual: float
     """‖(G + λ)α − b‖ / ‖b‖."""
     rank: int

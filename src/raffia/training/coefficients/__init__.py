@@ -4,12 +4,15 @@ import math
 
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.coefficients.kernel import Kernel
+from raffia.training.coefficients.modal import Modal
 from raffia.training.coefficients.ordinary import Ordinary
 from raffia.training.settings import Settings
 
-__all__ = ["Chosen", "Coefficients", "Kernel", "Ordinary", "coefficients_of"]
+__all__ = ["Chosen", "Coefficients", "Kernel", "Modal", "Ordinary", "coefficients_of"]
 
 
 def coefficients_of(settings: Settings) -> Coefficients:
     """The kind that a model with these settings has."""
-    return Kernel() if settings.n_features == math.inf else Ordinary()
+    if settings.n_features == math.inf:
+        return Kernel()
+    return Modal() if settings.modal else Ordinary()

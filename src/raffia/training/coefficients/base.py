@@ -21,8 +21,8 @@ class Chosen:
     ridge: Any
     error: float
     noise: Any = None
-    known: Any = None
-    """What was computed on the way and solving can use again."""
+    solution: Solution | None = None
+    """The coefficients with this ridge, where they come with it too."""
 
 
 class Coefficients(ABC):
@@ -52,8 +52,8 @@ class Coefficients(ABC):
         """The ridge of the least k-fold error, from the statistics of the folds alone."""
 
     @abstractmethod
-    def solve(self, settings: Settings, statistics: Statistics, ridge: Any, known: Any = None) -> Solution:
-        """The coefficients; `known` is what the choice of the ridge left, if there was one."""
+    def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
+        """The coefficients."""
 
     @abstractmethod
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:

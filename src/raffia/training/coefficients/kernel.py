@@ -56,7 +56,8 @@ class Kernel(Coefficients):
     def _chosen(self, settings: Settings, statistics: Any, sizes: Tensor) -> Chosen:
         ridge = _ridge_of(settings)
         path = ridge.path(statistics)
-        return Chosen(*path.best(ridge.centred(statistics.rhs), sizes), known=path)
+        found, error = path.best(ridge.centred(statistics.rhs), sizes)
+        return Chosen(found, error, solution=ridge.solve(statistics, found, path))
 
     def left_out(self, settings: Settings, trained: Trained) -> Float[Tensor, "n *output"]:
         """For each training pair, the prediction of a model trained without it, in training units."""
@@ -64,9 +65,9 @@ class Kernel(Coefficients):
         errors = method.path(equations).left_out(method.centred(equations.targets), trained.ridge)
         return trained.frame.output_nodes.unembed(equations.targets - errors)
 
-    def solve(self, settings: Settings, statistics: Any, ridge: Any, known: Any = None) -> Solution:
+    def solve(self, settings: Settings, statistics: Any, ridge: Any) -> Solution:
         """By the method of the map."""
-        return _ridge_of(settings).solve(statistics, ridge, known)
+        return _ridge_of(settings).solve(statistics, ridge)
 
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """F on the grid of the training inputs, to which others are interpolated."""

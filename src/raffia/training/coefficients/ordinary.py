@@ -64,7 +64,7 @@ class Ordinary(Coefficients):
         """From the statistics of all folds but one, on that one."""
         return Chosen(*fold_ridge(folds))
 
-    def solve(self, settings: Settings, statistics: Statistics, ridge: Any, known: Any = None) -> Solution:
+    def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
         """By the solver that was named, or that the statistics were taken for."""
         solver = settings.solver
         if solver is None and isinstance(statistics, Streamed):

@@ -1,0 +1,169 @@
+"""Modal coefficients where they outnumber the samples: the features themselves are kept, and systems have the size of the samples.
+
+With K_k = V_kᴴ V_k / m, the solution of `modal_equations.py` is α(k) = α⁰ + V_k c_k with (K_k + λ_k) c_k = Y_k − V_kᴴ α⁰/m, and leaving
+out sample i leaves r_i(k)/(1 − h_i(k)) = c_i(k) / ((K_k + λ_k)⁻¹)_ii.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Inexact, Int
+from torch import Tensor
+
+from raffia.regression.blocks import factorised, ranges
+from raffia.regression.modal_equations import ModalEquations, check_sums, refuse_indefinite
+from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets
+from raffia.regression.normal_equations import add_lower_triangle, mirror
+from raffia.regression.statistics import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class ModalDual(Statistics):
+    """V_k and Y_k of all samples."""
+
+    portable: ClassVar[bool] = False
+
+    V: Features
+    Y: Targets
+    twice: Float[Tensor, "blocks"]
+    energy: Float[Tensor, ""]
+    n_samples: int
+    features: int
+    """m."""
+
+    @classmethod
+    def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalDual":  # type: ignore[override]
+        """Evaluate all features."""
+        V, Y = stream.whole(a, y)
+        twice = stream.modes.twice(stream.modes.grid).to(stream.stream.theta)
+        energy = stream.stream.grid.embed(y).square().sum().to(twice.device)
+        return cls(V, Y, twice, energy, len(a), stream.n_features)
+
+    def nothing(self) -> "ModalDual":
+        """No samples."""
+        return type(self)(self.V[:, :, :0], self.Y[:, :0], self.twice, torch.zeros_like(self.energy), 0, self.features)
+
+    def __add__(self, other: "ModalDual") -> "ModalDual":
+        """All the samples."""
+        V, Y = torch.cat([self.V, other.V], 2), torch.cat([self.Y, other.Y], 1)
+        return type(self)(V, Y, self.twice, self.energy + other.energy, self.n_samples + other.n_samples, self.features)
+
+    def at(self, blocks: Int[Tensor, "some"]) -> "ModalDual":
+        """Some of the blocks."""
+        return type(self)(self.V[blocks], self.Y[blocks], self.twice[blocks], self.energy, self.n_samples, self.features)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of coefficients."""
+        return self.V.dtype
+
+    @property
+    def start_shape(self) -> tuple[int, ...]:
+        """Of the coefficients of one block."""
+        return self.V.shape[1], self.Y.shape[2]
+
+    @property
+    def primal(self) -> ModalEquations:
+        """The normal equations, formed."""
+        m = self.features
+        return ModalEquations(
+            self.V @ self.V.mH / m, self.V @ self.Y, self.twice, self._energies, self.energy, self.n_samples, m
+        )
+
+    @property
+    def gram(self) -> Float[Tensor, "p p"]:  # type: ignore[override]
+        """Of ordinary coefficients."""
+        parts = (weight * (V @ V.mH).real for weight, V in zip(self.twice, self.V, strict=True))
+        return sum(parts, start=torch.zeros((), dtype=self.twice.dtype, device=self.twice.device)) / self.features
+
+    @property
+    def rhs(self) -> Float[Tensor, "p columns"]:  # type: ignore[override]
+        """Of ordinary coefficients."""
+        return torch.einsum("k,kij->ij", self.twice, (self.V @ self.Y).real)
+
+    @property
+    def n_features(self) -> int:
+        """m."""
+        return self.features
+
+    @property
+    def scales(self) -> Float[Tensor, "blocks"]:
+        """tr G_k over the features."""
+        traces = torch.stack([V[: self.features].abs().square().sum() for V in self.V]) / self.features
+        return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
+
+    @property
+    def scale(self) -> float:
+        """tr G over the features."""
+        return float((self.twice * self.scales).sum())
+
+    def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
+        """G x, of ordinary coefficients."""
+        return self.gram @ x
+
+    def check(self) -> None:
+        """Refuse features that are not finite, or all zero, on the data."""
+        diagonal = torch.stack([V.abs().square().sum(1) for V in self.V])
+        sides = torch.stack([V @ Y for V, Y in zip(self.V, self.Y, strict=True)])
+        check_sums(diagonal.sum(0)[: self.features], sides, self.energy)
+
+    def solve(self, ridges: Float[Tensor, "blocks"], start: Tensor) -> Inexact[Tensor, "blocks p columns"]:
+        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there."""
+        start = start.to(self.V)
+        coef = self.V.new_empty(*self.V.shape[:2], start.shape[1])
+        for part in ranges(self._kernels):
+            factor, failed = factorised(self._kernels[part], ridges[part])
+            if failed.any():
+                refuse_indefinite(failed)
+            V = self.V[part]
+            step = V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
+            coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
+        return coef
+
+    def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
+        """Some of the samples, by their numbers."""
+        rows = rows.to(self.V.device)
+        return Sampled(self.V[:, :, rows], self.Y[:, rows], rows)
+
+    def left_out(
+        self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
+    ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
+        """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
+
+        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
+        """
+        starts, rows = starts.to(self.V), some.rows.to(self.V.device)
+        residuals, gaps = [], []
+        unit = torch.zeros(self.n_samples, len(rows), dtype=self.V.dtype, device=self.V.device)
+        unit[rows, torch.arange(len(rows), device=rows.device)] = 1
+        for part in ranges(self._kernels):
+            ridge = ridges[part]
+            factor, failed = factorised(self._kernels[part], ridge)
+            targets = self.Y[part].repeat(1, 1, starts.shape[1] // self.Y.shape[2]) - self.V[part].mH @ starts / self.features
+            right = torch.cat([unit.expand(len(ridge), -1, -1), targets], dim=2)
+            S, w = torch.linalg.solve_triangular(factor, right, upper=False).split([len(rows), starts.shape[1]], dim=2)
+            lost, far = (failed != 0)[:, None], torch.isinf(ridge)[:, None]
+            finite = torch.where(far, 1.0, ridge[:, None])
+            if coef is not None:
+                step = self.V[part] @ torch.linalg.solve_triangular(factor.mH, w, upper=True)
+                coef[part] = starts + torch.where(far[..., None], 0, step)
+            gaps.append(torch.where(lost, 0.0, torch.where(far, 1.0, finite * S.abs().square().sum(1))))
+            residuals.append(torch.where(far[..., None], targets[:, rows], finite[..., None] * (S.mH @ w)))
+        return torch.cat(residuals), torch.cat(gaps)
+
+    @property
+    def _energies(self) -> Float[Tensor, "blocks"]:
+        return self.Y.abs().square().sum((1, 2))
+
+    @cached_property
+    def _kernels(self) -> Inexact[Tensor, "blocks n n"]:
+        V, n = self.V, self.n_samples
+        if V.is_cuda:
+            return V.mH @ V / self.features
+        kernels = V.new_zeros(len(V), n, n)
+        for kernel, part in zip(kernels, V, strict=True):
+            add_lower_triangle(kernel, part.mH)
+            mirror(kernel)
+        return kernels.div_(self.features)

@@ -1,0 +1,203 @@
+"""Normal equations for coefficients that differ from mode to mode: one small problem a block, and they add.
+
+With V_k the conjugate features of all samples in block k, (p, n), and Y_k the outputs there:
+
+    G_k = V_k V_kᴴ / m,    b_k = V_k Y_k,    (G_k + λ_k) (α(k) − α⁰) = b_k − G_k α⁰
+
+minimises Σ_i |Y_ki − V_kiᴴ α(k)/m|² + (λ_k/m) ‖α(k) − α⁰‖². Ordinary coefficients are equal in all blocks, so their equations are the sum.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Inexact, Int
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.regression.blocks import factorised, ranges
+from raffia.regression.modal_stream import ModalStream, Sampled, Targets
+from raffia.regression.normal_equations import NormalEquations, add_lower_triangle, mirror
+from raffia.regression.statistics import Statistics, refuse_other_problem
+
+LEAST_GAP = 1e-9  # of 1 − h, below which it is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class ModalEquations(Statistics):
+    """G_k, b_k, ‖y‖² and n. Statistics of disjoint samples add."""
+
+    grams: Inexact[Tensor, "blocks p p"]
+    sides: Inexact[Tensor, "blocks p columns"]
+    twice: Float[Tensor, "blocks"]
+    """How many modes each block stands for."""
+    energies: Float[Tensor, "blocks"]
+    """Σ_i |Y_ki|²."""
+    energy: Float[Tensor, ""]
+    n_samples: int
+    features: int
+    """m; the other unknowns of a block are for the channels of the input."""
+
+    @classmethod
+    def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalEquations":  # type: ignore[override]
+        """Stream over the samples."""
+        grams, sides, twice = None, None, stream.modes.twice(stream.modes.grid).to(stream.stream.theta)
+        energies = torch.zeros_like(twice)
+        for V, Y in stream.blocks(a, y):
+            if grams is None or sides is None:
+                grams, sides = V.new_zeros(len(V), V.shape[1], V.shape[1]), torch.zeros_like(V @ Y)
+            sides += V @ Y
+            energies += Y.abs().square().sum((1, 2))
+            if V.is_cuda:
+                grams.baddbmm_(V, V.mH)
+            else:
+                for gram, part in zip(grams, V, strict=True):
+                    add_lower_triangle(gram, part)
+        assert grams is not None  # there is at least one sample
+        assert sides is not None
+        for gram in grams if not grams.is_cuda else ():
+            mirror(gram)
+        energy = stream.stream.grid.embed(y).square().sum().to(twice.device)
+        return cls(grams.div_(stream.n_features), sides, twice, energies, energy, len(a), stream.n_features)
+
+    def at(self, blocks: Int[Tensor, "some"]) -> "ModalEquations":
+        """Some of the blocks."""
+        grams, sides, twice, energies = (part[blocks] for part in (self.grams, self.sides, self.twice, self.energies))
+        return type(self)(grams, sides, twice, energies, self.energy, self.n_samples, self.features)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of coefficients."""
+        return self.sides.dtype
+
+    @property
+    def start_shape(self) -> tuple[int, ...]:
+        """Of the coefficients of one block."""
+        return tuple(self.sides.shape[1:])
+
+    @property
+    def primal(self) -> "ModalEquations":
+        """Themselves."""
+        return self
+
+    @property
+    def gram(self) -> Float[Tensor, "p p"]:  # type: ignore[override]
+        """Of ordinary coefficients: Σ_k G_k, over all modes."""
+        return torch.einsum("k,kij->ij", self.twice, self.grams.real)
+
+    @property
+    def rhs(self) -> Float[Tensor, "p columns"]:  # type: ignore[override]
+        """Of ordinary coefficients: Σ_k b_k, over all modes."""
+        return torch.einsum("k,kij->ij", self.twice, self.sides.real)
+
+    @property
+    def n_features(self) -> int:
+        """m."""
+        return self.features
+
+    @property
+    def scales(self) -> Float[Tensor, "blocks"]:
+        """tr G_k over the features, without the inputs: the size of the ridges that matter; never zero."""
+        traces = self.grams.diagonal(dim1=1, dim2=2).real[:, : self.features].sum(1)
+        return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
+
+    @property
+    def scale(self) -> float:
+        """tr G over the features."""
+        return float((self.twice * self.grams.diagonal(dim1=1, dim2=2).real[:, : self.features].sum(1)).sum())
+
+    def nothing(self) -> "ModalEquations":
+        """Zeros that take no memory."""
+        zero, twice = self.sides.new_zeros((), device="cpu"), self.twice.cpu()
+        grams, sides = zero.expand(self.grams.shape), zero.expand(self.sides.shape)
+        return type(self)(grams, sides, twice, 0 * twice, twice.new_zeros(()), 0, self.features)
+
+    def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
+        """G x, of ordinary coefficients."""
+        return self.gram @ x
+
+    def residual(self, coef: Inexact[Tensor, "blocks_or_p p_or_columns *columns"]) -> Float[Tensor, ""]:
+        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, or ordinary ones."""
+        coef = coef.expand(len(self.grams), *coef.shape) if coef.ndim == 2 else coef
+        coef = coef.to(self.sides)
+        gain = torch.stack(
+            [((2 * b - G @ c) * c.conj()).real.sum() for G, b, c in zip(self.grams, self.sides, coef, strict=True)]
+        )
+        return (self.energy - (self.twice * gain).sum() / self.features).clamp(min=0)
+
+    def __add__(self, other: "ModalEquations") -> "ModalEquations":
+        """The statistics of both sets of samples together."""
+        refuse_other_problem(tuple(self.sides.shape), tuple(other.sides.shape))
+        device = (other if self.n_samples == 0 else self).sides.device
+        return self._combined(other, device, 1)
+
+    def __sub__(self, other: "ModalEquations") -> "ModalEquations":
+        """The statistics of all samples but those of `other`, which must be among them."""
+        return self._combined(other, self.sides.device, -1)
+
+    def _combined(self, other: "ModalEquations", device: torch.device, sign: int) -> "ModalEquations":
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("grams", "sides", "energies", "energy"))
+        grams, sides, energies, energy = (torch.add(one.to(device), two.to(device), alpha=sign) for one, two in pairs)
+        return type(self)(
+            grams, sides, self.twice.to(device), energies, energy, self.n_samples + sign * other.n_samples, self.features
+        )
+
+    def check(self) -> None:
+        """Refuse features that are not finite, or all zero, on the data."""
+        check_sums(self.grams.diagonal(dim1=1, dim2=2).real.sum(0)[: self.features], self.sides, self.energy)
+
+    def solve(
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, careless: bool = False
+    ) -> Inexact[Tensor, "blocks p columns"]:
+        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there. A block that fails is NaN, if that is not refused."""
+        coef, start = torch.empty_like(self.sides), start.to(self.sides)
+        for part in ranges(self.grams):
+            factor, failed = factorised(self.grams[part], ridges[part])
+            if failed.any() and not careless:
+                refuse_indefinite(failed)
+            step = torch.cholesky_solve(self.sides[part] - self.grams[part] @ start, factor)
+            step[failed != 0] = torch.nan
+            coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
+        return coef
+
+    def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
+        """Some of the samples, by their numbers."""
+        return Sampled(*stream.whole(a[rows.to(a.device)], y[rows.to(y.device)]), rows)
+
+    def left_out(
+        self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
+    ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
+        """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
+
+        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
+        """
+        V, Y = some.V, some.Y
+        sides = self.sides.repeat(1, 1, starts.shape[1] // self.sides.shape[2])
+        Y = Y.repeat(1, 1, starts.shape[1] // Y.shape[2])
+        residuals, gaps = torch.empty_like(Y), Y.new_empty(Y.shape[:2], dtype=self.twice.dtype)
+        starts = starts.to(sides)
+        for part in ranges(self.grams):
+            factor, failed = factorised(self.grams[part], ridges[part])
+            right = torch.cat([V[part], sides[part] - self.grams[part] @ starts], dim=2)
+            S, w = torch.linalg.solve_triangular(factor, right, upper=False).split([V.shape[2], starts.shape[1]], dim=2)
+            far = (torch.isinf(ridges[part]) | (failed != 0))[:, None]
+            gap = 1 - torch.where(far, 0.0, S.abs().square().sum(1) / self.features)
+            step = torch.where(far[..., None], 0, S.mH @ w / self.features)
+            residuals[part] = Y[part] - V[part].mH @ starts / self.features - step
+            if coef is not None:
+                moved = torch.linalg.solve_triangular(factor.mH, w, upper=True)
+                coef[part] = starts + torch.where(far[..., None], 0, moved)
+            gaps[part] = torch.where((failed != 0)[:, None] | (gap < LEAST_GAP), 0.0, gap)
+        return residuals, gaps
+
+
+def refuse_indefinite(failed: Tensor) -> None:
+    """The error of blocks that have no solution."""
+    raise RaffiaError(
+        f"the equations of {int((failed != 0).sum())} of the modes are not positive definite with this ridge: pass a larger one, "
+        "or ridge='auto'."
+    )
+
+
+def check_sums(diagonal: Float[Tensor, "m"], sides: Tensor, energy: Tensor) -> None:
+    """Refuse sums that are not finite, or features that all vanish, as `NormalEquations.check` does."""
+    NormalEquations(torch.diag(diagonal), sides[:, : len(diagonal)].abs().sum((0, 2)), energy, 1).check()

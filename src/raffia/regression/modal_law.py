@@ -1,0 +1,55 @@
+"""The law of modal coefficients given the data: the linear-Gaussian model of `coefficient_law.py` in every block, with a noise of its own.
+
+Block k has the covariance s_k² m (G_k + λ_k)⁻¹, for noise of variance s_k², and the coefficient of ψ_k in a new output has the variance
+s_k² (1 + v(k)ᴴ (G_k + λ_k)⁻¹ v(k) / m).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Inexact
+from torch import Tensor
+
+from raffia.regression.blocks import factorised, ranges
+from raffia.regression.modal_dual import ModalDual
+from raffia.regression.modal_equations import ModalEquations
+from raffia.regression.modal_ridge import ModalNoise
+from raffia.regression.modal_stream import Features
+
+
+@dataclass(frozen=True, eq=False)
+class ModalLaw:
+    """Gaussian in every block, through G_k + λ_k = L_k L_kᴴ; blocks whose ridge is infinite do not vary."""
+
+    mean: Inexact[Tensor, "blocks p columns"]
+    factors: Inexact[Tensor, "blocks p p"]
+    fixed: Tensor
+    noise: Float[Tensor, "blocks columns"]
+    features: int
+
+    def variance(self, V: Features) -> Float[Tensor, "blocks n columns"]:
+        """Of the coefficients of new outputs, noise included."""
+        squares = torch.cat([self._half(part, V[part]).abs().square().sum(1) for part in ranges(self.factors)])
+        moves = torch.where(self.fixed[:, None].to(V.device), 0.0, squares / self.features)
+        return (1 + moves)[..., None] * self.noise[:, None].to(V.device)
+
+    def moved(self, z: Inexact[Tensor, "count blocks p columns"]) -> Inexact[Tensor, "count blocks p columns"]:
+        """Draws of the coefficients, made of standard normal numbers z."""
+        upper = self.factors.mH.to(z)
+        step = torch.linalg.solve_triangular(upper, z.permute(1, 2, 0, 3).flatten(2).to(upper), upper=True)
+        step = step.reshape(*step.shape[:2], len(z), -1).permute(2, 0, 1, 3)
+        size = torch.where(self.fixed[:, None], 0.0, self.noise.sqrt()).to(z.device)[:, None]
+        return self.mean.to(z) + math.sqrt(self.features) * size * step
+
+    def _half(self, part: slice, V: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(self.factors[part].to(V), V, upper=False)
+
+
+def modal_law(statistics: ModalEquations | ModalDual, ridges: Tensor, coef: Tensor, noise: ModalNoise) -> ModalLaw:
+    """From statistics, the ridges (λ₀, λ₁, …) and coefficients (1 + blocks, p, columns) found with them, and the noise."""
+    equations, own = statistics.primal, ridges[1:].to(statistics.twice)
+    factors = torch.empty_like(equations.grams)
+    for part in ranges(equations.grams):
+        factors[part] = factorised(equations.grams[part], own[part])[0]
+    return ModalLaw(coef[1:], factors, torch.isinf(own), noise.variance, statistics.features)

@@ -1,0 +1,173 @@
+"""Ridges for modal coefficients: one for every block, and one for what all blocks are drawn to, by leaving out one function at a time.
+
+The blocks are separate problems, so leaving out function i is a number for each: e_i(k) = r_i(k) / (1 − h_i(k)). Where coefficients are
+drawn to ordinary ones α⁰, whose errors in sample and left out are r⁰ and e⁰, the part of α⁰ is left out too:
+
+    e_i(k) = e⁰_i(k) − r⁰_i(k) + r_i(k) / (1 − h_i(k)).
+
+Ridges are a vector (λ₀, λ₁, …, λ_B): λ₀ of the ordinary part, infinite where there is none, then one a block.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import torch
+from jaxtyping import Float, Inexact, Int
+from torch import Tensor
+
+from raffia.metrics import ErrorMeasure
+from raffia.regression.leave_one_out import leave_one_out
+from raffia.regression.modal_dual import ModalDual
+from raffia.regression.modal_equations import ModalEquations
+from raffia.regression.modal_stream import ModalStream, RealRows, Targets
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.ridge_choice import SCANNED_SAMPLES, best_ridge, fold_ridge
+from raffia.regression.ridge_path import RidgePath
+from raffia.regression.ridge_search import INF, Squares, search_ridges
+
+ModalStatistics = ModalEquations | ModalDual
+ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
+LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
+
+
+@dataclass(frozen=True, eq=False)
+class ModalNoise:
+    """s_k², the variance of what the model cannot say in each block, E|⟨y − F, ψ_k⟩|²; a column for each channel."""
+
+    variance: Float[Tensor, "blocks columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class ModalLeftOut:
+    """What leaving out one function at a time says, and the coefficients, which come with it: α⁰ and α(k) of every block."""
+
+    errors: Float[Tensor, "n"]
+    noise: ModalNoise
+    coef: Inexact[Tensor, "blocks_and_one p columns"]
+
+
+def ordinary_equations(statistics: ModalStatistics) -> NormalEquations:
+    """Those of ordinary coefficients, of the features alone: the sum of all blocks."""
+    m = statistics.features
+    return NormalEquations(statistics.gram[:m, :m], statistics.rhs[:m], statistics.energy, statistics.n_samples)
+
+
+def ordinary_path(statistics: ModalStatistics) -> RidgePath:
+    """Ordinary coefficients for every ridge; kept as long as the statistics are."""
+    if statistics not in _PATHS:
+        _PATHS[statistics] = RidgePath(ordinary_equations(statistics))
+    return _PATHS[statistics]
+
+
+_PATHS: WeakKeyDictionary[ModalStatistics, RidgePath] = WeakKeyDictionary()
+
+
+def ordinary_part(statistics: ModalStatistics, ridge: float) -> Float[Tensor, "p columns"]:
+    """α⁰, with zeros for the inputs; zero for an infinite ridge."""
+    start = torch.zeros(statistics.start_shape, dtype=statistics.twice.dtype, device=statistics.twice.device)
+    if ridge != INF:
+        start[: statistics.features] = ordinary_path(statistics).coef(ridge)
+    return start
+
+
+def solved(statistics: ModalStatistics, ridges: Float[Tensor, "ridges"]) -> Tensor:
+    """α⁰ and after it α(k) of every block: (1 + blocks, p, columns)."""
+    start = ordinary_part(statistics, float(ridges[0]))
+    coef = statistics.solve(ridges[1:].to(statistics.twice), start)
+    return torch.cat([start.to(coef)[None], coef])
+
+
+def modal_ridges(
+    statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
+) -> Float[Tensor, "ridges"]:
+    """The ridges of the least error on some of the samples, left out in turn; with an ordinary part, or without if that is better."""
+    few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
+    some_a, some_y = (f[few.to(f.device)] for f in (a, y))
+    some, sizes = statistics.sampled(stream, a, y, few), measure.sizes(some_y, stream.stream.grid).to(statistics.twice)
+    towards, outside = _ordinary_left_out(statistics, stream, some_a, some_y, measure)
+    ordinary = ordinary_part(statistics, towards)
+    starts = torch.cat([torch.zeros_like(ordinary), ordinary], dim=1)
+    apart = outside - (some.Y - some.V.mH @ ordinary.to(some.V) / statistics.features)
+    apart = torch.cat([torch.zeros_like(apart), apart], dim=2)
+
+    def squares(ridges: Float[Tensor, "blocks"], which: Int[Tensor, "blocks"] | None) -> Squares:
+        """Without an ordinary part, and with it."""
+        known, here, more = (statistics, some, apart) if which is None else (statistics.at(which), some.at(which), apart[which])
+        e = _quotient(*known.left_out(ridges, starts, here)) + more
+        return (e.abs().square() / sizes[:, None] ** 2).unflatten(2, (2, -1)).sum(3)
+
+    variant, ridges, _ = search_ridges(statistics.scales, statistics.twice, squares)
+    return torch.cat([ridges.new_tensor([towards if variant else INF]), ridges])
+
+
+def modal_left_out(
+    statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, ridges: Tensor, measure: ErrorMeasure
+) -> ModalLeftOut:
+    """Errors of leaving out each sample in turn, and the noise that they tell of: mean |e_i(k)|² / (1 + h_i/(1 − h_i))."""
+    own, towards = ridges[1:].to(statistics.twice), float(ridges[0])
+    start = ordinary_part(statistics, towards)
+    coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
+    sizes = measure.sizes(y, stream.stream.grid).to(own)
+    errors, total = [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
+    for rows in torch.arange(len(a)).split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
+        some = statistics.sampled(stream, a, y, rows)
+        residual, gap = statistics.left_out(own, start, some, coef)
+        e = _quotient(residual, gap)
+        if towards != INF:
+            part_a, part_y = (f[rows.to(f.device)] for f in (a, y))
+            left_out = leave_one_out(ordinary_path(statistics), RealRows(stream), part_a, part_y, [towards])
+            outside = RealRows(stream).modal_of(left_out.functions, some.Y)
+            e = e + outside - (some.Y - some.V.mH @ start.to(some.V) / statistics.features)
+        squares = e.abs().square()
+        errors.append((statistics.twice[:, None, None] * squares).sum((0, 2)).sqrt() / sizes[rows.to(sizes.device)])
+        total += (gap[..., None] * squares).sum(1)  # 1/(1 + h/(1 − h)) = 1 − h
+    return ModalLeftOut(torch.cat(errors), ModalNoise(total / len(a)), torch.cat([start.to(coef)[None], coef]))
+
+
+def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "ridges"], float]:
+    """The ridges of the least k-fold error, and that error, from the statistics of the folds alone."""
+    towards, _ = fold_ridge([ordinary_equations(fold) for fold in folds])
+    total = sum(folds[1:], start=folds[0])
+    parts = [(total - fold, fold) for fold in folds]
+    starts = [[ordinary_part(rest, ridge) for rest, _ in parts] for ridge in (INF, towards)]
+
+    def squares(ridges: Float[Tensor, "blocks"], which: Int[Tensor, "blocks"] | None) -> Squares:
+        """Over all folds together, as one sample."""
+        here = parts if which is None else [(rest.at(which), fold.at(which)) for rest, fold in parts]
+        sums = [
+            sum((_misfit(*part, ridges, start) for part, start in zip(here, some, strict=True)), 0 * ridges) for some in starts
+        ]
+        return torch.stack(sums, dim=1)[:, None] / total.energy
+
+    variant, ridges, error = search_ridges(total.scales, total.twice, squares)
+    outside = max(0.0, 1 - float((total.twice * total.energies).sum() / total.energy))
+    return torch.cat([ridges.new_tensor([towards if variant else INF]), ridges]), math.sqrt(error**2 + outside)
+
+
+def _ordinary_left_out(
+    statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
+) -> tuple[float, Targets]:
+    """The ridge of ordinary coefficients, and their errors of leaving out each of these samples."""
+    rows, path = RealRows(stream), ordinary_path(statistics)
+    few = torch.linspace(0, len(a) - 1, min(len(a), ORDINARY_SAMPLES)).long()
+
+    def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
+        return leave_one_out(path, rows, a[few.to(a.device)], y[few.to(y.device)], ridges, measure=measure).errors
+
+    ridge, _ = best_ridge(errors, float(path.s[-1]))
+    functions = leave_one_out(path, rows, a, y, [ridge]).functions
+    return ridge, rows.modal_of(functions, torch.empty(0, dtype=statistics.dtype))
+
+
+def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: Tensor) -> Float[Tensor, "blocks"]:
+    """Σ_i |Y_i − F_i|² in each block, over a fold, by what the rest gives; infinite where that has no solution."""
+    coef = rest.solve(ridges, start, careless=True)
+    gain = ((2 * fold.sides - fold.grams @ coef) * coef.conj()).real.sum((1, 2)) / fold.features
+    return torch.nan_to_num((fold.energies - gain).clamp(min=0), nan=INF)
+
+
+def _quotient(residual: Targets, gap: Float[Tensor, "blocks n"]) -> Targets:
+    """r/(1 − h), infinite where the gap was lost."""
+    return torch.where(gap[..., None] > 0, residual / gap[..., None], torch.full_like(residual, INF))

@@ -1,0 +1,124 @@
+"""Features and outputs by their modes, a batch of samples at a time: what modal coefficients are found from.
+
+With (ψ_k) orthonormal modes of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩, and after them ⟨a_c, ψ_k⟩ for each
+channel of the input itself, times `GAIN`: a ridge on its coefficient is then GAIN² times weaker than on those of the others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Inexact, Int
+from torch import Tensor
+
+from raffia.regression.feature_stream import FeatureStream
+from raffia.spaces import Modes, Nodes
+
+GAIN = 1e3
+"""What inputs are multiplied by, where they are features."""
+SAMPLES = {"cpu": 256, "cuda": 2048}
+"""Samples in one product: enough for its speed."""
+
+Features = Inexact[Tensor, "blocks p n"]
+Targets = Inexact[Tensor, "blocks n columns"]
+
+
+class Sampled(NamedTuple):
+    """Some samples: V, Y and their numbers."""
+
+    V: Features
+    Y: Targets
+    rows: Int[Tensor, "n"]
+
+    def at(self, blocks: Int[Tensor, "some"]) -> "Sampled":
+        """Of some blocks."""
+        return Sampled(self.V[blocks], self.Y[blocks], self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ModalStream:
+    """The features of `stream`, in these modes."""
+
+    stream: FeatureStream
+    modes: Modes
+
+    @property
+    def n_features(self) -> int:
+        """m."""
+        return len(self.stream.theta)
+
+    @property
+    def size(self) -> int:
+        """p, how many coefficients a block has: one for each feature and for each channel of the input."""
+        return self.n_features + int(self.stream.feature_map.domain.channels)
+
+    def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
+        """(V, Y) of each batch: V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
+        nodes, m = self.stream.values_at(a), self.n_features
+        for tiled, inputs, outputs in self.stream.tiled(a, y):
+            V: Tensor | None = None
+            for phi, start in tiled:
+                part = self.analysed(phi.transpose(0, 1), nodes)
+                V = part.new_empty(part.shape[-1], self.size, len(inputs)) if V is None else V
+                V[:, start : start + len(part)] = part.permute(2, 0, 1).conj()
+            assert V is not None  # there is at least one feature
+            own = self.analysed(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
+            V[:, m:] = GAIN * own.permute(2, 1, 0).conj()
+            target = self.analysed(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
+            yield V, target.permute(2, 0, 1).contiguous()
+
+    def whole(self, a: Tensor, y: Tensor) -> tuple[Features, Targets]:
+        """All samples at once."""
+        parts = list(self.blocks(a, y))
+        return parts[0] if len(parts) == 1 else (torch.cat([V for V, _ in parts], 2), torch.cat([Y for _, Y in parts], 1))
+
+    def analysed(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Inexact[Tensor, "*batch blocks"]:
+        """⟨f, ψ_k⟩ for the modes of the training; zero for those that the nodes do not hold."""
+        coef = self.modes.analysis(f, nodes)
+        if nodes == self.modes.grid:
+            return coef
+        places = self.modes.places(nodes).to(coef.device)
+        found = coef.new_zeros(*coef.shape[:-1], self.modes.count)
+        found[..., places[places >= 0]] = coef[..., places >= 0]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class RealRows:
+    """The same samples as rows of real numbers, √twice_k (Re, Im)⟨·, ψ_k⟩, without inputs: what ordinary coefficients see, rotated."""
+
+    modal: ModalStream
+
+    @property
+    def grid(self) -> Nodes:
+        """Where the outputs live."""
+        return self.modal.stream.grid
+
+    def values_at(self, a: Tensor) -> "RealRows":
+        """Itself: it knows its size."""
+        return self
+
+    @property
+    def size(self) -> int:
+        """Rows of a sample."""
+        return 2 * self.modal.modes.count
+
+    def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Float[Tensor, "p rows"], Float[Tensor, "rows columns"]]]:
+        """(Aᵀ, y) of each batch."""
+        for V, Y in self.modal.blocks(a, y):
+            yield (
+                self.real(V[:, : self.modal.n_features].conj()).permute(1, 2, 0).flatten(1),
+                self.real(Y).permute(1, 0, 2).flatten(0, 1),
+            )
+
+    def real(self, c: Inexact[Tensor, "blocks one two"]) -> Float[Tensor, "rows one two"]:
+        """Real and imaginary parts, weighted."""
+        root = self.modal.modes.twice(self.modal.modes.grid).sqrt().to(c.device)[:, None, None]
+        return torch.cat([root * c.real, root * (c.imag if c.is_complex() else torch.zeros_like(c))])
+
+    def modal_of(self, rows: Float[Tensor, "n rows_and_columns"], like: Tensor) -> Targets:
+        """The inverse of `real`, for n samples of whole rows."""
+        root = self.modal.modes.twice(self.modal.modes.grid).sqrt().to(rows.device)[:, None, None]
+        real, imaginary = rows.reshape(len(rows), self.size, -1).permute(1, 0, 2).chunk(2)
+        return torch.complex(real, imaginary) / root if like.is_complex() else real / root

@@ -1,0 +1,92 @@
+"""A ridge for every block at once: a few powers of ten, a few more around the best, then the vertex of a parabola.
+
+Two variants of a model are compared on the way, and the better one is searched: its squared errors of samples add over the blocks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+
+COARSE, AROUND, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), 0.0
+"""Powers of ten of a block's scale; around the best of them; and for blocks that want a larger one."""
+INF = float("inf")
+
+Squares = Float[Tensor, "blocks n variants"]
+"""|e_i(k)|² of each sample, relative to its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Powers of ten and what they gave, for every block."""
+
+    twice: Float[Tensor, "blocks"]
+    powers: list[Float[Tensor, "blocks"]] = field(default_factory=list)
+    squares: list[Squares] = field(default_factory=list)
+
+    def add(self, power: Tensor, squares: Squares) -> None:
+        self.powers.append(power)
+        self.squares.append(torch.nan_to_num(squares, nan=INF))
+
+    def sums(self, variant: int) -> Float[Tensor, "tried blocks"]:
+        return torch.stack([squares[:, :, variant].sum(1) for squares in self.squares])
+
+    def best(self, variant: int) -> Int[Tensor, "blocks"]:
+        """The number of the best, for each block; of equals the one with the largest power."""
+        sums, powers = self.sums(variant), torch.stack(self.powers)
+        return torch.where(sums == sums.amin(0), powers, -INF).argmax(0)
+
+    def error(self, variant: int) -> float:
+        """The mean over samples of (Σ_k |e_i(k)|²)^½, with the best of each block."""
+        index = self.best(variant)[None, :, None].expand(1, -1, self.squares[0].shape[1])
+        kept = torch.stack([squares[:, :, variant] for squares in self.squares]).gather(0, index)[0]
+        return float((self.twice[:, None] * kept).sum(0).sqrt().mean())
+
+    def better(self) -> int:
+        errors = [self.error(variant) for variant in range(self.squares[0].shape[2])]
+        finite = [error if error == error else INF for error in errors]
+        if min(finite) == INF:
+            raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
+        return finite.index(min(finite))
+
+    def vertex(self, variant: int) -> Float[Tensor, "blocks"]:
+        """The power at the vertex of the parabola through the best and its neighbours, on logarithmic scales, or infinite."""
+        powers, order = torch.stack(self.powers).sort(0)
+        logs = self.sums(variant).clamp(min=torch.finfo(powers.dtype).tiny).log().gather(0, order)
+        place = (order == self.best(variant)).to(torch.int).argmax(0)
+        finite = torch.isfinite(powers).sum(0)
+        middle = torch.minimum(place.clamp(min=1), finite - 2)
+        (x0, f0), (x1, f1), (x2, f2) = [[p.gather(0, (middle + i)[None])[0] for p in (powers, logs)] for i in (-1, 0, 1)]
+        up, down = (x1 - x0) * (f1 - f2), (x1 - x2) * (f1 - f0)
+        move = ((x1 - x0) * up - (x1 - x2) * down) / (2 * (up - down))
+        inside = (place == middle) & torch.isfinite(move)
+        chosen = powers.gather(0, place[None])[0]
+        return torch.where(inside, torch.minimum(torch.maximum(chosen - move, x0), x2), chosen)
+
+
+def search_ridges(
+    scales: Float[Tensor, "blocks"],
+    twice: Float[Tensor, "blocks"],
+    squares: Callable[[Float[Tensor, "some"], Int[Tensor, "some"] | None], Squares],
+) -> tuple[int, Float[Tensor, "blocks"], float]:
+    """The better variant, its ridges, relative to nothing, and its error; `squares` are those of some blocks, or of all."""
+    tried, everywhere = _Tried(twice), torch.ones_like(scales)
+    for power in (INF, *COARSE):
+        tried.add(everywhere * power, squares(scales * 10.0**power, None))
+    variant = tried.better()
+    base = torch.stack(tried.powers).gather(0, tried.best(variant)[None])[0].clamp(max=COARSE[-1])
+    for step in AROUND:
+        tried.add(base + step, squares(scales * 10.0 ** (base + step), None))
+    variant = tried.better()
+    best = torch.stack(tried.powers).gather(0, tried.best(variant)[None])[0]
+    large = (best >= COARSE[-1] + AROUND[-1]).nonzero()[:, 0]
+    if len(large):
+        more = tried.squares[0].clone()  # elsewhere, nothing that would be chosen
+        more[:] = INF
+        more[large] = squares(scales[large] * 10.0**LARGE, large)
+        tried.add(everywhere * LARGE, more)
+    return variant, scales * 10.0 ** tried.vertex(variant), tried.error(variant)

@@ -1,0 +1,178 @@
+"""A number for each feature and each mode of the outputs: waves on a torus, sines or cosines on a box, principal components on a mesh."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import tile_elements, tiles
+from raffia.regression import (
+    GAIN,
+    SAMPLES,
+    ModalDual,
+    ModalEquations,
+    ModalLaw,
+    ModalNoise,
+    ModalStream,
+    Solution,
+    Statistics,
+    available_memory,
+    modal_fold_ridges,
+    modal_law,
+    modal_left_out,
+    modal_ridges,
+    solved,
+)
+from raffia.spaces import Modes
+from raffia.training.coefficients.base import Chosen, Coefficients
+from raffia.training.frame import Frame, Prepared
+from raffia.training.settings import Settings
+from raffia.training.trained import Trained
+
+
+class Modal(Coefficients):
+    """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ ].
+
+    Coefficients are (1 + blocks, p, columns), p = m and the channels of the input, whose coefficients are m β_c(k) / GAIN. The first block
+    is the ordinary part α⁰ that the others are drawn to, zero where there is none; it serves modes that the training grid did not hold.
+    """
+
+    def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> ModalStream:
+        """Features by their modes, as many samples at a time as memory allows and a product likes."""
+        plain = settings.stream(pairs.inputs, pairs.grid, frame.values_at(pairs.inputs))
+        space = settings.workspace(plain.theta.device)
+        allowed = max(1, space.budget // (2 * int(settings.n_features) * plain.values_at(pairs.inputs).size))
+        size = settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
+        return ModalStream(replace(plain, batch_size=size), modes_of(frame))
+
+    def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
+        """The normal equations of every block; the features, where samples are fewer and memory holds them."""
+        blocks, p, free = modes_of(frame).count, int(settings.n_features) + frame.input.channels, available_memory(device)
+        if expected is not None and expected < p and 32 * blocks * expected * (p + expected) <= free:
+            return ModalDual
+        need = 48 * blocks * p**2
+        if need > free:
+            raise RaffiaError(
+                f"modal coefficients of {int(settings.n_features)} features in {blocks} modes need {need / 1e9:.1f} GB, and "
+                f"{free / 1e9:.1f} GB are free: pass fewer n_features, points=…, or coefficients='ordinary'."
+            )
+        return ModalEquations
+
+    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared) -> Chosen:
+        """By closed formulas for leaving out one function, in every block; the noise comes with them."""
+        known, stream, measure = _modal(statistics), self.stream(settings, pairs.frame, pairs), pairs.frame.measure
+        ridges = modal_ridges(known, stream, pairs.inputs, pairs.outputs, measure)
+        left_out = modal_left_out(known, stream, pairs.inputs, pairs.outputs, ridges, measure)
+        return Chosen(ridges, float(left_out.errors.mean()), left_out.noise, _solution(left_out.coef))
+
+    def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
+        """From the statistics of all folds but one, on that one."""
+        return Chosen(*modal_fold_ridges(cast(Sequence[ModalEquations], folds)))
+
+    def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
+        """Block by block."""
+        known = _modal(statistics)
+        return _solution(solved(known, _ridges(ridge, known)))
+
+    def complete(self, settings: Settings, solution: Solution) -> bool:
+        """As many rows in every block as there are features and channels of the input."""
+        coef = solution.coef
+        return coef.ndim == 3 and coef.shape[1] == int(settings.n_features) + settings.feature_map.domain.channels
+
+    def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """Features a tile at a time, added up in the modes of the grid at hand; one transform back."""
+        theta, grid, coef = settings.theta(inputs), frame.input.grid_of(inputs), solution.coef
+        feature_map, modes = settings.feature_map, modes_of(frame)
+        nodes, m, columns = grid.one_channel, int(settings.n_features), coef.shape[2]
+        places = modes.places(nodes)
+        ordinary = bool(coef[0].any())
+        used = torch.ones_like(places, dtype=torch.bool) if ordinary else places >= 0
+        reach = int(used.nonzero().max()) + 1 if used.any() else 0  # modes beyond have no coefficients
+        dtype = torch.complex(theta[:0], theta[:0]).dtype if coef.is_complex() else theta.dtype
+        held = coef.to(theta.device)[places.to(theta.device)[:reach] + 1].to(dtype) / m  # (modes, p, columns); α⁰ for −1
+        weights = held.permute(2, 1, 0).contiguous()  # (columns, p, modes)
+        prepared = feature_map.prepare(theta, grid)
+
+        def combined(a: Tensor) -> Tensor:
+            size = max(1, tile_elements(a.device) // max(1, a.numel()))
+            own = GAIN * modes.analysis(a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
+            total = _products(own[..., :reach], weights[:, m:])
+            for part, start in tiles(prepared, size):
+                phi = modes.analysis(feature_map.evaluate(a, part).transpose(0, 1), nodes)
+                total += _products(phi[..., :reach], weights[:, start : start + len(phi)])
+            whole = torch.nn.functional.pad(total, (0, len(places) - reach))
+            values = modes.synthesis(whole, nodes)
+            return values[:, 0] if columns == 1 and not frame.output.has_components else values
+
+        return combined
+
+    def noise(self, settings: Settings, trained: Trained) -> ModalNoise:
+        """From leaving out one training function at a time."""
+        assert trained.pairs is not None  # as whoever asks has checked
+        assert trained.statistics is not None
+        known, frame = _modal(trained.statistics), trained.frame
+        stream = self.stream(settings, frame, Prepared(frame, *trained.pairs, frame.output_nodes))
+        ridges = _ridges(trained.ridge, known)
+        return modal_left_out(known, stream, *trained.pairs, ridges, frame.measure).noise
+
+    def law(self, settings: Settings, trained: Trained) -> ModalLaw:
+        """Gaussian in every block."""
+        assert trained.statistics is not None  # as whoever asks has checked
+        known = _modal(trained.statistics)
+        return modal_law(known, _ridges(trained.ridge, known), trained.solution.coef, trained.noise)
+
+    def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
+        """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
+        frame, nodes = trained.frame, trained.frame.nodes_for(inputs)
+        one, modes = nodes.one_channel, modes_of(frame)
+        nothing = torch.zeros(len(inputs), *nodes.shape, dtype=inputs.dtype, device=inputs.device)
+        stream = self.stream(settings, frame, Prepared(frame, inputs, nothing, nodes))
+        places = modes.places(one)
+        parts = []
+        for V, _ in stream.blocks(inputs, nothing):
+            power = law.variance(V).permute(1, 2, 0)  # (n, columns, blocks)
+            held = places.to(power.device)
+            parts.append(modes.density(torch.where(held >= 0, power[..., held.clamp(min=0)], 0.0), one).to(inputs.device))
+        return torch.cat(parts).reshape(len(inputs), *nodes.shape)
+
+    def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
+        """With coefficients from their law."""
+        frame, modes, generator = trained.frame, modes_of(trained.frame), torch.Generator().manual_seed(seed)
+        fields = (count, *trained.solution.coef.shape[1:], modes.grid.size)
+        white = modes.grid.unembed(torch.randn(fields, dtype=torch.float64, generator=generator))
+        z = modes.analysis(white, modes.grid).movedim(-1, 1)  # conjugate for conjugate modes
+        coefs = torch.cat([trained.solution.coef[:1].expand(count, 1, -1, -1), law.moved(z.to(trained.solution.coef))], dim=1)
+        drawn = (replace(trained.solution, coef=coef) for coef in coefs)
+        return torch.stack([self.combination(settings, frame, one, inputs)(inputs) for one in drawn])
+
+
+def modes_of(frame: Frame) -> Modes:
+    """The modes of a frame, which has them where coefficients are modal."""
+    assert frame.modes is not None
+    return frame.modes
+
+
+def _products(phi: Tensor, weights: Tensor) -> Tensor:
+    """Σ_j weights_cj φ_j, mode by mode: φ is (features, n, modes), weights (columns, features, modes), the sum (n, columns, modes)."""
+    return torch.stack([(phi * column[:, None]).sum(0) for column in weights], dim=1)
+
+
+def _solution(coef: Tensor) -> Solution:
+    return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], float("nan"), 0, "blocks")
+
+
+def _modal(statistics: Statistics) -> ModalEquations | ModalDual:
+    return cast(ModalEquations | ModalDual, statistics)
+
+
+def _ridges(ridge: Any, statistics: ModalEquations | ModalDual) -> Tensor:
+    """(λ₀, λ₁, …): a number serves all blocks, without an ordinary part, and is never less than keeps them positive definite."""
+    blocks, least = len(statistics.twice), statistics.start_shape[0] * torch.finfo(torch.float64).eps * statistics.scales
+    if not torch.is_tensor(ridge):
+        return torch.cat([least.new_tensor([float("inf")]), least.clamp(min=float(ridge))])
+    if len(ridge) != 1 + blocks:
+        raise RaffiaError(f"ridge must have 1 + {blocks} numbers, for the ordinary part and each mode; got {len(ridge)}.")
+    return torch.cat([ridge[:1].to(least), torch.maximum(ridge[1:].to(least), least)])

@@ -1,0 +1,94 @@
+"""Modes are orthonormal and complete on their grid, and the same functions on others."""
+
+import pytest
+import torch
+
+from raffia import Domain, RaffiaError
+from raffia.spaces import BoxWaves, Components, Mesh, Waves, modes_of
+
+TORUS = [(7,), (8,), (6, 5), (4, 6), (5, 4, 6)]
+BOX = [(7,), (8,), (6, 5)]
+
+
+def _functions(shape, n=3):
+    return torch.randn(n, *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def _cases():
+    for shape in TORUS:
+        yield Waves(Domain(len(shape), extent=1.7).grid(*shape))
+    for shape in BOX:
+        for boundary in ("neumann", "dirichlet"):
+            yield BoxWaves(Domain(len(shape), periodic=False, extent=1.7).grid(*shape), boundary)
+
+
+@pytest.mark.parametrize("modes", list(_cases()), ids=repr)
+def test_modes_are_orthonormal_and_complete(modes):
+    grid, f = modes.grid, _functions(modes.grid.shape)
+    if isinstance(modes, BoxWaves) and modes.boundary == "dirichlet":
+        for axis in range(1, f.ndim):
+            f.select(axis, 0).zero_()
+            f.select(axis, -1).zero_()
+    c = modes.analysis(f, grid)
+    torch.testing.assert_close(modes.synthesis(c, grid), f)
+    torch.testing.assert_close((modes.twice(grid) * c.abs() ** 2).sum(-1), grid.norm(f) ** 2)
+    torch.testing.assert_close(modes.places(grid), torch.arange(modes.count))
+    _check_density(modes)
+
+
+def _check_density(modes):
+    """Σ_k power_k |ψ_k|² is what synthesis gives of each mode alone, real and imaginary, squared."""
+    grid = modes.grid
+    eye = torch.eye(modes.count, dtype=modes.analysis(_functions(grid.shape), grid).dtype)
+    power = torch.rand(modes.count, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    if not eye.is_complex():
+        expected = (power.reshape(-1, *[1] * len(grid.shape)) * modes.synthesis(eye, grid) ** 2).sum(0)
+        torch.testing.assert_close(modes.density(power, grid), expected)
+    elif len(grid.shape) == 1:  # no mode stands beside its conjugate
+        single = modes.twice(grid) == 1
+        size = (modes.synthesis(eye, grid) ** 2 + torch.where(single[:, None], 0, modes.synthesis(1j * eye, grid) ** 2)).mean(
+            -1
+        )
+        size = size / torch.where(single, 1, 2)
+        torch.testing.assert_close(modes.density(power, grid), (power * size).sum().expand(grid.shape))
+
+
+@pytest.mark.parametrize("modes", list(_cases()), ids=repr)
+def test_modes_of_a_finer_grid_are_the_same_functions(modes):
+    """A function of the modes that both grids hold has equal coefficients on both."""
+    grid = modes.grid
+    fine = grid.domain.grid(*(2 * points + 1 for points in grid.shape))
+    places = modes.places(fine)
+    held = places >= 0
+    assert len(places[held].unique()) == int(held.sum())
+    on_fine = torch.zeros(len(places), dtype=modes.analysis(_functions(grid.shape), grid).dtype)
+    smooth = modes.analysis(_functions(grid.shape, 1)[0], grid)
+    on_fine[held] = smooth[places[held]]
+    both = torch.zeros_like(smooth)
+    both[places[held]] = smooth[places[held]]
+    f = modes.synthesis(on_fine, fine)
+    torch.testing.assert_close(grid.norm(modes.synthesis(both, grid)), fine.norm(f))
+    back = type(modes)(fine, *([modes.boundary] if isinstance(modes, BoxWaves) else [])).places(grid)
+    assert (places[back[back >= 0]] == (back >= 0).nonzero()[:, 0]).all()
+
+
+def test_functions_that_vanish_at_the_boundary_have_sines():
+    box = Domain(2, periodic=False)
+    grid, f = box.grid(5), _functions((5, 5))
+    assert modes_of(f, grid).boundary == "neumann"
+    for axis in (1, 2):
+        f.select(axis, 0).zero_()
+        f.select(axis, -1).zero_()
+    assert modes_of(f, grid).boundary == "dirichlet"
+
+
+def test_functions_on_a_mesh_have_principal_components():
+    mesh = Mesh(torch.rand(30, 2, generator=torch.Generator().manual_seed(0)))
+    f = _functions((30,), n=7)
+    modes = modes_of(f, mesh)
+    assert isinstance(modes, Components)
+    assert modes.count == 7
+    torch.testing.assert_close(modes.embedded @ modes.embedded.mT, torch.eye(7, dtype=torch.float64))
+    torch.testing.assert_close(modes.synthesis(modes.analysis(f, mesh), mesh), f)
+    with pytest.raises(RaffiaError, match="mesh of the training data"):
+        modes.analysis(f, Mesh(torch.rand(30, 2)))

@@ -32,6 +32,9 @@ from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
 from raffia.training.trained import Trained
 
+DRAWS = 64
+"""Draws of a function that are made together."""
+
 
 class Modal(Coefficients):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ ].
@@ -148,7 +151,12 @@ class Modal(Coefficients):
         white = modes.grid.unembed(torch.randn(fields, dtype=torch.float64, generator=generator))
         z = modes.analysis(white, modes.grid).movedim(-1, 1)  # conjugate for conjugate modes
         coefs = torch.cat([trained.solution.coef[:1].expand(count, 1, -1, -1), law.moved(z.to(trained.solution.coef))], dim=1)
-        return torch.stack([self.combination(settings, frame, coef, inputs)(inputs) for coef in coefs])
+        parts = []
+        for some in coefs.split(DRAWS):  # as so many columns, in one pass over the features
+            columns = some.permute(1, 2, 0, 3).flatten(2)
+            values = self.combination(settings, frame, columns, inputs)(inputs)
+            parts.append(values.reshape(len(inputs), len(some), *frame.nodes_for(inputs).shape).transpose(0, 1))
+        return torch.cat(parts)
 
 
 def modes_of(frame: Frame) -> Modes:

@@ -417,3 +417,15 @@ def test_batches_on_other_grids_add_what_they_hold():
     same, finer, coarser = (model(step).coef_[1:9] for step in (2, 1, 4))  # waves below 8
     torch.testing.assert_close(finer, same, rtol=1e-2, atol=1e-2 * float(same.abs().max()))
     torch.testing.assert_close(coarser[:7], same[:7], rtol=1e-1, atol=1e-1 * float(same.abs().max()))
+
+
+def test_statistics_may_come_from_memory_that_starts_anywhere():
+    """As arrays that were read from a socket do: torch would take them to be aligned."""
+    a, y = _pairs("line", 40)
+    packed = _model("line").fit(a, y).equations_.packed()
+    moved = dict(packed)
+    for name in ("grams", "sides"):
+        bytes_ = np.zeros(packed[name].nbytes + 8, dtype=np.uint8)
+        moved[name] = bytes_[8:].view(packed[name].dtype).reshape(packed[name].shape)
+        moved[name][...] = packed[name]
+    torch.testing.assert_close(unpacked(moved).grams, unpacked(packed).grams)

@@ -1,12 +1,13 @@
 """How often error bars and bands contain the truth.
 
-    python benchmarks/coverage.py [--seeds 20]
+    python benchmarks/coverage.py [--seeds 20] [--kinds ordinary modal]
 
 Gaussian: the share of test values inside mean ± 1.645 std, nominally 90 %; nothing guarantees it. Conformal: the share of test
 functions that lie inside the 90 % band at every point, for every kind of output; guaranteed to be 90 % or more on average.
 """
 
 import argparse
+import itertools
 
 import numpy as np
 import torch
@@ -48,9 +49,9 @@ def torus(points, n, smooth, seed):
     return a, torch.tanh(a) + noise(TORUS, TORUS.grid(points), n + 60, smooth, seed), FourierFeatures(60, domain=TORUS, **SHAPE)
 
 
-def gaussian(make, points, n, smooth, seed):
+def gaussian(make, points, n, smooth, seed, kind):
     a, y, features = make(points, n, smooth, seed)
-    model = RandomFeatureModel(features, 64, "auto", random_state=seed).fit(a[:n], y[:n])
+    model = RandomFeatureModel(features, 64, "auto", random_state=seed, coefficients=kind).fit(a[:n], y[:n])
     mean, std = model.predict(a[n:], return_std=True)
     return float(((y[n:] - mean).abs() <= 1.645 * std).double().mean())
 
@@ -66,15 +67,17 @@ def conformal(output, features, seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=20)
-    seeds = range(parser.parse_args().seeds)
+    parser.add_argument("--kinds", nargs="+", default=["ordinary", "modal"], help="of coefficients")
+    options = parser.parse_args()
+    seeds = range(options.seeds)
     for make, sizes in ((circle, (64, 256, 512, 1024)), (torus, (16, 32, 64))):
         for points in sizes:
-            for n in (20, 80):
-                shares = [np.mean([gaussian(make, points, n, smooth, seed) for seed in seeds]) for smooth in (False, True)]
-                print(
-                    f"{make.__name__:7} {points:5} points, n={n:3}: white noise {shares[0]:.1%}, smooth {shares[1]:.1%}",
-                    flush=True,
-                )
+            for n, kind in itertools.product((20, 80), options.kinds):
+                shares = [
+                    np.mean([gaussian(make, points, n, smooth, seed, kind) for seed in seeds]) for smooth in (False, True)
+                ]
+                words = f"{make.__name__:7} {points:5} points, n={n:3}, {kind:8}"
+                print(f"{words}: white noise {shares[0]:.1%}, smooth {shares[1]:.1%}", flush=True)
     numbers = [(output, ScalarFeatures(16)) for output in (CIRCLE, Channels(CIRCLE, 2), Vectors(), Domain(0))]
     for output, features in ((CIRCLE, FourierFeatures(30)), *numbers):
         shares = [conformal(output, features, seed) for seed in seeds]

@@ -28,6 +28,16 @@ from raffia import (
 CASES = {
     "Burgers": (Burgers(fine_points=256).dataset(60, 64, seed=0), FourierFeatures(), {"ridge": 1e-6}),
     "Burgers, ridge auto": (Burgers(fine_points=256).dataset(60, 64, seed=0), FourierFeatures(), {"ridge": "auto"}),
+    "Burgers, modal": (
+        Burgers(fine_points=256).dataset(60, 64, seed=0),
+        FourierFeatures(),
+        {"ridge": "auto", "coefficients": "modal"},
+    ),
+    "Darcy, modal": (
+        Darcy(fine_points=33).dataset(40, 17, seed=0),
+        PredictorCorrectorFeatures(),
+        {"ridge": "auto", "coefficients": "modal"},
+    ),
     "Darcy": (Darcy(fine_points=33).dataset(40, 17, seed=0), PredictorCorrectorFeatures(), {"ridge": 1e-8}),
 } | {
     f"Burgers, {solver!r}": (
@@ -56,13 +66,17 @@ def spaces():
     functions = (Channels(CIRCLE, 2), NODES, Channels(NODES, 2), SQUARE)
     shape = {"profile": "matern", "amplitude": 1.0, "bias": 0.5, "activation": "tanh"}
     pairs += [(FourierFeatures(10, domain=d, **shape), d, d.of if isinstance(d, Channels) else d) for d in functions]
+    kinds = [(*pair, "ordinary") for pair in pairs] + [
+        (*pair, "modal") for pair in pairs if isinstance(pair[0], FourierFeatures)
+    ]
     worst = 0.0
-    for features, domain, output in pairs:
+    for features, domain, output, kind in kinds:
         a, y = samples(domain, 0), samples(output, 1)
-        models = (RandomFeatureModel(features, 60, 1e-6, output=output, normalize=True, device=d) for d in ("cpu", "cuda"))
+        settings = {"ridge": 1e-6, "output": output, "normalize": True, "coefficients": kind}
+        models = (RandomFeatureModel(features, 60, device=d, **settings) for d in ("cpu", "cuda"))
         here, there = (model.fit(a, y).predict(a).cpu() for model in models)
         worst = max(worst, float((there - here).abs().max() / here.abs().max()))
-    return worst, len(pairs)
+    return worst, len(kinds)
 
 
 METHODS = {
@@ -91,23 +105,27 @@ def methods():
     a, y = Burgers(fine_points=256).dataset(90, 64, seed=0)
     new, truth = a[60:], y[60:]
     worst = {}
-    for name, features in (("Fourier", FourierFeatures()), ("scalar", ScalarFeatures(16))):
-        here = RandomFeatureModel(features, 96, 1e-6).fit(a[:60], y[:60])
+    for name, features, kind in (
+        ("Fourier", FourierFeatures(), "ordinary"), ("modal", FourierFeatures(), "modal"), ("scalar", ScalarFeatures(16), "ordinary"),
+    ):  # fmt: skip
+        m = 96 if kind == "ordinary" else 48  # fewer than samples, so that statistics add
+        here = RandomFeatureModel(features, m, 1e-6, coefficients=kind).fit(a[:60], y[:60])
         with tempfile.TemporaryDirectory() as folder:
-            functions = here.coef_.ndim == 1
+            functions = here.coef_.ndim != 2
             if functions:
                 here.predict(new, return_std=True)  # so that the file has a noise level
             here.save(f"{folder}/m.safetensors", statistics=here.equations_.portable)
             models = {
-                "fitted": RandomFeatureModel(features, 96, 1e-6, device="cuda").fit(a[:60], y[:60]),
-                "where the data are": RandomFeatureModel(features, 96, 1e-6).fit(a[:60].cuda(), y[:60].cuda()),
+                "fitted": RandomFeatureModel(features, m, 1e-6, device="cuda", coefficients=kind).fit(a[:60], y[:60]),
+                "where the data are": RandomFeatureModel(features, m, 1e-6, coefficients=kind).fit(
+                    a[:60].cuda(), y[:60].cuda()
+                ),
                 "loaded": load(f"{folder}/m.safetensors", device="cuda"),
             }
-        for kind, model in models.items():
+        for where_from, model in models.items():
             for method, call in METHODS.items():
-                if (not functions and method in ("std", "draws")) or (
-                    not model_has(model) and method in ("likelihood", "partial_fit")
-                ):
+                barless, likeless = not functions and method in ("std", "draws"), kind == "modal" and method == "likelihood"
+                if barless or likeless or (not model_has(model) and method in ("likelihood", "partial_fit")):
                     continue
                 wanted = call(here, new, truth).double()
                 for where in ("cpu", "cuda"):
@@ -116,13 +134,15 @@ def methods():
                             given = [layout(f.to(where, dtype)) for f in (new, truth)]
                             found = call(model, *given)
                             assert method in ("errors", "score", "likelihood") or found.device.type == where, (
-                                kind,
+                                where_from,
                                 method,
                                 where,
                             )
                             off = float((found.double().cpu() - wanted).abs().max() / wanted.abs().max().clamp(min=1e-9))
                             key = (method, str(dtype).removeprefix("torch."))
-                            worst[key] = max(worst.get(key, (0.0, "")), (off, f"{name}, {kind}, {where}, {layout.__name__}"))
+                            worst[key] = max(
+                                worst.get(key, (0.0, "")), (off, f"{name}, {where_from}, {where}, {layout.__name__}")
+                            )
     for (method, dtype), (off, where) in sorted(worst.items()):
         print(f"{method:12} {dtype}  largest difference {off:.1e}  ({where})")
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from raffia import Domain, cli, load, metrics
+from raffia.cli.common import ridge_in_words
 from raffia.tuning import GradientSearch
 
 
@@ -538,3 +539,8 @@ def test_a_read_only_folder_is_refused_before_the_work(train, tmp_path):
     result = subprocess.run([*inside, *fitting], capture_output=True, text=True)
     said = f"raffia: --model {folder}/m.safetensors: files cannot be written to the folder {folder}. Choose another.\n"
     assert (result.returncode, result.stdout, result.stderr) == (2, "", said)
+
+
+def test_several_ridges_are_told_by_their_range():
+    assert ridge_in_words(1e-6, ".1e") == "1.0e-06"
+    assert ridge_in_words(torch.tensor([float("inf"), 1e-9, 3e-7, 2e-8]), ".0e") == "1e-09 … 3e-07"

@@ -50,6 +50,19 @@ def test_a_fit_on_a_cluster_is_the_fit(burgers, client):
     torch.testing.assert_close(spread.predict(burgers.a), whole.predict(burgers.a), rtol=1e-10, atol=1e-12)
 
 
+def test_modal_coefficients_are_found_on_a_cluster(burgers, client):
+    whole = a_model(coefficients="modal").fit(burgers.a, burgers.y)
+    spread = a_model(coefficients="modal").fit(*in_blocks(burgers, 7), client=client)
+    assert close(spread, whole, rtol=1e-8)
+    folds = a_model(coefficients="modal", ridge="auto").fit(*in_blocks(burgers, 7), client=client)
+    streamed = a_model(coefficients="modal", ridge="auto").fit(
+        [(burgers.a[i : i + 7], burgers.y[i : i + 7]) for i in range(0, 40, 7)]
+    )
+    torch.testing.assert_close(folds.ridge_, streamed.ridge_, rtol=1e-3, atol=0)
+    a, _ = in_blocks(burgers, 7)
+    torch.testing.assert_close(torch.from_numpy(spread.predict(a).compute()), whole.predict(burgers.a), rtol=1e-6, atol=1e-9)
+
+
 def test_a_normalised_fit_on_a_cluster_has_the_units_of_all_blocks(burgers, client):
     a, y = burgers.a + torch.linspace(0, 3, len(burgers))[:, None], 5 * burgers.y + 2  # the first block is not like the others
     whole = a_model(normalize=True).fit(a, y)

@@ -115,3 +115,9 @@ def check_output(output: Path, suffix: str, option: str = "--output") -> None:
         raise RaffiaError(f"{option}: {error}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise RaffiaError(f"{option} {output}: files cannot be written to the folder {folder}. Choose another.")
+
+
+def ridge_in_words(ridge: float | torch.Tensor, digits: str) -> str:
+    """A number; of several, from the least to the largest."""
+    ends = [float(ridge)] if not torch.is_tensor(ridge) else [float(end(ridge[1:])) for end in (torch.min, torch.max)]
+    return " … ".join(format(end, digits) for end in dict.fromkeys(ends))

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table as Printed
 
 from raffia import __version__, surrogate
-from raffia.cli.common import app, check_output, console, extents
+from raffia.cli.common import app, check_output, console, extents, ridge_in_words
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.report import Table, write_report
@@ -157,8 +157,9 @@ def _say(found: Surrogate, file: Path) -> None:
         expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
     else:
         expected = f"training error {float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt()):.4f}"
+    trained = f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s"
     console.print(
-        f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s, ridge {model.ridge_:.1e}, {expected}; wrote {file}",
+        f"{trained}, ridge {ridge_in_words(model.ridge_, '.1e')}, {expected}; wrote {file}",
         soft_wrap=True,
     )
 
@@ -181,7 +182,7 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
             if model.n_features < math.inf
             else f"{model.feature_map!r}",
             "normalised": {True: "yes", False: "no", "function": "yes, by the mean function of the outputs"}[model.normalize],
-            "ridge": f"{model.ridge_:.3g}",
+            "ridge": ridge_in_words(model.ridge_, ".3g"),
             "seed": str(seed),
             "time": f"{found.seconds:.1f} s",
             "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",

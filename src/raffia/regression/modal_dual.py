@@ -103,6 +103,12 @@ class ModalDual(Statistics):
         """G x, of ordinary coefficients."""
         return self.gram @ x
 
+    def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
+        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, after an ordinary part that is not used here; or for ordinary ones alone."""
+        coef = (coef.expand(1 + len(self.V), *coef.shape) if coef.ndim == 2 else coef)[1:].to(self.V)
+        wrong = (self.Y - self.V.mH @ coef / self.features).abs().square().sum((1, 2))
+        return (self.energy + (self.twice * (wrong - self._energies)).sum()).clamp(min=0)
+
     def check(self) -> None:
         """Refuse features that are not finite, or all zero, on the data."""
         diagonal = torch.stack([V.abs().square().sum(1) for V in self.V])

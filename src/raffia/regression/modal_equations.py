@@ -115,13 +115,10 @@ class ModalEquations(Statistics):
         """G x, of ordinary coefficients."""
         return self.gram @ x
 
-    def residual(self, coef: Inexact[Tensor, "blocks_or_p p_or_columns *columns"]) -> Float[Tensor, ""]:
-        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, or ordinary ones."""
-        coef = coef.expand(len(self.grams), *coef.shape) if coef.ndim == 2 else coef
-        coef = coef.to(self.sides)
-        gain = torch.stack(
-            [((2 * b - G @ c) * c.conj()).real.sum() for G, b, c in zip(self.grams, self.sides, coef, strict=True)]
-        )
+    def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
+        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, after an ordinary part that is not used here; or for ordinary ones alone."""
+        coef = (coef.expand(1 + len(self.grams), *coef.shape) if coef.ndim == 2 else coef)[1:].to(self.sides)
+        gain = ((2 * self.sides - self.grams @ coef) * coef.conj()).real.sum((1, 2))
         return (self.energy - (self.twice * gain).sum() / self.features).clamp(min=0)
 
     def __add__(self, other: "ModalEquations") -> "ModalEquations":

@@ -1,9 +1,11 @@
 """Features and outputs by their modes, a batch of samples at a time: what modal coefficients are found from.
 
 With (ψ_k) orthonormal modes of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩, and after them ⟨a_c, ψ_k⟩ for each
-channel of the input itself, times `GAIN`: a ridge on its coefficient is then GAIN² times weaker than on those of the others.
+channel of the input itself, times `GAIN`: a ridge on its coefficient is then GAIN² times weaker than on those of the others. The last is
+√m at every sample, which makes a mean function; features that know no places cannot.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,8 +52,8 @@ class ModalStream:
 
     @property
     def size(self) -> int:
-        """p, how many coefficients a block has: one for each feature and for each channel of the input."""
-        return self.n_features + int(self.stream.feature_map.domain.channels)
+        """p, how many coefficients a block has: one for each feature and for each channel of the input, and one."""
+        return self.n_features + int(self.stream.feature_map.domain.channels) + 1
 
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
         """(V, Y) of each batch: V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
@@ -64,7 +66,8 @@ class ModalStream:
                 V[:, start : start + len(part)] = part.permute(2, 0, 1).conj()
             assert V is not None  # there is at least one feature
             own = self.analysed(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
-            V[:, m:] = GAIN * own.permute(2, 1, 0).conj()
+            V[:, m:-1] = GAIN * own.permute(2, 1, 0).conj()
+            V[:, -1] = math.sqrt(m)
             target = self.analysed(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
             yield V, target.permute(2, 0, 1).contiguous()
 

@@ -94,6 +94,8 @@ class Statistics(ABC):
 
 
 def _own(value: np.ndarray | Tensor, device: torch.device | str) -> Tensor:
+    if not torch.is_tensor(value) and np.iscomplexobj(value):
+        value = np.array(value)  # what came through a socket may start anywhere, and torch takes complex numbers to be aligned
     return torch.as_tensor(value).clone().to(device)
 
 

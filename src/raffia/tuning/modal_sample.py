@@ -1,5 +1,6 @@
 """One draw of an objective for modal coefficients: a small regression in every mode, to be differentiated."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ class ModalSample:
         own = GAIN * a.reshape(len(a), -1, *nodes.shape)
         V = modes.analysis(torch.cat([phi, own.to(phi)], dim=1), nodes).permute(2, 1, 0).conj().resolve_conj()
         Y = modes.analysis(y.reshape(len(y), -1, *nodes.shape), nodes).permute(2, 0, 1)
+        V = torch.cat([V, torch.full_like(V[:, :1], math.sqrt(phi.shape[1]))], dim=1)
         return cls(V, Y, modes.twice(nodes).to(a), sizes, phi.shape[1])
 
     def held_out(self, held: slice, ridge: Any) -> Tensor | None:

@@ -1,5 +1,6 @@
 """A number for each feature and each mode of the outputs: waves on a torus, sines or cosines on a box, principal components on a mesh."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -32,11 +33,15 @@ from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
 from raffia.training.trained import Trained
 
+DRAWS = 64
+"""Draws of a function that are made together."""
+
 
 class Modal(Coefficients):
-    """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ ].
+    """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
-    Coefficients are (1 + blocks, p, columns), p = m and the channels of the input, whose coefficients are m β_c(k) / GAIN. The first block
+    Coefficients are (1 + blocks, p, columns), p = m, the channels of the input and one, whose coefficients are m β_c(k) / GAIN and
+    √m γ(k): a linear map and a mean function, both nearly free. The first block
     is the ordinary part α⁰ that the others are drawn to, zero where there is none; it serves modes that the training grid did not hold.
     """
 
@@ -50,7 +55,7 @@ class Modal(Coefficients):
 
     def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
         """The normal equations of every block; the features, where samples are fewer and memory holds them."""
-        blocks, p, free = modes_of(frame).count, int(settings.n_features) + frame.input.channels, available_memory(device)
+        blocks, p, free = modes_of(frame).count, int(settings.n_features) + frame.input.channels + 1, available_memory(device)
         if expected is not None and expected < p and 32 * blocks * expected * (p + expected) <= free:
             return ModalDual
         need = 48 * blocks * p**2
@@ -78,9 +83,9 @@ class Modal(Coefficients):
         return _solution(solved(known, _ridges(ridge, known)))
 
     def complete(self, settings: Settings, solution: Solution) -> bool:
-        """As many rows in every block as there are features and channels of the input."""
+        """As many rows in every block as there are features and channels of the input, and one for the mean function."""
         coef = solution.coef
-        return coef.ndim == 3 and coef.shape[1] == int(settings.n_features) + settings.feature_map.domain.channels
+        return coef.ndim == 3 and coef.shape[1] == int(settings.n_features) + settings.feature_map.domain.channels + 1
 
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Features a tile at a time, added up in the modes of the grid at hand; one transform back."""
@@ -99,7 +104,7 @@ class Modal(Coefficients):
         def combined(a: Tensor) -> Tensor:
             size = max(1, tile_elements(a.device) // max(1, a.numel()))
             own = GAIN * modes.analysis(a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
-            total = _products(own[..., :reach], weights[:, m:])
+            total = _products(own[..., :reach], weights[:, m:-1]) + math.sqrt(m) * weights[:, -1]
             for part, start in tiles(prepared, size):
                 phi = modes.analysis(feature_map.evaluate(a, part).transpose(0, 1), nodes)
                 total += _products(phi[..., :reach], weights[:, start : start + len(phi)])
@@ -145,8 +150,12 @@ class Modal(Coefficients):
         white = modes.grid.unembed(torch.randn(fields, dtype=torch.float64, generator=generator))
         z = modes.analysis(white, modes.grid).movedim(-1, 1)  # conjugate for conjugate modes
         coefs = torch.cat([trained.solution.coef[:1].expand(count, 1, -1, -1), law.moved(z.to(trained.solution.coef))], dim=1)
-        drawn = (replace(trained.solution, coef=coef) for coef in coefs)
-        return torch.stack([self.combination(settings, frame, one, inputs)(inputs) for one in drawn])
+        parts = []
+        for some in coefs.split(DRAWS):  # as so many columns, in one pass over the features
+            columns = some.permute(1, 2, 0, 3).flatten(2)
+            values = self.combination(settings, frame, replace(trained.solution, coef=columns), inputs)(inputs)
+            parts.append(values.reshape(len(inputs), len(some), *frame.nodes_for(inputs).shape).transpose(0, 1))
+        return torch.cat(parts)
 
 
 def modes_of(frame: Frame) -> Modes:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import raffia
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
 from raffia.cli import main
 from raffia.data import write
@@ -220,6 +221,12 @@ def test_a_cluster_whose_only_worker_dies_is_given_up(burgers):
     with cluster, cluster_of.Client(cluster, set_as_default=False) as client:
         said = outcome_when(burgers, client, lambda: cluster.sync(cluster.workers[0].close), patience=0.5)
     assert said.startswith("the cluster has had no workers for 0.5 seconds: they died")
+
+
+def test_workers_with_another_version_are_refused(burgers, client, monkeypatch):
+    monkeypatch.setattr(raffia, "__version__", "9.9")
+    with pytest.raises(RaffiaError, match=r"must have raffia 9\.9, as here; 2 have another, such as tcp:.* with 0\.1\.0"):
+        a_model().fit(*in_blocks(burgers, 8), client=client)
 
 
 SCHEDULER = """

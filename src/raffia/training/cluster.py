@@ -9,6 +9,7 @@ import asyncio
 import concurrent.futures
 import math
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -218,6 +219,11 @@ def _here(settings: Settings) -> Settings:
     return replace(settings, device=settings.device if torch.cuda.is_available() else None)
 
 
+def version_here() -> str:
+    """That of raffia, where this is called."""
+    return str(sys.modules["raffia"].__version__)  # imported by now, which it was not when this module was
+
+
 # Dask itself.
 
 
@@ -259,7 +265,26 @@ def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
 
     if client is None and dask.config.get("scheduler", None) == "dask.distributed":
         client = distributed.default_client()
-    return list(dask.compute(*wanted)) if client is None else _gathered(client, client.compute(wanted), patience)
+    if client is None:
+        return list(dask.compute(*wanted))
+    _check_versions(client)
+    return _gathered(client, client.compute(wanted), patience)
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers with another raffia, whose features may be others: their sums would be added to ours in silence."""
+    try:
+        others = {address: found for address, found in client.run(version_here).items() if found != version_here()}
+    except (ImportError, AttributeError) as error:
+        raise RaffiaError(
+            f"a worker of the cluster has no raffia {version_here()} ({error}): install it there, as here."
+        ) from None
+    if others:
+        address, found = next(iter(others.items()))
+        raise RaffiaError(
+            f"all workers must have raffia {version_here()}, as here; {len(others)} have another, such as {address} with {found}. "
+            "Install the same version on all machines."
+        )
 
 
 def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:

@@ -557,3 +557,13 @@ def test_a_read_only_folder_is_refused_before_the_work(train, tmp_path):
     result = subprocess.run([*inside, *fitting], capture_output=True, text=True)
     said = f"raffia: --model {folder}/m.safetensors: files cannot be written to the folder {folder}. Choose another.\n"
     assert (result.returncode, result.stdout, result.stderr) == (2, "", said)
+
+
+@pytest.mark.parametrize("command", [["demo", "burgers"], ["reproduce", "tab:time_upscale"]])
+def test_a_folder_that_cannot_be_made_or_written_to_is_refused_before_the_work(tmp_path, capsys, monkeypatch, command):
+    (tmp_path / "file").touch()
+    for output, said in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "out", "Not a directory")):
+        code, out, err = run(capsys, *command, "--output", output)
+        assert (code, out, err) == (2, "", f"raffia: --output {output}: the folder cannot be made ({said}). Choose another.\n")
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)  # root may write anywhere
+    assert run(capsys, *command, "--output", tmp_path)[2].endswith("files cannot be written to this folder. Choose another.\n")

@@ -115,3 +115,13 @@ def check_output(output: Path, suffix: str, option: str = "--output") -> None:
         raise RaffiaError(f"{option}: {error}") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise RaffiaError(f"{option} {output}: files cannot be written to the folder {folder}. Choose another.")
+
+
+def make_folder(folder: Path, option: str = "--output") -> None:
+    """A folder to write to, made if it is not there; before the work, not after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RaffiaError(f"{option} {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise RaffiaError(f"{option} {folder}: files cannot be written to this folder. Choose another.")

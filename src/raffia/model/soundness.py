@@ -9,8 +9,8 @@ from raffia.spaces import POINT, Nodes, Space
 from raffia.training.scaling import Scaling
 from raffia.training.trained import Trained
 
-MOST_DRAWN, MOST_PER_FEATURE = 2**27, 2**14
-"""Random numbers that the features of a model may take: 1 GiB of them, or so many for each coefficient in the file."""
+MOST_DRAWN, MOST_PER_FEATURE = 2**26, 2**14
+"""Random numbers that the features of a model may take: 512 MiB of them, or so many for each coefficient in the file."""
 
 
 def check(trained: Trained) -> None:

@@ -1,15 +1,30 @@
 """A model file is a model or one error of ours, whatever its header claims; claims cost neither time nor memory."""
 
 import json
+import math
 import resource
+from typing import Literal
 
 import pytest
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 import raffia
-from raffia import Dataset, Domain, FourierFeatures, Mesh, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, load
+from raffia import (
+    Dataset,
+    Domain,
+    FourierFeatures,
+    Mesh,
+    RaffiaError,
+    RandomFeatureModel,
+    ScalarFeatures,
+    Vectors,
+    load,
+)
 from raffia.features import BranchTrunk, NeuralFeatures, SpectralNetwork, Union
 from raffia.spaces import mesh
+from raffia.storage.kinds import fits
 from tests.hostile_models import HOSTILE, changed, header_and_tensors, parts, settings_in, written
 
 CIRCLE = Domain(1)
@@ -98,3 +113,20 @@ def test_parts_that_contradict_one_another_are_refused(small, tmp_path, change, 
 def test_networks_that_cannot_be_built_are_refused_at_once(network):
     with pytest.raises(RaffiaError, match=r"needs sizes of 1 or more and at most 16777216 weights; got .*width="):
         _ = NeuralFeatures(network).theta_shape
+
+
+@pytest.mark.parametrize(
+    ("hint", "good", "bad"),
+    [
+        (float, [1, 1.0, math.nan], [True, "1", None, 10**400]),
+        (int, [1, -5], [1.0, True, "1", 2**63]),
+        (bool, [True, 0], [2, None, "yes"]),
+        (float | tuple[float, ...], [1, (1, 2.0), [1.0]], [("x",), {}]),
+        (tuple[tuple[bool, int | None], ...], [(), ((True, None),), [[0, 1]]], [((True,),), (True, None)]),
+        (Literal["auto"] | None, ["auto", None], ["other", 0]),
+        (Float[Tensor, "modes"] | None, [torch.ones(3), torch.ones(()), None], [1.0, [1.0]]),
+        (dict[str, float], [{}, {"a": 1}], [{"a": "b"}, {1: 1.0}]),
+    ],
+)
+def test_kinds_are_judged_as_generously_as_python_does(hint, good, bad):
+    assert [fits(value, hint) for value in good + bad] == [True] * len(good) + [False] * len(bad)

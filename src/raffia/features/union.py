@@ -25,7 +25,7 @@ class Union(FeatureMap):
     """
 
     maps: tuple[FeatureMap, ...]
-    scales: Float[Tensor, "maps"] | None = None
+    scales: Float[Tensor, "maps"] | tuple[float, ...] | None = None
     shares: tuple[float, ...] | None = None
 
     @property

@@ -25,7 +25,10 @@ def check_kinds(name: str, maker: Callable[..., Any], arguments: Mapping[str, An
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what an annotation says: whole numbers serve as real ones, lists as tuples, any tensor as one of a shape."""
+    """Whether a value is what an annotation says, as generously as Python is.
+
+    Whole numbers serve as real ones, 0 and 1 as False and True, lists as tuples, and any tensor as one of a certain shape.
+    """
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is Any or type(kind) is TypeVar:
         return True
@@ -35,6 +38,8 @@ def fits(value: Any, hint: Any) -> bool:
         return any(type(value) is type(one) and value == one for one in inner)
     if kind in (None, NoneType):
         return value is None
+    if kind is bool:
+        return type(value) in (bool, int) and value in (0, 1)
     if kind in (int, float):
         return kind is type(value) is float or (type(value) is int and abs(value) < LARGEST)
     if kind is tuple:

@@ -70,6 +70,25 @@ def test_fitting_with_a_bar_is_fitting(train, model):
     assert np.allclose(whole.coef_, load(model).coef_, rtol=1e-6)
 
 
+def test_fit_says_how_wide_the_band_is_that_predict_writes(train, tmp_path, capsys):
+    model, fitting = tmp_path / "m.safetensors", ("fit", train, "--map", "fourier", "--features", 40, "--held-out", 10)
+    code, out, _ = run(capsys, *fitting, "--band", 0.8, "-o", model)
+    assert code == 0
+    said = re.search(r"band of 80 %: .*within ± ([\d.e-]+) of its prediction, by 10 pairs", out)
+    assert said[0] in model.with_suffix(".html").read_text().replace("Band", "band")
+    run(capsys, "predict", model, train, "--band", 0.8, "-o", tmp_path / "p.npy")
+    middle, upper = np.load(tmp_path / "p.npy"), np.load(tmp_path / "p-upper.npy")
+    np.testing.assert_allclose(upper - middle, float(said[1]), rtol=5e-3)
+
+
+def test_a_band_for_which_too_few_pairs_are_held_out_is_refused_before_training(train, tmp_path, capsys):
+    model = tmp_path / "m.safetensors"
+    code, _, err = run(capsys, "fit", train, "--band", 0.9, "--held-out", 5, "-o", model)
+    assert code != 0
+    assert "band=0.9: level=0.9 needs at least 9 calibration pairs; got 5" in " ".join(err.split())
+    assert not model.exists()
+
+
 def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path, capsys):
     fitting = ("fit", train, "--map", "fourier", "--features", 40, "--held-out", 0, "-o", tmp_path / "auto.safetensors")
     code, out, _ = run(capsys, *fitting)
@@ -544,3 +563,13 @@ def test_a_read_only_folder_is_refused_before_the_work(train, tmp_path):
 def test_several_ridges_are_told_by_their_range():
     assert ridge_in_words(1e-6, ".1e") == "1.0e-06"
     assert ridge_in_words(torch.tensor([float("inf"), 1e-9, 3e-7, 2e-8]), ".0e") == "1e-09 … 3e-07"
+
+
+@pytest.mark.parametrize("command", [["demo", "burgers"], ["reproduce", "tab:time_upscale"]])
+def test_a_folder_that_cannot_be_made_or_written_to_is_refused_before_the_work(tmp_path, capsys, monkeypatch, command):
+    (tmp_path / "file").touch()
+    for output, said in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "out", "Not a directory")):
+        code, out, err = run(capsys, *command, "--output", output)
+        assert (code, out, err) == (2, "", f"raffia: --output {output}: the folder cannot be made ({said}). Choose another.\n")
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)  # root may write anywhere
+    assert run(capsys, *command, "--output", tmp_path)[2].endswith("files cannot be written to this folder. Choose another.\n")

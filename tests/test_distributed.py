@@ -3,6 +3,9 @@
 import os
 import pickle
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import raffia
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
 from raffia.cli import main
 from raffia.data import write
@@ -198,7 +202,59 @@ def test_an_error_on_a_worker_is_the_error_here(burgers, client):
         a_model().fit(a / 0, y, client=client)
 
 
-def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECTING", 0.5)
+NOTHING = partial(InMemory, np.zeros((1, 4)), np.zeros((1, 4)))
+
+
+def test_a_scheduler_that_does_not_answer_is_named():
     with pytest.raises(RaffiaError, match=r"tcp://127\.0\.0\.1:1 .*dask scheduler"):
-        a_model().fit(partial(InMemory, np.zeros((1, 4)), np.zeros((1, 4))), scheduler="tcp://127.0.0.1:1")
+        a_model().fit(NOTHING, scheduler="tcp://127.0.0.1:1", patience=0.5)
+
+
+def test_somebody_who_accepts_connections_and_says_nothing_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(RaffiaError, match=rf"no Dask scheduler answers at {address} \(timed out after 0\.5 s\)"):
+            a_model().fit(NOTHING, scheduler=address, patience=0.5)
+
+
+def outcome_when(burgers, client, happens, **how):
+    """The error of a fit that takes long, during which something happens."""
+    a, y = in_blocks(burgers, 4)
+    slow = a.map_blocks(lambda block: time.sleep(1) or block, dtype=a.dtype, meta=np.zeros((0, 0)))
+    timer = threading.Timer(0.3, happens)
+    timer.start()
+    with pytest.raises(RaffiaError) as raised:
+        a_model().fit(slow, y, client=client, **how)
+    timer.join()
+    return str(raised.value)
+
+
+def test_a_cluster_whose_only_worker_dies_is_given_up(burgers):
+    cluster = cluster_of.LocalCluster(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
+    with cluster, cluster_of.Client(cluster, set_as_default=False) as client:
+        said = outcome_when(burgers, client, lambda: cluster.sync(cluster.workers[0].close), patience=0.5)
+    assert said.startswith("the cluster has had no workers for 0.5 seconds: they died")
+
+
+def test_workers_with_another_version_are_refused(burgers, client, monkeypatch):
+    monkeypatch.setattr(raffia, "__version__", "9.9")
+    with pytest.raises(RaffiaError, match=r"must have raffia 9\.9, as here; 2 have another, such as tcp:.* with 0\.1\.0"):
+        a_model().fit(*in_blocks(burgers, 8), client=client)
+
+
+SCHEDULER = """
+import asyncio, distributed
+async def serve():
+    async with distributed.Scheduler(port=0, host="127.0.0.1", dashboard=False) as scheduler:
+        print(scheduler.address, flush=True)
+        await scheduler.finished()
+asyncio.run(serve())
+"""
+
+
+def test_a_scheduler_that_dies_is_told(burgers):
+    with (
+        subprocess.Popen([sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True) as scheduler,
+        cluster_of.Client(scheduler.stdout.readline().strip(), set_as_default=False) as client,
+    ):
+        assert "scheduler is lost: start it again" in outcome_when(burgers, client, scheduler.kill)

@@ -195,3 +195,11 @@ def test_a_model_is_fitted_from_a_path_or_from_batches(burgers, tmp_path):
         assert torch.allclose(make().fit(source).coef_, whole.coef_, rtol=1e-9)
     with pytest.raises(RaffiaError, match="requires y"):
         make().fit(np.asarray(burgers.a))
+
+
+def test_half_widths_are_in_the_units_of_each_channel(burgers):
+    pairs = Dataset(burgers.a, torch.stack([burgers.y, 1000 * burgers.y], 1), Domain(1), output=Channels(Domain(1), 2))
+    found = raffia.fit(pairs, FourierFeatures(16), 16, 1e-3, held_out=10, normalize=True, band=0.8)
+    lower, upper = found.model.band(0.8)(burgers.a[:3])
+    torch.testing.assert_close((upper - lower)[0, :, 0] / 2, torch.tensor(found.half_widths(0.8), dtype=torch.float64))
+    assert found.half_widths(0.8)[1] == pytest.approx(1000 * found.half_widths(0.8)[0])

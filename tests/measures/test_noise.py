@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -68,3 +70,11 @@ def test_bad_seeds_are_refused(seed):
 def test_bad_rows_are_refused(rows):
     with pytest.raises(RaffiaError, match="rows must be"):
         white_noise(rows, (3,), 0, "s")
+
+
+def test_drawing_takes_hardly_more_memory_than_what_is_drawn():
+    tracemalloc.start()
+    drawn = white_noise(4, (2**18,), seed=0, stream="x")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * drawn.nbytes

@@ -1,4 +1,6 @@
 import math
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy.sparse.linalg import spsolve
 
 from raffia import Darcy, Domain, LevelSet, RaffiaError
 
+pytestmark = pytest.mark.filterwarnings("ignore:Darcy is not resolved")  # coarse grids are enough for identities
 PI = torch.pi
 
 
@@ -170,3 +173,50 @@ def test_second_moment_is_that_of_the_authors_data():
     u = Darcy(fine_points=65).dataset(200, 65, seed=0).y
     energy = Domain(2, periodic=False).grid(65).norm(u).square()
     assert abs(float(energy.mean()) - 4.70e-5) < 4 * float(energy.std()) / math.sqrt(200)
+
+
+def told_by(solve):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        return solve(), [str(warning.message) for warning in told]
+
+
+@pytest.mark.parametrize(("points", "warned"), [(9, True), (33, False)])
+def test_smooth_media_warn_by_the_error_that_they_have(points, warned):
+    a, u = smooth(points)
+    found, told = told_by(lambda: Darcy(source=_forcing).solve(a))
+    error = float((found - u).norm() / u.norm())
+    assert (bool(told), error > 0.01) == (warned, warned)
+    if warned:
+        assert float(re.search(r"off by about ([\d.]+)%", told[0])[1]) == pytest.approx(100 * error, rel=0.3)
+
+
+def of_two_phases(points):
+    problem = Darcy(n_modes=400)
+    a = problem.input_measure.sample(8, problem.domain.grid(points), seed=0)
+    return told_by(lambda: problem.solve(a))
+
+
+def mean_error(u, truth):
+    step = (truth.shape[-1] - 1) // (u.shape[-1] - 1)
+    truth = truth[:, ::step, ::step].flatten(1)
+    return float(((u.flatten(1) - truth).norm(dim=1) / truth.norm(dim=1)).mean())
+
+
+def test_media_of_two_phases_warn_and_the_number_of_points_that_they_name_is_enough():
+    u, told = of_two_phases(17)
+    enough = int(re.search(r"fine_points=(\d+) or more", told[0])[1])
+    (fine, none), (truth, _) = of_two_phases(enough), of_two_phases(257)
+    assert 17 < enough < 257
+    assert none == []
+    assert mean_error(u, truth) > 0.01 > mean_error(fine, truth)
+
+
+@pytest.mark.parametrize("points", [65, 64])  # 64 has every third point to compare with
+def test_media_of_two_phases_on_enough_points_do_not_warn(points):
+    assert of_two_phases(points)[1] == []
+
+
+def test_a_grid_without_a_coarser_one_says_nothing():
+    a = LevelSet(n_modes=100).sample(2, Domain(2, periodic=False).grid(12), seed=0)  # 11 intervals
+    assert told_by(lambda: Darcy().solve(a))[1] == []

@@ -121,3 +121,13 @@ def ridge_in_words(ridge: float | torch.Tensor, digits: str) -> str:
     """A number; of several, from the least to the largest."""
     ends = [float(ridge)] if not torch.is_tensor(ridge) else [float(end(ridge[1:])) for end in (torch.min, torch.max)]
     return " … ".join(format(end, digits) for end in dict.fromkeys(ends))
+
+
+def make_folder(folder: Path, option: str = "--output") -> None:
+    """A folder to write to, made if it is not there; before the work, not after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RaffiaError(f"{option} {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise RaffiaError(f"{option} {folder}: files cannot be written to this folder. Choose another.")

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from raffia import metrics, papers, plotting
-from raffia.cli.common import Example, app, console, fit_in_batches, generate_in_batches, predict_in_batches
+from raffia.cli.common import Example, app, console, fit_in_batches, generate_in_batches, make_folder, predict_in_batches
 from raffia.model import RandomFeatureModel
 from raffia.reproduce.bridge import Bridge
 from raffia.spaces import resample
@@ -25,7 +25,7 @@ def demo(
 
     Example: raffia demo burgers --output out
     """
-    output.mkdir(parents=True, exist_ok=True)
+    make_folder(output)
     if what is Example.bridge:
         _demo_bridge(output, seed)
     elif what is Example.burgers:

@@ -50,6 +50,10 @@ def fit(
     ] = 0.2,
     test: Annotated[Path | None, typer.Option(help="A file to take the errors from instead.")] = None,
     test_outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs of --test.")] = None,
+    band: Annotated[
+        float | None,
+        typer.Option(help="Also say how far from predictions a whole output lies with this probability, such as 0.9."),
+    ] = None,
     refit: Annotated[bool, typer.Option(help="Train on all pairs in the end, those held out included.")] = True,
     feature_map: Annotated[
         str, typer.Option("--map", help=f"Features: auto, which holds a contest, or {FAMILIES_IN_WORDS}.")
@@ -109,6 +113,7 @@ def fit(
         effort=effort,  # type: ignore[arg-type]  # the contest refuses others
         verbose=console.is_terminal,
         said=_note,
+        band=band,
         stream=stream,
         scheduler=scheduler,
         batches={
@@ -120,9 +125,12 @@ def fit(
     )
     found.model.save(file)
     _say(found, file)
+    said = None if band is None else _band(found, band)
+    if said is not None:
+        console.print(said, soft_wrap=True)
     if report and found.test is not None:
         page = file.with_suffix(".html")
-        _report(found, page, file, source, pairs, seed)
+        _report(found, page, file, source, pairs, seed, said)
         console.print(f"report: {page}", soft_wrap=True)
 
 
@@ -164,7 +172,20 @@ def _say(found: Surrogate, file: Path) -> None:
     )
 
 
-def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Source, seed: int) -> None:
+def _band(found: Surrogate, level: float) -> str:
+    """The half-widths of the band, in the units of the outputs."""
+    widths = found.half_widths(level)
+    many = (
+        f"{min(widths):.3g} to {max(widths):.3g}, by component," if len(widths) > 4 else ", ".join(f"{w:.3g}" for w in widths)
+    )
+    each = f" (one for each of {len(widths)} components)" if 1 < len(widths) <= 4 else ""
+    return (
+        f"band of {100 * level:g} %: with at least this probability a new output lies, as a whole, within ± {many}{each} of its "
+        f"prediction, by {len(found.model.trained_.scores)} pairs that training had not seen"
+    )
+
+
+def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Source, seed: int, band: str | None) -> None:
     model = found.model
     caption = "Mean relative error on pairs that neither tuning nor the errors above saw."
     contest = None if found.contest is None else Table(caption, ["features", "error", "time", "found"], found.contest.rows)
@@ -198,6 +219,7 @@ def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Sourc
         baselines=found.baselines,
         n_train=found.n_train,
         rows=found.rows,
+        band=band,
     )
 
 

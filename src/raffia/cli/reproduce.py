@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from raffia.checks import check_device
-from raffia.cli.common import app, console
+from raffia.cli.common import app, console, make_folder
 from raffia.errors import RaffiaError
 from raffia.reproduce import Lab, chosen, run
 
@@ -28,6 +28,7 @@ def reproduce(
     if scale not in ("quick", "paper"):
         raise RaffiaError(f"--scale must be quick or paper; got {scale!r}.")
     check_device(device)
+    make_folder(output)
     items, lab = chosen(item), Lab(scale, device)  # type: ignore[arg-type]
     for result, kept in run(items, lab, output):
         console.print(f"{result.item}: {'kept' if kept else f'{result.seconds:.1f} s'}", soft_wrap=True)

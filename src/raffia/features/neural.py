@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from raffia.errors import RaffiaError
 from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import FeatureMap
 from raffia.features.hyperparameters import Choice, Range
@@ -65,6 +66,17 @@ class NeuralFeatures(FeatureMap):
             return self.network.build(self.domain)
 
 
+MOST_WEIGHTS, LAYER = 2**24, 2**14
+"""Of one network, and what a layer counts at least: building one that has many takes long, however few weights it has."""
+
+
+def check_sizes(network: Network, weights: int, **sizes: int) -> None:
+    """Refuse networks that cannot be built, or whose weights, about so many, would take all memory."""
+    if min(sizes.values()) < 1 or weights > MOST_WEIGHTS:
+        named = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        raise RaffiaError(f"{type(network).__name__} needs sizes of 1 or more and at most {MOST_WEIGHTS} weights; got {named}.")
+
+
 @dataclass(repr=False, eq=False)
 class BranchTrunk(Network):
     """Σ_p b_p(z) t_p(x), a DeepONet: the branch sees coefficients of the input, the trunk coordinates. For any grid of any dimension."""
@@ -76,6 +88,7 @@ class BranchTrunk(Network):
 
     def build(self, domain: Domain) -> nn.Module:
         """Two layers each."""
+        check_sizes(self, self.width * (self.n_modes + 2 * self.rank), width=self.width, rank=self.rank, n_modes=self.n_modes)
         return _BranchTrunk(self, domain)
 
 
@@ -110,6 +123,8 @@ class SpectralNetwork(Network):
 
     def build(self, domain: Domain) -> nn.Module:
         """Wavenumbers up to n_modes in each convolution."""
+        weights = 2 * self.width**2 * self.n_modes * self.layers
+        check_sizes(self, max(weights, self.layers * LAYER), width=self.width, n_modes=self.n_modes, layers=self.layers)
         return _Spectral(self)
 
 

@@ -88,6 +88,8 @@ class ScalarFeatures(FeatureMap):
         """Which are affine, phases or constants, and frequencies ξ_k/(ℓ_k r) or slopes g_k/ℓ_k."""
         if self.law not in ("gaussian", "student", "cauchy", "affine"):
             raise RaffiaError(f"ScalarFeatures(law=…) must be 'gaussian', 'student', 'cauchy' or 'affine'; got {self.law!r}.")
+        if self.dof < 1:
+            raise RaffiaError(f"ScalarFeatures(dof=…) must be 1 or more; got {self.dof!r}.")
         share = math.inf if self.law == "affine" else -math.inf if self.affine is None else _AFFINE_QUANTILE
         straight = theta[:, :1] < share
         radial, xi = theta[:, 2 : 2 + self._radial], theta[:, 2 + self._radial :]

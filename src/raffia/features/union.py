@@ -25,19 +25,21 @@ class Union(FeatureMap):
     """
 
     maps: tuple[FeatureMap, ...]
-    scales: Float[Tensor, "maps"] | None = None
+    scales: Float[Tensor, "maps"] | tuple[float, ...] | None = None
     shares: tuple[float, ...] | None = None
 
     @property
     def domain(self) -> Space:
         """That of the maps."""
-        self._check()
-        return self.maps[0].domain
+        return self._check()
 
     @property
     def theta_shape(self) -> tuple[int]:
         """Which map, then as many numbers as the largest of them needs."""
-        return (1 + max(math.prod(feature_map.theta_shape) for feature_map in self.maps),)
+        sizes = [math.prod(feature_map.theta_shape) for feature_map in self.maps]
+        if min(sizes) < 1:
+            raise RaffiaError(f"Union(maps=…) needs maps of one random number or more; got {sizes}. Check their n_modes.")
+        return (1 + max(sizes),)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -99,13 +101,16 @@ class Union(FeatureMap):
     def _scale(self, i: int) -> float | Tensor:
         return 1.0 if self.scales is None else self.scales[i]
 
-    def _check(self) -> None:
+    def _check(self) -> Space:
+        """The domain of the maps, each asked once: unions of unions would ask twice as often at every level."""
         if not self.maps or not all(isinstance(feature_map, FeatureMap) for feature_map in self.maps):
             raise RaffiaError(
                 f"Union(maps=…) must be a tuple of feature maps, such as (FourierFeatures(), …); got {self.maps!r}."
             )
-        if len({feature_map.domain for feature_map in self.maps}) > 1:
-            raise RaffiaError(f"Union(maps=…) needs maps of one domain; got {[one.domain for one in self.maps]}.")
+        domains = [feature_map.domain for feature_map in self.maps]
+        if len(set(domains)) > 1:
+            raise RaffiaError(f"Union(maps=…) needs maps of one domain; got {domains}.")
         for name, given in (("scales", self.scales), ("shares", self.shares)):
             if given is not None and len(given) != len(self.maps):
                 raise RaffiaError(f"Union({name}=…) needs one number for each of the {len(self.maps)} maps; got {len(given)}.")
+        return domains[0]

@@ -26,7 +26,8 @@ def white_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Flo
     `rows` is a count or a range of row numbers. Draws nest in the number of rows and along the last axis. `stream` keeps
     the features of a model and the inputs of a problem independent when both have the same seed.
     """
-    return torch.from_numpy(ndtri(_uniform(rows, shape, seed, stream)))
+    uniform = _uniform(rows, shape, seed, stream)
+    return torch.from_numpy(ndtri(uniform, out=uniform))
 
 
 def uniform_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
@@ -50,16 +51,20 @@ def _uniform(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> np.nda
     which = as_rows(rows)
     *channels, columns = shape or (1,)
     blocks = (columns + 1) // 2  # one evaluation gives two 64-bit numbers
-    row = np.arange(which.start, which.stop, dtype=np.uint64)[:, None, None]
-    channel = np.arange(math.prod(channels), dtype=np.uint64)[None, :, None]
-    block = np.arange(blocks, dtype=np.uint64)[None, None, :]
-    counter = np.broadcast_arrays(block, channel, row & _LOW, row >> _32)
-    w0, w1, w2, w3 = philox4x32(counter, (int(seed), zlib.crc32(stream.encode())))
-    bits = np.stack([(w0 << _32) | w1, (w2 << _32) | w3], axis=-1).reshape(len(which), -1, 2 * blocks)
-    uniform = ((bits[..., :columns] >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return np.ascontiguousarray(uniform).reshape(len(which), *shape)
+    above, key = np.uint64(math.prod(channels)), (int(seed), zlib.crc32(stream.encode()))
+    drawn = np.empty((len(which) * math.prod(channels) * blocks, 2))
+    for start in range(0, len(drawn), AT_ONCE):
+        part = drawn[start : start + AT_ONCE]
+        rest, block = np.divmod(np.arange(start, start + len(part), dtype=np.uint64), np.uint64(blocks))
+        row, channel = np.divmod(rest, above)
+        row += np.uint64(which.start)
+        w0, w1, w2, w3 = philox4x32((block, channel, row & _LOW, row >> _32), key)
+        for column, bits in enumerate(((w0 << _32) | w1, (w2 << _32) | w3)):
+            part[:, column] = ((bits >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.ascontiguousarray(drawn.reshape(len(which), -1, 2 * blocks)[..., :columns]).reshape(len(which), *shape)
 
 
+AT_ONCE = 2**14  # counters, so that what is made of them on the way stays in the cache, and takes no memory
 _LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 

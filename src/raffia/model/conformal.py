@@ -44,15 +44,18 @@ class ConformalBand:
 
 def band_of(centre: Centre, scores: Sequence[float], level: float) -> ConformalBand:
     """The ⌈(n + 1)·level⌉-th smallest score, max_x |y − F|/std, of pairs that were not used for training is the width."""
+    return ConformalBand(centre, sorted(scores)[rank_of(level, len(scores)) - 1], level)
+
+
+def rank_of(level: float, pairs: int) -> int:
+    """⌈(n + 1)·level⌉; refused where there are fewer than so many pairs."""
     if not 0 < level < 1:
         raise RaffiaError(f"level must be between 0 and 1; got {level!r}.")
-    rank = math.ceil((len(scores) + 1) * level)
-    if rank > len(scores):
+    rank = math.ceil((pairs + 1) * level)
+    if rank > pairs:
         need = next(n for n in count(1) if math.ceil((n + 1) * level) <= n)
-        raise RaffiaError(
-            f"level={level:g} needs at least {need} calibration pairs; got {len(scores)}. Pass more, or a lower level."
-        )
-    return ConformalBand(centre, sorted(scores)[rank - 1], level)
+        raise RaffiaError(f"level={level:g} needs at least {need} calibration pairs; got {pairs}. Pass more, or a lower level.")
+    return rank
 
 
 def scores_of(centre: Centre, a: Array, y: Array) -> Float[Tensor, "n"]:

@@ -1,26 +1,32 @@
 """The file of a model: what training found, and back."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import torch
 from sklearn.base import BaseEstimator
+from torch import Tensor
 
 from raffia import data, features, metrics, regression, spaces
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
-from raffia.regression import Noise, Solution, unpacked
-from raffia.spaces import POINT, Nodes
+from raffia.model import soundness
+from raffia.regression import unpacked
+from raffia.spaces import POINT, Domain, Mesh
 from raffia.storage import archive
-from raffia.training.coefficients import coefficients_of
 from raffia.training.frame import Frame
 from raffia.training.scaling import Scaling
 from raffia.training.settings import Settings
 from raffia.training.trained import HELD_OUT, LEFT_OUT, Trained
 
+
+def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[float, ...]) -> Mesh:
+    """A mesh of a file has its weights: estimating those of many nodes takes long, so no file may leave it to the reader."""
+    return Mesh(nodes, weights, domain, origin)
+
+
 PUBLIC = (features, regression, spaces, metrics, data)
-CLASSES: dict[str, type] = {
+_PARTS = {
     name: value
     for module in PUBLIC
     for name, value in vars(module).items()
@@ -28,6 +34,7 @@ CLASSES: dict[str, type] = {
     and isinstance(value, type)
     and (hasattr(value, "__dataclass_fields__") or issubclass(value, BaseEstimator))
 } | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings)}
+CLASSES: dict[str, Callable[..., Any]] = {**_PARTS, "Mesh": stored_mesh}
 """What a file may name: the public classes of these packages, and the parts of `Trained`."""
 
 
@@ -45,28 +52,25 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
     content = archive.read(path, CLASSES | {cls.__name__: cls for cls in classes})
     try:
         trained = content["trained"] if "trained" in content else _of_version_2(content)
-        whole = isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)
-        whole = whole and isinstance(trained.frame.output_nodes, Nodes)
-        whole = whole and coefficients_of(trained.settings).complete(trained.settings, trained.solution)
-    except (KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole:
-        raise RaffiaError(f"{os.fspath(path)} is a raffia file, but it does not hold a model.")
-    try:
-        trained.settings.check()
-        if not torch.isfinite(trained.solution.coef).all():
-            raise RaffiaError("its coefficients are not finite.")
+        if not (isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)):
+            raise KeyError("trained")
+        soundness.check(trained)
     except RaffiaError as error:
         raise RaffiaError(f"{os.fspath(path)} is damaged: {error}") from None
+    except (KeyError, TypeError, AttributeError):
+        raise RaffiaError(f"{os.fspath(path)} is a raffia file, but it does not hold a model.") from None
+    except archive.DAMAGE as error:
+        raise RaffiaError(f"{os.fspath(path)} is damaged ({archive.reason_of(error)}).") from None
     return trained
 
 
 def _of_version_2(content: dict[str, Any]) -> Trained:
     """Version 2 has the parts of a model side by side, and nothing of the measure of its errors but what follows from them."""
-    settings, learnt, values = Settings(**content["parameters"]), content["learnt"], content["values"]
+    settings, learnt, values = _built("Settings", content["parameters"]), content["learnt"], content["values"]
+    solution = _built("Solution", content["solution"])
     inputs, outputs = content["input_grid"], content["output_grid"]
-    scalings = [Scaling(**values[name]) if name in values else Scaling() for name in ("input_scaling_", "output_scaling_")]
-    numbers = settings.feature_map.values_on(inputs) == POINT
+    scalings = [_built("Scaling", values.get(name, {})) for name in ("input_scaling_", "output_scaling_")]
+    numbers = solution.coef.numel() == settings.n_features * outputs.size  # features that are functions have a column a channel
     measure = metrics.measure_for(outputs, bool(settings.normalize))(scalings[1].offset, None)
     domain, output = settings.feature_map.domain, settings.output or outputs.space
     frame = Frame(domain, output, inputs, outputs, POINT if numbers else outputs.one_channel, scalings[0], scalings[1], measure)
@@ -75,10 +79,14 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
     return Trained(
         settings,
         frame,
-        Solution(**content["solution"]),
+        solution,
         learnt.get("ridge_", settings.ridge),
         {names[name]: learnt[name] for name in names if name in learnt},
-        Noise(**values["noise_"]) if "noise_" in values else None,
+        _built("Noise", values["noise_"]) if "noise_" in values else None,
         None if content["statistics"] is None else unpacked(content["statistics"]),
         reading=variables and data.Reading(tuple(variables["input"]), tuple(variables["output"]), domain, output),
     )
+
+
+def _built(name: str, arguments: dict[str, Any]) -> Any:
+    return archive.built(name, arguments, CLASSES)

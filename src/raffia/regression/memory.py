@@ -40,7 +40,7 @@ class Workspace:
     def fit_size(self, points: int) -> int:
         """Samples per batch, each of so many rows: enough for a fast product, no more than the budget allows."""
         if self.batch_size is not None:
-            return self.batch_size
+            return int(self.batch_size)
         allowed = (self.budget - 4 * self.tile) // (self.n_features * points)
         if allowed < 1:
             need = 32 * self.n_features * points
@@ -50,11 +50,11 @@ class Workspace:
                 f"elements) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
             )
         wanted = ROWS_PER_PRODUCT if self.device.type == "cpu" else ROWS_PER_PRODUCT * 32
-        return max(1, min(allowed, wanted // points))
+        return int(max(1, min(allowed, wanted // points)))
 
     def predict_size(self, points: int) -> int:
         """Inputs per batch such that a tile spans 128 features or so."""
-        return self.batch_size or max(1, self.tile // (min(self.n_features, 128) * points))
+        return int(self.batch_size or max(1, self.tile // (min(self.n_features, 128) * points)))
 
 
 def fits(values: Tensor, device: torch.device) -> bool:

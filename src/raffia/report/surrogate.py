@@ -39,13 +39,14 @@ def write_report(
     baselines: Mapping[str, float] = MappingProxyType({}),
     n_train: int | None = None,
     rows: Sequence[int] | None = None,
+    band: str | None = None,
 ) -> None:
     """Write the report as one HTML page; atomic.
 
     `dataset` is the part held out, with its predictions and their relative errors; `rows` are the numbers of its samples in the file
     they came from; `measure` says what they are relative to,
     `baselines` what simpler predictions have. `facts["model file"]` is the file that
-    the instructions name, `notes` what was guessed, `split` how samples were held out.
+    the instructions name, `notes` what was guessed, `split` how samples were held out, `band` how wide a band around predictions is.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
     guess = torch.as_tensor(predicted).detach().cpu()
@@ -61,7 +62,7 @@ def write_report(
             "How good it is",
             "errors",
             pictures=_spread(dataset, guess, off),
-            text=_verdict(off, measure.formula, measure.naive, baselines),
+            text=[*_verdict(off, measure.formula, measure.naive, baselines), *([] if band is None else [_sentence(band)])],
         ),
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(dataset, guess, off, rows)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
@@ -74,6 +75,10 @@ def write_report(
         Section("Facts", "facts", facts={**facts, "split": split}),
     ]
     write(path, title, _headline(off, n_train), [section for section in sections if section])
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def in_words(error: float) -> str:
@@ -155,7 +160,7 @@ def _search(history: History) -> Section:
         "Search for hyperparameters",
         "search",
         pictures=[Picture.of(plotting.search(history), "Validation errors within the training samples.")],
-        text=[history.summary[0].upper() + history.summary[1:] + ".", f"Found {history.found}."],
+        text=[_sentence(history.summary), f"Found {history.found}."],
     )
 
 

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -21,11 +21,16 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.storage.atomic import atomic
+from raffia.storage.kinds import check_kinds
 
 FORMAT, VERSION = "raffia", 3
 
 Path = str | os.PathLike[str]
-Classes = Mapping[str, type]
+Classes = Mapping[str, Callable[..., Any]]
+DAMAGE = (
+    SafetensorError, ValueError, OSError, KeyError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
+)  # fmt: skip
+"""What reading a damaged or hostile file may end in, beside our own errors."""
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -64,19 +69,8 @@ def read(path: Path, classes: Classes = MappingProxyType({})) -> dict[str, Any]:
         content = decode(json.loads(metadata["content"]), tensors, classes)
     except RaffiaError as error:
         raise error if os.fspath(path) in str(error) else RaffiaError(f"{os.fspath(path)}: {error}") from None
-    except (
-        SafetensorError,
-        ValueError,
-        OSError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RuntimeError,
-        MemoryError,
-    ) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise RaffiaError(f"{os.fspath(path)} is damaged or not a raffia file ({reason}).") from None
+    except DAMAGE as error:
+        raise RaffiaError(f"{os.fspath(path)} is damaged or not a raffia file ({reason_of(error)}).") from None
     if not isinstance(content, dict):
         raise RaffiaError(f"{os.fspath(path)} is damaged: it holds no content.")
     return content
@@ -127,18 +121,35 @@ def decode(value: Any, tensors: dict[str, Tensor], classes: Classes) -> Any:
     if "float" in value:
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value["float"]]
     if "tensor" in value:
-        return tensors[value["tensor"]]
+        return tensors.pop(value["tensor"])  # each is written for one place: a file cannot make many of one
     if "complex" in value:
-        return torch.view_as_complex(tensors[value["complex"]])
-    return _class_named(value["class"], classes)(**decode(value["arguments"], tensors, classes))
+        return torch.view_as_complex(tensors.pop(value["complex"]))
+    return built(value["class"], decode(value["arguments"], tensors, classes), classes)
+
+
+def built(name: str, arguments: dict[str, Any], classes: Classes) -> Any:
+    """An object of the class of this name; what our own classes are given must be of the kinds that they say."""
+    cls = _class_named(name, classes)
+    if _is_ours(cls):
+        check_kinds(name, cls, arguments)
+    return cls(**arguments)
+
+
+def reason_of(error: BaseException) -> str:
+    """A foreign error in one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _is_ours(cls: Callable[..., Any]) -> bool:
+    return cls.__module__.split(".")[0] == "raffia"
 
 
 def _name_of(cls: type) -> str:
     """The public name of a class of raffia, which stays when modules move; the path of any other."""
-    return cls.__name__ if cls.__module__.split(".")[0] == "raffia" else f"{cls.__module__}.{cls.__qualname__}"
+    return cls.__name__ if _is_ours(cls) else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _class_named(path: str, classes: Classes) -> type:
+def _class_named(path: str, classes: Classes) -> Callable[..., Any]:
     module, _, name = path.rpartition(".")
     if name in classes:
         return classes[name]

@@ -15,7 +15,7 @@ from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
-from raffia.model.conformal import scores_of
+from raffia.model.conformal import rank_of, scores_of
 from raffia.model.file import CLASSES
 from raffia.model.tuned import searched
 from raffia.pairs import Dataset, Part, elements_of
@@ -54,6 +54,11 @@ class Surrogate:
     history: History | None
     seconds: float
 
+    def half_widths(self, level: float) -> list[float]:
+        """How far the band of `model.band` reaches to either side of predictions: a number, or one for each channel or component."""
+        width, scale = self.model.band(level).width, self.model.output_scaling_.scale
+        return [width] if scale is None else (width * scale).flatten().tolist()
+
 
 @dataclass(frozen=True)
 class _Plan:
@@ -69,7 +74,15 @@ class _Plan:
     effort: Effort
     verbose: bool
     said: Callable[[str], None] | None
+    band: float | None
     settings: dict[str, Any]
+
+    def check_band(self, pairs: int) -> None:
+        """Refuse to begin where too few pairs are held out for the band that is wanted."""
+        try:
+            _ = self.band is None or rank_of(self.band, pairs)
+        except RaffiaError as error:
+            raise RaffiaError(f"band={self.band!r}: {error} held_out=… (--held-out) says how many.") from None
 
     def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
         """An untrained model."""
@@ -154,6 +167,7 @@ def fit(
     said: Callable[[str], None] | None = None,
     *,
     effort: Effort = "normal",
+    band: float | None = None,
     stream: bool | None = None,
     batches: Mapping[str, Any] | None = None,
     scheduler: str | None = None,
@@ -167,6 +181,9 @@ def fit(
     for it. `effort` says how long a contest may take: "quick", "normal" or "long". Equal seeds give equal splits. `normalize=None` leaves
     it to the features. `settings` go to the model.
 
+    The pairs that give the errors also calibrate `model.band`, for any level that they are enough for; `band` is one for which they must
+    be, else nothing is begun.
+
     A file whose pairs would take more than a quarter of the free memory, or any with `stream=True`, is read once, a batch at a time, with
     the options `batches` of `raffia.training.batches.fit_batches`, or on the cluster of a Dask `scheduler`. Then the last pairs are held
     out, at most 256, and nothing is trained on them; features are chosen, or tuned, on 512 pairs spread over the others.
@@ -177,7 +194,7 @@ def fit(
     if not isinstance(pairs, (Dataset, Source)):
         raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
     share = held_out if len(pairs) >= FEW or held_out >= 1 else 0.0
-    plan = _Plan(features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, settings)
+    plan = _Plan(features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, band, settings)
     source = pairs if isinstance(pairs, Source) else None
     if source is not None and (scheduler or (too_large(source) if stream is None else stream)):
         if test is not None:
@@ -201,6 +218,7 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
     data = pairs.dataset()
     n, seed = len(data), plan.seed
     count = 0 if test is not None else _count(plan.held_out, n)
+    plan.check_band(count if test is None else len(test))
     held_rows, others, told = split(data.a, count, seed, "held out")
     rows, train = sorted(held_rows.tolist()), sorted(others.tolist())
     if count and told and plan.said is not None:
@@ -234,6 +252,7 @@ def _streamed(plan: _Plan, source: Source, batches: Mapping[str, Any], scheduler
     """Pairs that memory cannot hold: one pass over the file, or on a cluster, with a checkpoint to go on from."""
     n = len(source)
     count = min(_count(plan.held_out, n), MOST_HELD)
+    plan.check_band(count)
     part = Part(source, range(n - count))
     checkpoint = batches.get("checkpoint")
     kept = None if checkpoint is None else Path(f"{checkpoint}.features")

@@ -5,8 +5,12 @@ neither which worker did what nor a worker that dies changes the sums. The first
 fold i mod `folds` where the ridge is to be found, as in `batches.py`, whose results these are to rounding.
 """
 
+import asyncio
+import concurrent.futures
 import math
 import os
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,7 +32,9 @@ from raffia.training.scaling import Moments
 from raffia.training.settings import Settings
 from raffia.training.trained import Trained
 
-CONNECTING = 60.0  # seconds to wait for a scheduler and its first worker
+PATIENCE = 60.0  # seconds to wait for a scheduler, and for workers where there are none
+GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)  # what Dask raises for tasks whose scheduler is gone
+LOOKING = 2.0  # seconds between looks at whether there are
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,16 @@ class Rows:
         return source.read(slice(self.start, self.stop))
 
 
-def fit_arrays(settings: Settings, a: Any, y: Any, *, client: Any = None, split_every: int = 4, folds: int = 5) -> Trained:
+def fit_arrays(
+    settings: Settings,
+    a: Any,
+    y: Any,
+    *,
+    client: Any = None,
+    split_every: int = 4,
+    folds: int = 5,
+    patience: float = PATIENCE,
+) -> Trained:
     """Train on Dask arrays (n, *grid), each block of samples where it lies; the coefficients are those of a whole fit.
 
     `a` and `y` are Dask arrays, xarray DataArrays that hold them, or paths of Zarr arrays. Blocks are those of `a` along the first
@@ -62,6 +77,8 @@ def fit_arrays(settings: Settings, a: Any, y: Any, *, client: Any = None, split_
         How many statistics to add in one task: sums go up a tree of this fan-in.
     folds
         How many parts ridge="auto" holds out in turn.
+    patience
+        How many seconds to wait for workers where there are none, because all died or none has come.
     """
     a, y = dask_array("a", a), dask_array("y", y)
     if len(a) != len(y):
@@ -69,7 +86,7 @@ def fit_arrays(settings: Settings, a: Any, y: Any, *, client: Any = None, split_
     a = a.rechunk(dict.fromkeys(range(1, a.ndim), -1))
     y = y.rechunk({0: a.chunks[0], **dict.fromkeys(range(1, y.ndim), -1)})
     blocks = list(zip(a.to_delayed().ravel(), y.to_delayed().ravel(), strict=True))
-    return _fit(settings, blocks, client, split_every, folds)
+    return _fit(settings, blocks, client, split_every, folds, patience)
 
 
 def fit_file(
@@ -81,21 +98,23 @@ def fit_file(
     block_size: int | None = None,
     split_every: int = 4,
     folds: int = 5,
+    patience: float = PATIENCE,
 ) -> Trained:
     """Train on a file that every worker can open, on the cluster of the scheduler at this address, such as tcp://10.0.0.1:8786.
 
     `opened` opens it, for example `functools.partial(raffia.data.open_source, path)`; workers call it and read `block_size` pairs at
     a time, so that no data go through this process. None is 64 MiB of them, or less if there would be fewer blocks than folds.
-    `stop` leaves out the pairs from this number on.
+    `stop` leaves out the pairs from this number on. After `patience` seconds a scheduler that does not answer is given up, and one that has
+    no workers, from the first or because all died.
     """
     if block_size is not None:
         check_count("block_size", block_size)
-    with _connected(scheduler) as client:
-        n, elements, stamp = client.submit(_extent, opened, pure=False).result()
+    with _connected(scheduler, patience) as client:
+        ((n, elements, stamp),) = _gathered(client, [client.submit(_extent, opened, pure=False)], patience)
         n = n if stop is None else min(n, stop)
         size = block_size or default_size(n, elements, folds)
         blocks = [Rows(opened, start, min(start + size, n), stamp) for start in range(0, n, size)]
-        return _fit(settings, blocks, client, split_every, folds)
+        return _fit(settings, blocks, client, split_every, folds, patience)
 
 
 def predict_blocks(predict: Callable[[np.ndarray], torch.Tensor], a: Any) -> Any:
@@ -118,7 +137,7 @@ def applies(*arrays: object) -> bool:
     return any(type(f).__module__.split(".")[0] == "dask" for f in held)
 
 
-def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every: int, folds: int) -> Trained:
+def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every: int, folds: int, patience: float) -> Trained:
     """Statistics of every block, added up by folds; the solution is found here."""
     for name, value, least in (("split_every", split_every, 2), ("folds", folds, 2)):
         if value < least:
@@ -132,7 +151,7 @@ def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every:
     empty, first = start[0], start[1]
     statistics = [first] + [dask.delayed(_statistics)(empty, block) for block in blocks[1:]]
     sums = [_tree(dask.delayed(_sum), statistics[fold::count], split_every) for fold in range(min(count, len(blocks)))]
-    none, *totals = _computed([empty, *sums], client)
+    none, *totals = _computed([empty, *sums], client, patience)
     device = _here(settings).device or "cpu"
     return finish(settings, [replace(none, statistics=unpacked(total, device)) for total in totals])
 
@@ -201,6 +220,11 @@ def _here(settings: Settings) -> Settings:
     return replace(settings, device=settings.device if torch.cuda.is_available() else None)
 
 
+def version_here() -> str:
+    """That of raffia, where this is called."""
+    return str(sys.modules["raffia"].__version__)  # imported by now, which it was not when this module was
+
+
 # Dask itself.
 
 
@@ -235,33 +259,112 @@ def dask_array(name: str, values: Any) -> Any:
     return values
 
 
-def _computed(wanted: list[Any], client: Any) -> list[Any]:
+def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
+    """By the client, else by the current one, else by threads of this process."""
     dask = _dask()
     import distributed
 
+    if client is None and dask.config.get("scheduler", None) == "dask.distributed":
+        client = distributed.default_client()
+    if client is None:
+        return list(dask.compute(*wanted))
+    _check_versions(client)
+    return _gathered(client, client.compute(wanted), patience)
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers with another raffia, whose features may be others: their sums would be added to ours in silence."""
     try:
-        return list(dask.compute(*wanted) if client is None else client.gather(client.compute(wanted)))
+        others = {address: found for address, found in client.run(version_here).items() if found != version_here()}
+    except (ImportError, AttributeError) as error:
+        raise RaffiaError(
+            f"a worker of the cluster has no raffia {version_here()} ({error}): install it there, as here."
+        ) from None
+    if others:
+        address, found = next(iter(others.items()))
+        raise RaffiaError(
+            f"all workers must have raffia {version_here()}, as here; {len(others)} have another, such as {address} with {found}. "
+            "Install the same version on all machines."
+        )
+
+
+def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
+    """What workers compute; an error if there are none of them for `patience` seconds, or if the scheduler is gone."""
+    import distributed
+
+    deadline = None
+    try:
+        while not _done(client, futures, min(LOOKING, patience)):
+            if client.nthreads():
+                deadline = None
+            elif deadline is None:
+                deadline = time.monotonic() + patience
+            elif time.monotonic() >= deadline:
+                raise RaffiaError(
+                    f"the cluster has had no workers for {patience:g} seconds: they died, most often of memory, or none has come. "
+                    "Start some with `dask worker`, and fit again; patience=… waits longer."
+                )
+    except (OSError, RuntimeError, *GONE):
+        raise RaffiaError(
+            "the connection to the Dask scheduler is lost: start it again, and its workers, and fit again."
+        ) from None
+    try:
+        return list(client.gather(futures))
     except distributed.KilledWorker as error:
         raise RaffiaError(
             f"a task was given up, because every worker that tried it died ({error.last_worker.address} was the last): most often they ran "
             "out of memory. Use smaller blocks, fewer n_features or workers with more memory."
         ) from None
+    except GONE:
+        raise RaffiaError("tasks were cancelled, here or because the Dask scheduler is gone. Fit again.") from None
+
+
+def _done(client: Any, futures: list[Any], seconds: float) -> bool:
+    """Whether all are done, well or not, within some seconds."""
+    import distributed
+
+    with client.as_current():
+        try:
+            distributed.wait(futures, timeout=seconds)
+        except TimeoutError:
+            return False
+    return True
 
 
 @contextmanager
-def _connected(scheduler: str) -> Iterator[Any]:
+def _connected(scheduler: str, patience: float) -> Iterator[Any]:
     _dask()
     import distributed
 
     try:
-        client = distributed.Client(scheduler, timeout=CONNECTING, set_as_default=False)
+        _check_answers(scheduler, patience)
+        client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise RaffiaError(f"no Dask scheduler answers at {scheduler} ({error}): start one with `dask scheduler`.") from None
+        reason = str(error).rstrip(".")
+        raise RaffiaError(f"no Dask scheduler answers at {scheduler} ({reason}): start one with `dask scheduler`.") from None
     with client:
         try:
-            client.wait_for_workers(1, timeout=CONNECTING)
+            client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
             raise RaffiaError(
                 f"the scheduler at {scheduler} has no workers: start some with `dask worker {scheduler}`."
             ) from None
         yield client
+
+
+def _check_answers(scheduler: str, patience: float) -> None:
+    """Shake hands: Dask's client waits for ever where somebody accepts connections and says nothing."""
+    import distributed
+    from distributed.utils import LoopRunner, sync
+
+    async def greet() -> None:
+        arguments = distributed.Security().get_connection_args("client")
+        greeted = await distributed.comm.connect(scheduler, timeout=patience, **arguments)
+        greeted.abort()
+
+    runner = LoopRunner()
+    runner.start()
+    try:
+        sync(runner.loop, greet, callback_timeout=patience)
+    finally:
+        runner.stop()

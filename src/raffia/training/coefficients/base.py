@@ -59,9 +59,9 @@ class Coefficients(ABC):
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid and in the precision of the inputs, all in training units; what `Frame.outputs` takes."""
 
-    def complete(self, settings: Settings, solution: Solution) -> bool:
-        """Whether a solution, read from a file, has what predictions need."""
-        return len(solution.coef) == settings.n_features
+    @abstractmethod
+    def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
+        """Whether a solution, read from a file, has what predictions need, in sizes that agree."""
 
     def barless(self, trained: Trained) -> str:
         """Why there are no error bars; nothing where there are."""

@@ -75,10 +75,15 @@ class Kernel(Coefficients):
         values = _ridge_of(settings).values(solution.to(place))
         return lambda a: values(coordinates(settings.feature_map, frame, a.to(place))).to(a.dtype)
 
-    def complete(self, settings: Settings, solution: Any) -> bool:
-        """As many rows as centres, or as directions and an intercept."""
-        rows = 1 + len(solution.directions) if solution.centres is None else len(solution.centres)
-        return len(solution.coef) == rows
+    def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
+        """As many rows as centres, or as directions and an intercept; a column for each value of an output."""
+        centres, origin, directions = solution.centres, solution.origin, solution.directions
+        if (origin is None) != (directions is None) or (centres is None and directions is None):
+            return False
+        rows = 1 + len(directions) if centres is None else len(centres)
+        seen = directions is None or directions.shape[1:] == origin.shape
+        met = centres is None or directions is None or centres.shape[1] == len(directions)
+        return seen and met and solution.coef.shape == (rows, frame.output_nodes.size)
 
     def noise(self, settings: Settings, trained: Trained) -> Tensor:
         """The variance of each embedded value of an output."""

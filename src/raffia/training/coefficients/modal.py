@@ -82,10 +82,11 @@ class Modal(Coefficients):
         known = _modal(statistics)
         return _solution(solved(known, _ridges(ridge, known)))
 
-    def complete(self, settings: Settings, solution: Solution) -> bool:
-        """As many rows in every block as there are features and channels of the input, and one for the mean function."""
-        coef = solution.coef
-        return coef.ndim == 3 and coef.shape[1] == int(settings.n_features) + settings.feature_map.domain.channels + 1
+    def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
+        """A block for each mode and one more, with rows for features, channels of the input and the mean function."""
+        rows = int(settings.n_features) + settings.feature_map.domain.channels + 1
+        columns = frame.output_nodes.size // frame.output_nodes.one_channel.size
+        return frame.modes is not None and solution.coef.shape == (1 + frame.modes.count, rows, columns)
 
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Features a tile at a time, added up in the modes of the grid at hand; one transform back."""

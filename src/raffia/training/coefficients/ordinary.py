@@ -26,6 +26,7 @@ from raffia.regression import (
     left_out_ridge,
     noise_of,
 )
+from raffia.spaces import POINT
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
@@ -77,6 +78,13 @@ class Ordinary(Coefficients):
         """Σ_j coef_j φ(·; θ_j) / m."""
         theta, grid = settings.theta(inputs), frame.input.grid_of(inputs)
         return settings.feature_map.combination(theta, solution.coef.to(theta) / settings.n_features, grid)
+
+    def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
+        """A row for each feature, and a column for each channel, or where features are numbers for each value of an output."""
+        outputs, coef = frame.output_nodes, solution.coef
+        columns = outputs.size if frame.values == POINT else outputs.size // outputs.one_channel.size
+        rows = int(settings.n_features)
+        return coef.dtype.is_floating_point and coef.shape[:1] == (rows,) and coef.numel() == rows * columns
 
     def barless(self, trained: Trained) -> str:
         """Several columns have none."""

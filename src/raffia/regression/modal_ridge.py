@@ -29,6 +29,7 @@ from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
 ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
+MOST_ORDINARY = 8192  # features that are tried with an ordinary part, which takes an eigendecomposition of their Gram matrix
 LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
 
 
@@ -95,7 +96,10 @@ def modal_ridges(
     def squares(ridges: Float[Tensor, "blocks"], which: Int[Tensor, "blocks"] | None) -> Squares:
         """Without an ordinary part, and with it."""
         known, here, more = (statistics, some, apart) if which is None else (statistics.at(which), some.at(which), apart[which])
-        e = _quotient(*known.left_out(ridges, starts, here)) + more
+        if torch.isinf(ridges).all():  # nothing but the ordinary part: no equations to solve
+            e = here.Y.repeat(1, 1, 2) - here.V.mH @ starts.to(here.V) / statistics.features + more
+        else:
+            e = _quotient(*known.left_out(ridges, starts, here)) + more
         return (e.abs().square() / sizes[:, None] ** 2).unflatten(2, (2, -1)).sum(3)
 
     variant, ridges, _ = search_ridges(statistics.scales, statistics.twice, squares)
@@ -149,7 +153,9 @@ def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "r
 def _ordinary_left_out(
     statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> tuple[float, Targets]:
-    """The ridge of ordinary coefficients, and their errors of leaving out each of these samples."""
+    """The ridge of ordinary coefficients, and their errors of leaving out each of these samples; of too many features, infinite."""
+    if statistics.features > MOST_ORDINARY:
+        return INF, stream.whole(a, y)[1]
     rows, path = RealRows(stream), ordinary_path(statistics)
     few = torch.linspace(0, len(a) - 1, min(len(a), ORDINARY_SAMPLES)).long()
 
@@ -163,7 +169,8 @@ def _ordinary_left_out(
 
 def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: Tensor) -> Float[Tensor, "blocks"]:
     """Σ_i |Y_i − F_i|² in each block, over a fold, by what the rest gives; infinite where that has no solution."""
-    coef = rest.solve(ridges, start, careless=True)
+    nowhere = torch.isinf(ridges).all()
+    coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, careless=True)
     gain = ((2 * fold.sides - fold.grams @ coef) * coef.conj()).real.sum((1, 2)) / fold.features
     return torch.nan_to_num((fold.energies - gain).clamp(min=0), nan=INF)
 

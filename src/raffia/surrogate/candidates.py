@@ -13,6 +13,7 @@ from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatu
 from raffia.spaces import Domain, Mesh, Space
 
 MOST_PAIRS = 4096  # of which a kernel is formed in a contest
+MODAL_BYTES = 2**31  # that block equations of modal coefficients may take
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
 
@@ -31,6 +32,13 @@ class Glance:
     def n(self) -> int:
         """How many pairs there are."""
         return len(self.a)
+
+    @property
+    def modes(self) -> int:
+        """How many blocks modal coefficients have, about."""
+        one = self.output.one_channel
+        points = math.prod(self.y.shape[self.y.ndim - one.ndim :])
+        return min(points, self.n) if isinstance(one, Mesh) else points // 2 + 1 if one.periodic else points
 
     @property
     def on_one_domain(self) -> bool:
@@ -57,6 +65,12 @@ class Candidate:
     normalize: bool | Literal["function"] = "function"
     kernel: bool = False
     """Whether it is trained without features, n_features=inf; searches are cheap then."""
+    most: int | None = None
+    """How many features a model may have at most; None where any number will do. Coefficients are modal then."""
+
+    def few(self, n_features: int, wanted: int | None = None) -> dict[str, int]:
+        """How many features to have, where coefficients are modal: no more than memory holds, or than are `wanted`."""
+        return {} if self.most is None else {"n_features": min(n_features, self.most, wanted or self.most)}
 
     @property
     def cheap(self) -> bool:
@@ -68,6 +82,7 @@ class Candidate:
         """What a model of these features must be told; what is a number for each input has no grid to be coarsened."""
         told: dict[str, Any] = {"normalize": self.normalize}
         told |= {"n_features": math.inf, "solver": None} if self.kernel else {}
+        told |= {"coefficients": "modal", "solver": None} if self.most else {}
         return told | ({"points": None} if isinstance(self.feature_map, ScalarFeatures) else {})
 
 
@@ -86,10 +101,12 @@ class Family:
     tuned: bool = True
     normalize: bool | Literal["function"] = "function"
     kernel: bool = False
+    most: Callable[[Glance], int | None] = lambda glance: None
+    """How many features a model with modal coefficients may have; None where coefficients are ordinary."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        return Candidate(self.name, self.make(glance), self.tuned, self.normalize, self.kernel)
+        return Candidate(self.name, self.make(glance), self.tuned, self.normalize, self.kernel, self.most(glance))
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -160,11 +177,20 @@ FAMILIES = (
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
     Family(
+        "modal",
+        lambda glance: glance.on_one_domain,
+        _fourier,
+        enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
+        normalize=True,
+        most=lambda glance: max(16, math.isqrt(MODAL_BYTES // (48 * glance.modes))),
+    ),
+    Family(
         "fourier",
         lambda glance: glance.on_one_domain,
         _fourier,
         plain=lambda glance: FourierFeatures(domain=glance.domain),
-        enters=_few_nodes,
+        enters=lambda glance: _few_nodes(glance) and not _few_pairs(glance),
+        normalize=True,
     ),
     Family(
         "predictor-corrector",
@@ -203,4 +229,4 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
         )
     features = (family.plain or family.make)(glance)
     normalize = "function" if family.kernel else features.normalized
-    return Candidate(name, features, family.tuned, normalize, family.kernel)  # type: ignore[arg-type]
+    return Candidate(name, features, family.tuned, normalize, family.kernel, family.most(glance))  # type: ignore[arg-type]

@@ -42,6 +42,7 @@ SEARCHES: dict[tuple[Effort, bool], GradientSearch | None] = {
 """By effort, and whether functions have several dimensions, where a step takes seconds."""
 HOPELESS = 5.0  # times the best error so far: untuned features that are as far behind are not tuned
 VALIDATED, LEAST, FEW, FOLDS = 0.2, 10, 100, 10
+MODAL_FEATURES = 256  # of models with modal coefficients, as they are judged
 CLOSE = 1.03  # times the best error: what is further behind is no tie
 WORTH = 0.97  # a sum of two is taken if its error is less than so much of the better one's
 ENOUGH = {torch.float32: 1e-6, torch.float64: 1e-10}  # an error below which there is nothing left to win
@@ -132,7 +133,12 @@ def contest(
     if normalize is not None:
         known = [replace(candidate, normalize=normalize) for candidate in known]
     told = {"n_features": n_features, "ridge": "auto", "random_state": seed, "output": output, **settings}
-    models = [Settings.of(Settings(candidate.feature_map).arguments | told | candidate.settings) for candidate in known]
+    models = [
+        Settings.of(
+            Settings(candidate.feature_map).arguments | told | candidate.settings | candidate.few(n_features, MODAL_FEATURES)
+        )
+        for candidate in known
+    ]
     judge = Judge(a, y, _splits(a, seed), prepare(models[0], a, y).frame)
     entries: list[Entry] = []
     with Progress("contest", len(known), verbose) as progress:

@@ -87,7 +87,7 @@ class _Plan:
     def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
         """An untrained model."""
         told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
-        told |= self.settings | candidate.settings
+        told |= self.settings | candidate.settings | candidate.few(self.n_features)
         normalize = told["normalize"] if self.normalize is None else self.normalize
         return RandomFeatureModel(candidate.feature_map, **told | {"normalize": normalize})  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.ridge_choice import best_ridge
+from raffia.regression.ridge_choice import DECADES, best_ridge
 
 SMALLEST = -20  # power of ten of the least ridge, where eigenvalues are squares of what was computed
 KEPT = 1e-12  # of the energy of outputs, below which directions of them do not count in a comparison of ridges
@@ -64,7 +64,7 @@ class DualPath:
         def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
             return torch.stack([torch.linalg.vector_norm(self.left_out(few, ridge), dim=1) / sizes for ridge in ridges])
 
-        return best_ridge(errors, float(self.s.max()), -16 if self.directions is None else SMALLEST)
+        return best_ridge(errors, float(self.s.max()), DECADES if self.directions is None else range(SMALLEST, 1))
 
 
 def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:

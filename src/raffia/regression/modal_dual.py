@@ -75,8 +75,13 @@ class ModalDual(Statistics):
     @property
     def gram(self) -> Float[Tensor, "p p"]:  # type: ignore[override]
         """Of ordinary coefficients."""
-        parts = (weight * (V @ V.mH).real for weight, V in zip(self.twice, self.V, strict=True))
-        return sum(parts, start=torch.zeros((), dtype=self.twice.dtype, device=self.twice.device)) / self.features
+        size = self.V.shape[1]
+        gram = torch.zeros(size, size, dtype=self.twice.dtype, device=self.twice.device)
+        for weight, V in zip(self.twice.sqrt(), self.V, strict=True):
+            rows = weight * V
+            add_lower_triangle(gram, torch.view_as_real(rows).flatten(1) if rows.is_complex() else rows)
+        mirror(gram)
+        return gram.div_(self.features)
 
     @property
     def rhs(self) -> Float[Tensor, "p columns"]:  # type: ignore[override]

@@ -162,7 +162,7 @@ def _ordinary_left_out(
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         return leave_one_out(path, rows, a[few.to(a.device)], y[few.to(y.device)], ridges, measure=measure).errors
 
-    ridge, _ = best_ridge(errors, float(path.s[-1]))
+    ridge, _ = best_ridge(errors, float(path.s[-1]), range(-16, 1, 2))
     functions = leave_one_out(path, rows, a, y, [ridge]).functions
     return ridge, rows.modal_of(functions, torch.empty(0, dtype=statistics.dtype))
 

@@ -16,19 +16,19 @@ from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import Statistics
 from raffia.regression.streamed import Streamed
 
+DECADES = tuple(range(-16, 1))
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
 
 
 def best_ridge(
-    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, lowest: int = -16
+    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, decades: Sequence[int] = DECADES
 ) -> tuple[float, float]:
     """The ridge of the least mean error, and that error.
 
-    One ridge a decade from 10 to the `lowest` power to 1 times `scale`, then the vertex of the parabola through the best and its
+    Powers of ten times `scale`, one a decade from 1e-16 to 1 unless told, then the vertex of the parabola through the best and its
     neighbours, on logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a
     smooth fit.
     """
-    decades = list(range(lowest, 1))
     means = errors([scale * 10.0**k for k in decades]).mean(1)
     best = int(means.argmin())
     if not torch.isfinite(means[best]):
@@ -37,7 +37,8 @@ def best_ridge(
         return scale * 10.0 ** decades[best], float(means[best])
     left, middle, right = means[best - 1 : best + 2].log().tolist()
     bend = left - 2 * middle + right
-    ridge = scale * 10.0 ** (decades[best] + ((left - right) / (2 * bend) if bend > 0 else 0.0))
+    step = (decades[1] - decades[0]) * ((left - right) / (2 * bend) if bend > 0 else 0.0)
+    ridge = scale * 10.0 ** (decades[best] + step)
     return ridge, float(errors([ridge]).mean())
 
 

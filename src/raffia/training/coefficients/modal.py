@@ -36,6 +36,8 @@ from raffia.training.trained import Trained
 DRAWS = 64
 """Draws of a function that are made together."""
 
+RAISED = 4  # times that ridges are raised tenfold
+
 
 class Modal(Coefficients):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
@@ -78,9 +80,15 @@ class Modal(Coefficients):
         return Chosen(*modal_fold_ridges(cast(Sequence[ModalEquations], folds)))
 
     def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
-        """Block by block."""
+        """Block by block; ridges that were found for other pairs are raised, where these need more."""
         known = _modal(statistics)
-        return _solution(solved(known, _ridges(ridge, known)))
+        ridges = _ridges(ridge, known)
+        for _ in range(RAISED if torch.is_tensor(ridge) else 0):
+            try:
+                return _solution(solved(known, ridges))
+            except RaffiaError:
+                ridges = torch.cat([ridges[:1], 10 * ridges[1:]])
+        return _solution(solved(known, ridges))
 
     def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
         """A block for each mode and one more, with rows for features, channels of the input and the mean function."""

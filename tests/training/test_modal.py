@@ -24,6 +24,7 @@ from raffia import (
     resample,
 )
 from raffia.regression import GAIN, ModalDual, ModalEquations, modal_left_out, solved, unpacked
+from raffia.training.accumulator import Accumulator
 from raffia.training.coefficients import Modal
 from raffia.training.frame import Prepared
 from raffia.tuning import GradientSearch, objective_for
@@ -89,7 +90,8 @@ def test_predictions_are_those_of_dense_least_squares_with_projected_features(na
     phi = model.feature_map(a, theta)
     own = GAIN * a.reshape(n, -1, *grid.shape)
     modes = model.trained_.frame.modes
-    ones = modes.synthesis(torch.full_like(modes.analysis(a.reshape(n, -1, *grid.shape)[0, 0], grid), len(theta) ** 0.5), grid)
+    sizes = 10 * len(theta) ** 0.5 * model.trained_.frame.mode_sizes
+    ones = modes.synthesis(sizes.to(model.coef_.dtype), grid)
     parts = torch.cat([phi, own, ones.expand(n, 1, *grid.shape)], dim=1)
     features = _projected(model, parts)
     if model.coef_.is_complex():
@@ -147,7 +149,8 @@ def test_ordinary_equations_are_the_sum_of_the_blocks():
 def test_statistics_add_pack_and_give_the_residual():
     a, y = _pairs("line", 40)
     model = _model("line").fit(a, y)
-    halves = [_model("line").fit([(a[rows], y[rows])]).equations_ for rows in (slice(0, 15), slice(15, 40))]
+    first = Accumulator(_model("line").settings).add(a[:15], y[:15])
+    halves = [first.statistics, first.empty().add(a[15:], y[15:]).statistics]  # in one frame
     total = halves[0].nothing() + halves[0] + unpacked(halves[1].packed())
     for name in ("grams", "sides", "energies", "energy"):
         torch.testing.assert_close(getattr(total, name), getattr(model.equations_, name))

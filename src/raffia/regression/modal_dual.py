@@ -18,6 +18,9 @@ from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targe
 from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.statistics import Statistics
 
+MOST_SCANNED = {"cpu": 512, "cuda": 4096}
+"""Samples that ridges are compared with."""
+
 
 @dataclass(frozen=True, eq=False)
 class ModalDual(Statistics):
@@ -53,6 +56,15 @@ class ModalDual(Statistics):
     def at(self, blocks: Int[Tensor, "some"]) -> "ModalDual":
         """Some of the blocks."""
         return type(self)(self.V[blocks], self.Y[blocks], self.twice[blocks], self.energy, self.n_samples, self.features)
+
+    def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalDual", Tensor, Tensor]:
+        """Fewer of the samples, evenly spread, where their number makes systems large: ridges are sums' own, whatever that number is."""
+        if self.n_samples <= MOST_SCANNED[self.V.device.type]:
+            return self, a, y
+        rows = torch.linspace(0, self.n_samples - 1, MOST_SCANNED[self.V.device.type]).round().long()
+        here, energy = rows.to(self.V.device), self.energy * (len(rows) / self.n_samples)
+        few = type(self)(self.V[:, :, here], self.Y[:, here], self.twice, energy, len(rows), self.features)
+        return few, a[rows.to(a.device)], y[rows.to(y.device)]
 
     @property
     def dtype(self) -> torch.dtype:

@@ -64,6 +64,10 @@ class ModalEquations(Statistics):
         grams, sides, twice, energies = (part[blocks] for part in (self.grams, self.sides, self.twice, self.energies))
         return type(self)(grams, sides, twice, energies, self.energy, self.n_samples, self.features)
 
+    def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalEquations", Tensor, Tensor]:
+        """Themselves: their size is not that of the samples."""
+        return self, a, y
+
     @property
     def dtype(self) -> torch.dtype:
         """Of coefficients."""

@@ -84,6 +84,8 @@ def modal_ridges(
     statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> Float[Tensor, "ridges"]:
     """The ridges of the least error on some of the samples, left out in turn; with an ordinary part, or without if that is better."""
+    whole = statistics
+    statistics, a, y = statistics.thinned(a, y)
     few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
     some_a, some_y = (f[few.to(f.device)] for f in (a, y))
     some, sizes = statistics.sampled(stream, a, y, few), measure.sizes(some_y, stream.stream.grid).to(statistics.twice)
@@ -103,6 +105,8 @@ def modal_ridges(
         return (e.abs().square() / sizes[:, None] ** 2).unflatten(2, (2, -1)).sum(3)
 
     variant, ridges, _ = search_ridges(statistics.scales, statistics.twice, squares)
+    if statistics is not whole:  # larger systems are positive definite with somewhat larger ridges only
+        ridges = torch.maximum(ridges, 10 * whole.n_samples * torch.finfo(ridges.dtype).eps * whole.scales)
     return torch.cat([ridges.new_tensor([towards if variant else INF]), ridges])
 
 

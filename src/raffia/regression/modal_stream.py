@@ -2,7 +2,8 @@
 
 With (ψ_k) orthonormal modes of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩, and after them ⟨a_c, ψ_k⟩ for each
 channel of the input itself, times `GAIN`: a ridge on its coefficient is then GAIN² times weaker than on those of the others. The last is
-√m at every sample, which makes a mean function; features that know no places cannot.
+the same at every sample, which makes a mean function, as features that know no places cannot; it is as large as others in its block, and
+ONES √m times that.
 """
 
 import math
@@ -19,6 +20,8 @@ from raffia.spaces import Modes, Nodes
 
 GAIN = 1e3
 """What inputs are multiplied by, where they are features."""
+ONES = 10.0
+"""What constants are multiplied by, beside features: a ridge of a share s of their trace takes s/100 of a mean function away."""
 SAMPLES = {"cpu": 256, "cuda": 2048}
 """Samples in one product: enough for its speed."""
 
@@ -44,6 +47,8 @@ class ModalStream:
 
     stream: FeatureStream
     modes: Modes
+    sizes: Float[Tensor, "blocks"]
+    """About how large features are."""
 
     @property
     def n_features(self) -> int:
@@ -67,7 +72,7 @@ class ModalStream:
             assert V is not None  # there is at least one feature
             own = self.analysed(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
             V[:, m:-1] = GAIN * own.permute(2, 1, 0).conj()
-            V[:, -1] = math.sqrt(m)
+            V[:, -1] = ONES * math.sqrt(m) * self.sizes.to(V)[:, None]
             target = self.analysed(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
             yield V, target.permute(2, 0, 1).contiguous()
 
@@ -125,3 +130,9 @@ class RealRows:
         root = self.modal.modes.twice(self.modal.modes.grid).sqrt().to(rows.device)[:, None, None]
         real, imaginary = rows.reshape(len(rows), self.size, -1).permute(1, 0, 2).chunk(2)
         return torch.complex(real, imaginary) / root if like.is_complex() else real / root
+
+
+def root_mean_squares(values: Inexact[Tensor, "count blocks"]) -> Float[Tensor, "blocks"]:
+    """Of every mode; never zero."""
+    sizes = values.abs().square().mean(0).sqrt()
+    return sizes.clamp(min=max(1e-12 * float(sizes.detach().max()), torch.finfo(sizes.dtype).tiny ** 0.5))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
-from raffia.regression import GAIN
+from raffia.regression import GAIN, ONES, root_mean_squares
 from raffia.spaces import Modes, Nodes
 
 
@@ -29,7 +29,9 @@ class ModalSample:
         own = GAIN * a.reshape(len(a), -1, *nodes.shape)
         V = modes.analysis(torch.cat([phi, own.to(phi)], dim=1), nodes).permute(2, 1, 0).conj().resolve_conj()
         Y = modes.analysis(y.reshape(len(y), -1, *nodes.shape), nodes).permute(2, 0, 1)
-        V = torch.cat([V, torch.full_like(V[:, :1], math.sqrt(phi.shape[1]))], dim=1)
+        usual = root_mean_squares(V[:, : phi.shape[1]].flatten(1).mT)
+        ones = ONES * math.sqrt(phi.shape[1]) * usual.to(V)[:, None, None]
+        V = torch.cat([V, ones.expand(-1, 1, V.shape[2])], dim=1)
         return cls(V, Y, modes.twice(nodes).to(a), sizes, phi.shape[1])
 
     def held_out(self, held: slice, ridge: Any) -> Tensor | None:

@@ -199,7 +199,7 @@ COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
 """Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
 
 MODAL_SIZES = 96, 192
-"""Features and samples of a search for modal coefficients on a CPU: every mode has equations of its own."""
+"""Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features."""
 
 ELEMENTS = 2**22
 """Feature values of one draw: what two cores differentiate in a fraction of a second."""
@@ -242,14 +242,14 @@ def objective_for(
     work, most_features, most_samples = values.size * feature_map.work_per_value, 256, 256
     if values == POINT:  # beyond four features a sample, more of them change nothing
         work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
-    elif modal and a.device.type == "cpu":
+    elif modal:
         most_features, most_samples = MODAL_SIZES
     side = math.isqrt(ELEMENTS // work)
     m = min(side, most_features) if n_features is None else n_features
     n = min(side, most_samples) if n_samples is None else n_samples
     rung = min(target // 4, max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048))
     last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
-    last = None if modal and a.device.type == "cpu" else last
+    last = None if modal else last
     modes = modes_of(y, output_grid) if modal else None
     return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes)
 

@@ -12,6 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements, tiles
 from raffia.regression import (
     GAIN,
+    ONES,
     SAMPLES,
     ModalDual,
     ModalEquations,
@@ -43,7 +44,7 @@ class Modal(Coefficients):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
     Coefficients are (1 + blocks, p, columns), p = m, the channels of the input and one, whose coefficients are m β_c(k) / GAIN and
-    √m γ(k): a linear map and a mean function, both nearly free. The first block
+    √m γ(k) / (ONES · size): a linear map and a mean function, both nearly free. The first block
     is the ordinary part α⁰ that the others are drawn to, zero where there is none; it serves modes that the training grid did not hold.
     """
 
@@ -53,7 +54,7 @@ class Modal(Coefficients):
         space = settings.workspace(plain.theta.device)
         allowed = max(1, space.budget // (2 * int(settings.n_features) * plain.values_at(pairs.inputs).size))
         size = settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
-        return ModalStream(replace(plain, batch_size=size), modes_of(frame))
+        return ModalStream(replace(plain, batch_size=size), modes_of(frame), sizes_of(frame))
 
     def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
         """The normal equations of every block; the features, where samples are fewer and memory holds them."""
@@ -108,12 +109,14 @@ class Modal(Coefficients):
         dtype = torch.complex(theta[:0], theta[:0]).dtype if coef.is_complex() else theta.dtype
         held = coef.to(theta.device)[places.to(theta.device)[:reach] + 1].to(dtype) / m  # (modes, p, columns); α⁰ for −1
         weights = held.permute(2, 1, 0).contiguous()  # (columns, p, modes)
+        sizes = torch.cat([torch.zeros(1, dtype=torch.float64), sizes_of(frame)])[places[:reach] + 1]
+        mean = ONES * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
         prepared = feature_map.prepare(theta, grid)
 
         def combined(a: Tensor) -> Tensor:
             size = max(1, tile_elements(a.device) // max(1, a.numel()))
             own = GAIN * modes.analysis(a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
-            total = _products(own[..., :reach], weights[:, m:-1]) + math.sqrt(m) * weights[:, -1]
+            total = _products(own[..., :reach], weights[:, m:-1]) + mean
             for part, start in tiles(prepared, size):
                 phi = modes.analysis(feature_map.evaluate(a, part).transpose(0, 1), nodes)
                 total += _products(phi[..., :reach], weights[:, start : start + len(phi)])
@@ -171,6 +174,12 @@ def modes_of(frame: Frame) -> Modes:
     """The modes of a frame, which has them where coefficients are modal."""
     assert frame.modes is not None
     return frame.modes
+
+
+def sizes_of(frame: Frame) -> Tensor:
+    """How large features are in each mode, where coefficients are modal."""
+    assert frame.mode_sizes is not None
+    return frame.mode_sizes
 
 
 def _products(phi: Tensor, weights: Tensor) -> Tensor:

@@ -23,3 +23,8 @@ def factorised(
     shifted = matrices.clone()
     shifted.diagonal(dim1=1, dim2=2).add_(torch.where(torch.isinf(ridges), 1.0, ridges)[:, None])
     return torch.linalg.cholesky_ex(shifted)
+
+
+def squared(z: Inexact[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """|z|², without the root that torch would take first."""
+    return torch.view_as_real(z.resolve_conj()).square().sum(-1) if z.is_complex() else z.square()

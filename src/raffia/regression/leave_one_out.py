@@ -98,6 +98,16 @@ def _sizes(measure: ErrorMeasure | None, y: Tensor, grid: Nodes) -> Float[Tensor
 
 
 def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tensor, "points modes"]:
-    """Orthonormal functions that span most of the features of a batch."""
-    _, vectors = torch.linalg.eigh(torch.einsum("ipk,iqk->pq", B, B))
-    return vectors[:, -count:]
+    """Orthonormal functions that span most of the features of a batch; of many points, by products with random vectors."""
+    points = B.shape[1]
+    if points <= 4 * count:
+        _, vectors = torch.linalg.eigh(torch.einsum("ipk,iqk->pq", B, B))
+        return vectors[:, -count:]
+    columns = B.transpose(0, 1).flatten(1)
+    if columns.shape[1] <= count:
+        return torch.linalg.qr(columns)[0]
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(columns.shape[1], count + 16, dtype=B.dtype, generator=generator).to(B.device)
+    span = torch.linalg.qr(columns @ start)[0]
+    span = torch.linalg.qr(columns @ (columns.mT @ span))[0]
+    return span @ torch.linalg.svd(span.mT @ columns, full_matrices=False)[0][:, :count]

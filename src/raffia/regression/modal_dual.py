@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.regression.blocks import factorised, ranges
+from raffia.regression.blocks import factorised, ranges, squared
 from raffia.regression.modal_equations import ModalEquations, check_sums, refuse_indefinite
 from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets
 from raffia.regression.normal_equations import add_lower_triangle, mirror
@@ -108,7 +108,7 @@ class ModalDual(Statistics):
     @property
     def scales(self) -> Float[Tensor, "blocks"]:
         """tr G_k over the features."""
-        traces = torch.stack([V[: self.features].abs().square().sum() for V in self.V]) / self.features
+        traces = torch.stack([squared(V[: self.features]).sum() for V in self.V]) / self.features
         return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
 
     @property
@@ -123,12 +123,12 @@ class ModalDual(Statistics):
     def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
         """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, after an ordinary part that is not used here; or for ordinary ones alone."""
         coef = (coef.expand(1 + len(self.V), *coef.shape) if coef.ndim == 2 else coef)[1:].to(self.V)
-        wrong = (self.Y - self.V.mH @ coef / self.features).abs().square().sum((1, 2))
+        wrong = squared(self.Y - self.V.mH @ coef / self.features).sum((1, 2))
         return (self.energy + (self.twice * (wrong - self._energies)).sum()).clamp(min=0)
 
     def check(self) -> None:
         """Refuse features that are not finite, or all zero, on the data."""
-        diagonal = torch.stack([V.abs().square().sum(1) for V in self.V])
+        diagonal = torch.stack([squared(V).sum(1) for V in self.V])
         sides = torch.stack([V @ Y for V, Y in zip(self.V, self.Y, strict=True)])
         check_sums(diagonal.sum(0)[: self.features], sides, self.energy)
 
@@ -172,13 +172,13 @@ class ModalDual(Statistics):
             if coef is not None:
                 step = self.V[part] @ torch.linalg.solve_triangular(factor.mH, w, upper=True)
                 coef[part] = starts + torch.where(far[..., None], 0, step)
-            gaps.append(torch.where(lost, 0.0, torch.where(far, 1.0, finite * S.abs().square().sum(1))))
+            gaps.append(torch.where(lost, 0.0, torch.where(far, 1.0, finite * squared(S).sum(1))))
             residuals.append(torch.where(far[..., None], targets[:, rows], finite[..., None] * (S.mH @ w)))
         return torch.cat(residuals), torch.cat(gaps)
 
     @property
     def _energies(self) -> Float[Tensor, "blocks"]:
-        return self.Y.abs().square().sum((1, 2))
+        return squared(self.Y).sum((1, 2))
 
     @cached_property
     def _kernels(self) -> Inexact[Tensor, "blocks n n"]:

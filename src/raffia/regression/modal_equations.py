@@ -14,7 +14,7 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.blocks import factorised, ranges
+from raffia.regression.blocks import factorised, ranges, squared
 from raffia.regression.modal_stream import ModalStream, Sampled, Targets
 from raffia.regression.normal_equations import NormalEquations, add_lower_triangle, mirror
 from raffia.regression.statistics import Statistics, refuse_other_problem
@@ -46,7 +46,7 @@ class ModalEquations(Statistics):
             if grams is None or sides is None:
                 grams, sides = V.new_zeros(len(V), V.shape[1], V.shape[1]), torch.zeros_like(V @ Y)
             sides += V @ Y
-            energies += Y.abs().square().sum((1, 2))
+            energies += squared(Y).sum((1, 2))
             if V.is_cuda:
                 grams.baddbmm_(V, V.mH)
             else:
@@ -181,7 +181,7 @@ class ModalEquations(Statistics):
             right = torch.cat([V[part], sides[part] - self.grams[part] @ starts], dim=2)
             S, w = torch.linalg.solve_triangular(factor, right, upper=False).split([V.shape[2], starts.shape[1]], dim=2)
             far = (torch.isinf(ridges[part]) | (failed != 0))[:, None]
-            gap = 1 - torch.where(far, 0.0, S.abs().square().sum(1) / self.features)
+            gap = 1 - torch.where(far, 0.0, squared(S).sum(1) / self.features)
             step = torch.where(far[..., None], 0, S.mH @ w / self.features)
             residuals[part] = Y[part] - V[part].mH @ starts / self.features - step
             if coef is not None:

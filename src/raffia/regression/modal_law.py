@@ -30,7 +30,7 @@ class ModalLaw:
 
     def variance(self, V: Features) -> Float[Tensor, "blocks n columns"]:
         """Of the coefficients of new outputs, noise included."""
-        squares = torch.cat([self._half(part, V[part]).abs().square().sum(1) for part in ranges(self.factors)])
+        squares = torch.cat([squared(self._half(part, V[part])).sum(1) for part in ranges(self.factors)])
         moves = torch.where(self.fixed[:, None].to(V.device), 0.0, squares / self.features)
         return (1 + moves)[..., None] * self.noise[:, None].to(V.device)
 

@@ -18,6 +18,7 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.metrics import ErrorMeasure
+from raffia.regression.blocks import squared
 from raffia.regression.leave_one_out import leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
@@ -102,7 +103,7 @@ def modal_ridges(
             e = here.Y.repeat(1, 1, 2) - here.V.mH @ starts.to(here.V) / statistics.features + more
         else:
             e = _quotient(*known.left_out(ridges, starts, here)) + more
-        return (e.abs().square() / sizes[:, None] ** 2).unflatten(2, (2, -1)).sum(3)
+        return (squared(e) / sizes[:, None] ** 2).unflatten(2, (2, -1)).sum(3)
 
     variant, ridges, _ = search_ridges(statistics.scales, statistics.twice, squares)
     if statistics is not whole:  # larger systems are positive definite with somewhat larger ridges only
@@ -128,7 +129,7 @@ def modal_left_out(
             left_out = leave_one_out(ordinary_path(statistics), RealRows(stream), part_a, part_y, [towards])
             outside = RealRows(stream).modal_of(left_out.functions, some.Y)
             e = e + outside - (some.Y - some.V.mH @ start.to(some.V) / statistics.features)
-        squares = e.abs().square()
+        squares = squared(e)
         errors.append((statistics.twice[:, None, None] * squares).sum((0, 2)).sqrt() / sizes[rows.to(sizes.device)])
         total += (gap[..., None] * squares).sum(1)  # 1/(1 + h/(1 − h)) = 1 − h
     return ModalLeftOut(torch.cat(errors), ModalNoise(total / len(a)), torch.cat([start.to(coef)[None], coef]))

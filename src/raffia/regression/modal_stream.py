@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
+from raffia.regression.blocks import squared
 from raffia.regression.feature_stream import FeatureStream
 from raffia.spaces import Modes, Nodes
 
@@ -134,5 +135,5 @@ class RealRows:
 
 def root_mean_squares(values: Inexact[Tensor, "count blocks"]) -> Float[Tensor, "blocks"]:
     """Of every mode; never zero."""
-    sizes = values.abs().square().mean(0).sqrt()
+    sizes = squared(values).mean(0).sqrt()
     return sizes.clamp(min=max(1e-12 * float(sizes.detach().max()), torch.finfo(sizes.dtype).tiny ** 0.5))

@@ -13,7 +13,11 @@ from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatu
 from raffia.spaces import Domain, Mesh, Space
 
 MOST_PAIRS = 4096  # of which a kernel is formed in a contest
-MODAL_BYTES = 2**31  # that block equations of modal coefficients may take
+MODAL_BYTES = {
+    1: 2**31,
+    2: 2**28,
+    3: 2**28,
+}  # that block equations of modal coefficients may take, by dimension; time goes with them
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
 
@@ -182,7 +186,7 @@ FAMILIES = (
         _fourier,
         enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
         normalize=True,
-        most=lambda glance: max(16, math.isqrt(MODAL_BYTES // (48 * glance.modes))),
+        most=lambda glance: max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes))),
     ),
     Family(
         "fourier",

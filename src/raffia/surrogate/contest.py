@@ -193,7 +193,7 @@ class Judge:
                 prepared = prepare(settings, self.a[train], self.y[train])
                 if candidate.tuned and len(prepared) >= 8 and (candidate.cheap or number == 0):
                     words = "not tuned"
-                    if candidate.cheap or (search is not None and self._hopeful(settings, prepared, judged, best)):
+                    if candidate.cheap or (search is not None and self._hopeful(candidate, settings, prepared, judged, best)):
                         settings, history = searched(settings, prepared, search)
                         if history.interrupted:  # half a contest says nothing
                             raise KeyboardInterrupt
@@ -221,7 +221,10 @@ class Judge:
         guess = trained.frame.output_scaling.undo(Kernel().left_out(settings, trained))
         return settings, history, guess.to(self.y)[self.rows]
 
-    def _hopeful(self, settings: Settings, prepared: Any, judged: Tensor, best: float) -> bool:
+    def _hopeful(self, candidate: Candidate, settings: Settings, prepared: Any, judged: Tensor, best: float) -> bool:
+        """Whether a search is worth its time; with modal coefficients, it takes less than training does."""
+        if candidate.most is not None:
+            return True
         guess = _predicted(settings, prepared, self.a[judged])
         return float(self.frame.errors(self.y[judged], guess).mean()) <= HOPELESS * best
 

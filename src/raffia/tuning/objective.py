@@ -198,6 +198,7 @@ class Objective:
 COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
 """Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
 
+MODAL_POINTS = {0: 1, 1: 64, 2: 17, 3: 9}
 MODAL_SIZES = 96, 192
 """Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features."""
 
@@ -232,7 +233,7 @@ def objective_for(
         output_grid = Vectors(y.shape[1])
     fine = output_grid.one_channel
     if isinstance(fine, Grid) and fine.shape:
-        most = COARSE_POINTS.get(fine.domain.dim, 17)
+        most = (MODAL_POINTS if modal else COARSE_POINTS).get(fine.domain.dim, 17)
         most = 1 + most // 2 if values != POINT and most == 33 and feature_map.work_per_value > 2 else most
         coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
         y = resample(y, fine, coarse)
@@ -243,7 +244,7 @@ def objective_for(
     if values == POINT:  # beyond four features a sample, more of them change nothing
         work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
     elif modal:
-        most_features, most_samples = MODAL_SIZES
+        most_features, most_samples = MODAL_SIZES if values.size <= 64 else (32, 64)
     side = math.isqrt(ELEMENTS // work)
     m = min(side, most_features) if n_features is None else n_features
     n = min(side, most_samples) if n_samples is None else n_samples

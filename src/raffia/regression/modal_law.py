@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
-from raffia.regression.blocks import factorised, ranges
+from raffia.regression.blocks import factorised, ranges, squared
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_ridge import ModalNoise

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import raffia
 from raffia import (
     BrownianBridge,
     Burgers,
@@ -366,3 +367,27 @@ RandomFeatureModel(FourierFeatures(8), np.int64(8), 1e-3).fit(a, a).predict(a)
 def test_whole_numbers_of_numpy_are_whole_numbers():
     """As they come from searches over np.arange; in a process of its own, since types are checked in this one."""
     subprocess.run([sys.executable, "-c", NUMPY], check=True)
+
+
+def test_pruning_a_pool_is_better_than_drawing_few_features(tmp_path):
+    problem = raffia.Burgers(fine_points=128)
+    (a, y), (test, truth) = problem.dataset(100, 32, seed=0), problem.dataset(40, 32, seed=1)
+    features = raffia.FourierFeatures(32, 10.0, 2.0, amplitude=2.0, bias=0.5, activation="gelu", profile="matern")
+    pool = raffia.RandomFeatureModel(features, 400, 1e-8, normalize=True).fit(a, y)
+    few = raffia.RandomFeatureModel(features, 60, 1e-8, normalize=True).fit(a, y)
+    pruned = pool.prune(60)
+    assert pruned.n_features == len(pruned.coef_) == 60
+    assert pruned.errors(test, truth).mean() < 0.6 * few.errors(test, truth).mean()
+    pruned.save(tmp_path / "pruned.safetensors")
+    assert torch.equal(raffia.load(tmp_path / "pruned.safetensors").predict(test), pruned.predict(test))
+    assert torch.allclose(pool.prune(200).prune(60).predict(test), pruned.predict(test), atol=0.05)
+
+
+def test_a_pruned_model_is_that_of_a_fit_with_these_features():
+    a, y = raffia.Burgers(fine_points=128).dataset(50, 32, seed=0)
+    pruned = raffia.RandomFeatureModel(raffia.FourierFeatures(32), 40, 1e-2).fit(a, y).prune(25)
+    again = raffia.RandomFeatureModel(pruned.feature_map, 25, pruned.ridge_).fit(a, y)
+    torch.testing.assert_close(again.predict(a), pruned.predict(a), rtol=1e-6, atol=1e-8)
+    assert pruned.ridge_ == pytest.approx(1e-2 * 40 / 25)
+    with pytest.raises(raffia.RaffiaError, match="at most 40"):
+        raffia.RandomFeatureModel(raffia.FourierFeatures(32), 40, 1e-2).fit(a, y).prune(41)

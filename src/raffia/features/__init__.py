@@ -7,9 +7,10 @@ from raffia.features.fourier import FourierFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
 from raffia.features.scalar import ScalarFeatures
+from raffia.features.selected import Selected
 from raffia.features.union import Union
 
 __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "FeatureMap", "FourierFeatures", "Network", "NeuralFeatures",
-    "PredictorCorrectorFeatures", "ScalarFeatures", "SpectralNetwork", "Union",
+    "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
 ]  # fmt: skip

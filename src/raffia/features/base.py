@@ -31,6 +31,9 @@ class FeatureMap(BaseEstimator, ABC):
     normalized: ClassVar[bool] = True
     """Whether a surrogate of these features normalises its data, unless told; not where hyperparameters are in the data's own units."""
 
+    kept: Any = None
+    """The numbers of the features of a model, where it has not the first ones."""
+
     domain: Any
     """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel)."""
 

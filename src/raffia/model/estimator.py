@@ -17,6 +17,7 @@ from raffia.model.attributes import Found
 from raffia.model.conformal import ConformalBand, band_of
 from raffia.model.operator import Operator, elsewhere
 from raffia.model.posterior import Posterior
+from raffia.model.pruned import pruned
 from raffia.model.tables import inputs_of, pairs_of
 from raffia.model.tuned import tuned
 from raffia.pairs import Array
@@ -172,9 +173,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def predict(self, a: Any, return_std: bool = False) -> Any:
         """F(a_i; α) on the grid of a, whatever grid the model was trained on.
 
-        With `return_std`, also the standard deviation of y at each point, see `raffia.model.posterior`. With scalar-valued features
-        the outputs are on the grid of the training outputs, or if that was also the inputs', interpolated to the grid of a. Of a Dask
-        array, predictions are a Dask array, made block by block where it is computed.
+        With `return_std`, also the standard deviation of y at each point. With scalar-valued features outputs are on the grid of the
+        training outputs, or if that was also the inputs', interpolated to the grid of a. Of a Dask array, predictions are one too.
         """
         operator = self._operator()
         if cluster.applies(a):
@@ -186,8 +186,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
-        operator = self._operator()
-        for _ in range(times):
+        for operator in [self._operator()] * times:
             a = like(a, operator(inputs_of(self, a)))
         return a
 
@@ -196,10 +195,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return -float(self.errors(a, y).mean())
 
     def errors(self, a: Any, y: Any) -> Tensor:
-        """The relative L² error of each prediction, by the measure of the model; `raffia.metrics` says which, and what has a floor.
+        """The relative error of each prediction, by the measure of the model; `raffia.metrics` says which, and what has a floor.
 
-        Numbers are relative to the root mean square of the training outputs. Where a model normalises, numbers, vectors and several
-        channels count in units of their standard deviations over the training data: always predicting their means has error 1.
+        Normalised numbers, vectors and channels count in units of their deviations: always predicting their means has error 1.
         """
         return self.compare(a, y)[1]
 
@@ -232,11 +230,12 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """
         return of(elsewhere(self._operator(), space))
 
-    def save(self, path: archive.Path, statistics: bool = False) -> None:
-        """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading.
+    def prune(self, m: int) -> "RandomFeatureModel":
+        """A model of the m features that are worth the most, fitted again: from a pool of several times m, about half the error."""
+        return of(pruned(self._operator().trained, m))
 
-        θ is not stored: it follows from `random_state`. Nor is `device`: where to compute is for the reader to say.
-        """
+    def save(self, path: archive.Path, statistics: bool = False) -> None:
+        """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading."""
         file.write(path, replace(self.trained_, settings=self._operator().settings), statistics)
 
     def adopt(self, trained: Trained) -> "RandomFeatureModel":

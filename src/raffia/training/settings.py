@@ -111,7 +111,10 @@ class Settings:
     def theta(self, like: Tensor) -> Tensor:
         """θ in the precision of `like`, where the model computes; drawn once."""
         device = self.place(like)
-        return _theta(int(self.n_features), tuple(self.feature_map.theta_shape), self.random_state, like.dtype, device)
+        kept, shape = self.feature_map.kept, tuple(self.feature_map.theta_shape)
+        if kept is None:
+            return _theta(int(self.n_features), shape, self.random_state, like.dtype, device)
+        return _theta(int(kept.max()) + 1, shape, self.random_state, like.dtype, device)[kept.to(device)]
 
     def workspace(self, device: torch.device) -> Workspace:
         """How much may be held in memory there."""

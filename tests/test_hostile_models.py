@@ -99,7 +99,10 @@ def test_a_wrong_value_of_any_setting_ends_in_our_error_or_in_predictions(burger
     ("change", "words"),
     [
         (lambda parts, tensors: parts["settings"].update(n_features=17), "n_features=17 does not go with"),
-        (lambda parts, tensors: tensors.update(tensor_0=torch.ones(16, 5)), r"do not go with coefficients of shape \(16, 5\)"),
+        (
+            lambda parts, tensors: tensors.update(tensor_0=torch.ones(16, 5)),
+            r"does not go with coefficients of shape \(16, 5\)",
+        ),
         (lambda parts, tensors: parts["frame"]["input"]["arguments"]["dict"].update(extent=2.0), "its inputs are on"),
     ],
 )

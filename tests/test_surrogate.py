@@ -41,10 +41,10 @@ def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest()
     assert (found.n_train, found.n_validation) == (36, 40)  # of few pairs all are judged, in turn
 
 
-def test_a_linear_map_does_not_win_on_burgers_equation(burgers):
+def test_modal_coefficients_win_on_burgers_equation(burgers):
     found = contest(*burgers, CIRCLE, CIRCLE, 100, search=BRIEF)
-    assert [row[0] for row in found.rows][:3] == ["linear", "kernel", "fourier"]
-    assert found.best.candidate.name != "linear"
+    assert [row[0] for row in found.rows][:3] == ["linear", "kernel", "modal"]
+    assert found.best.candidate.name == "modal"
     assert found.best.error <= 1.03 * min(entry.error for entry in found.entries)
 
 
@@ -97,13 +97,13 @@ def test_equal_seeds_hold_equal_contests(burgers):
 @pytest.mark.parametrize(
     ("domain", "output", "a", "y", "names"),
     [
-        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "fourier"]),
+        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "modal"]),
         (CIRCLE, CIRCLE, (16,), (12,), ["linear", "kernel"]),
         (CIRCLE, Domain(0), (16,), (), ["linear", "kernel"]),
-        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "fourier"]),
+        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "modal"]),
         (Vectors(), SQUARE, (3,), (9, 9), ["linear", "kernel"]),
-        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "fourier", "predictor-corrector"]),
-        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "fourier"]),
+        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "modal", "predictor-corrector"]),
+        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "modal"]),
         (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "kernel"]),
     ],
 )

@@ -28,8 +28,8 @@ def reproduce(
     if scale not in ("quick", "paper"):
         raise RaffiaError(f"--scale must be quick or paper; got {scale!r}.")
     check_device(device)
-    make_folder(output)
     items, lab = chosen(item), Lab(scale, device)  # type: ignore[arg-type]
+    make_folder(output)
     for result, kept in run(items, lab, output):
         console.print(f"{result.item}: {'kept' if kept else f'{result.seconds:.1f} s'}", soft_wrap=True)
         table = Table(show_header=False)

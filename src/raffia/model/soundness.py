@@ -21,8 +21,8 @@ def check(trained: Trained) -> None:
     kind = coefficients_of(settings)
     if not kind.complete(settings, frame, trained.solution):
         raise RaffiaError(
-            f"n_features={settings.n_features} and outputs of shape {frame.output_nodes.shape} do not go with coefficients of shape "
-            f"{tuple(coef.shape)}."
+            f"n_features={settings.n_features} does not go with coefficients of shape {tuple(coef.shape)} and outputs of shape "
+            f"{frame.output_nodes.shape}."
         )
     if not isfinite(coef).all():
         raise RaffiaError("its coefficients are not finite.")

@@ -216,7 +216,7 @@ def _check_domain(trained: Space, domain: Space | None) -> None:
         )
 
 
-def _check_arguments(batch_size: int | None, checkpoint_every: float, folds: int, ridge: float | str) -> None:
+def _check_arguments(batch_size: int | None, checkpoint_every: float, folds: int, ridge: object) -> None:
     if batch_size is not None:
         check_count("batch_size", batch_size)
     check_count("folds", folds)

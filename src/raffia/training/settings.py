@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ class Settings:
 
     feature_map: FeatureMap
     n_features: int | float = 1024
-    ridge: Any = 0.0
+    ridge: float | Tensor | Literal["auto"] = 0.0
     """A number, "auto", or where coefficients are modal a vector with one for each block."""
     solver: Solver | None = None
     batch_size: int | None = None

@@ -50,7 +50,7 @@ class Ordinary(Coefficients):
         if settings.ridge == "auto":
             return Streamed if rows_per_sample == 1 and 2 * expected <= settings.n_features else NormalEquations
         rows = expected * rows_per_sample
-        return choose_solver(int(settings.n_features), rows, settings.ridge, available_memory(device)).statistics
+        return choose_solver(int(settings.n_features), rows, float(settings.ridge), available_memory(device)).statistics
 
     def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared) -> Chosen:
         """By closed formulas for leaving out one function; the noise level of one channel comes with them."""

@@ -1,9 +1,12 @@
-"""Signals that stop the command line: whatever it is doing, nothing is half-written, and no traceback is shown.
+"""What the command line sets before anything else: how signals stop it, and how its threads wait.
+
+Whatever it is doing, nothing is half-written, and no traceback is shown.
 
 While Python still imports, there is nothing to clean up, and Ctrl-C ends the process at once. So the package imports this module first;
 in a program of the user's that imports raffia, it changes nothing.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -38,6 +41,9 @@ def _is_command() -> bool:
     first = Path(sys.argv[0]).name if getattr(sys, "argv", None) else ""
     return first == "raffia" or (first == "-m" and "raffia" in sys.orig_argv)
 
+
+if _is_command():  # threads that wait for one another give way to other processes after so many turns
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -41,7 +41,7 @@ SEARCHES: dict[tuple[Effort, bool], GradientSearch | None] = {
 }
 """By effort, and whether functions have several dimensions, where a step takes seconds."""
 HOPELESS = 5.0  # times the best error so far: untuned features that are as far behind are not tuned
-VALIDATED, LEAST, FEW, FOLDS = 0.2, 10, 100, 10
+VALIDATED, LEAST, FEW, FOLDS = 0.2, 10, 100, 5
 MODAL_FEATURES = 256  # of models with modal coefficients, as they are judged
 CLOSE = 1.03  # times the best error: what is further behind is no tie
 WORTH = 0.97  # a sum of two is taken if its error is less than so much of the better one's

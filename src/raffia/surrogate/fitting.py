@@ -22,7 +22,7 @@ from raffia.pairs import Dataset, Part, elements_of
 from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
-from raffia.surrogate.contest import Contest, Effort, Entry, contest
+from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
 from raffia.training.copies import split
 from raffia.training.frame import prepare
 from raffia.training.settings import check_numbers
@@ -87,7 +87,11 @@ class _Plan:
     def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
         """An untrained model."""
         told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
-        told |= self.settings | candidate.settings | candidate.few(self.n_features)
+        told |= (
+            self.settings
+            | candidate.settings
+            | candidate.few(self.n_features, MODAL_FEATURES if self.effort == "quick" else None)
+        )
         normalize = told["normalize"] if self.normalize is None else self.normalize
         return RandomFeatureModel(candidate.feature_map, **told | {"normalize": normalize})  # type: ignore[arg-type]
 

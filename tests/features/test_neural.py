@@ -42,6 +42,7 @@ def test_spectral_convolution_is_linear_and_sees_the_wavenumbers_it_has(burgers)
         assert (float(turned.abs().max()) > 1e-6) == seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [SpectralNetwork(width=4, n_modes=6), BranchTrunk(n_modes=16)], ids=["fno", "deeponet"])
 def test_random_networks_learn_and_tuning_their_weights_helps(burgers, network):
     train, test = slice(0, 30), slice(30, 40)

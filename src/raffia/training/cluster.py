@@ -340,7 +340,7 @@ def _connected(scheduler: str, patience: float) -> Iterator[Any]:
         _check_answers(scheduler, patience)
         client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
-        reason = str(error).rstrip(".")
+        reason = str(error).rstrip(".") or f"timed out after {patience:g} s"
         raise RaffiaError(f"no Dask scheduler answers at {scheduler} ({reason}): start one with `dask scheduler`.") from None
     with client:
         try:

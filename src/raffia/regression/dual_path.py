@@ -12,9 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.ridge_choice import DECADES, best_ridge
+from raffia.regression.ridge_choice import best_ridge
 
-SMALLEST = -20  # power of ten of the least ridge, where eigenvalues are squares of what was computed
 SCANNED = 400  # pairs, left out one at a time, to compare ridges
 KEPT = 1e-12  # of the energy of outputs, below which directions of them do not count in a comparison of ridges
 
@@ -75,7 +74,7 @@ class DualPath:
                 parts.append(torch.linalg.vector_norm(wrong, dim=1) / self.unexplained(ridge)[rows] / sizes[rows])
             return torch.stack(parts)
 
-        ridge, _ = best_ridge(errors, float(self.s.max()), DECADES if self.directions is None else range(SMALLEST, 1))
+        ridge, _ = best_ridge(errors, float(self.s.max()))
         return ridge, float((torch.linalg.vector_norm(self.left_out(few, ridge), dim=1) / sizes).mean())
 
 

@@ -1,6 +1,6 @@
 """How often error bars and bands contain the truth.
 
-    python benchmarks/coverage.py [--seeds 20] [--kinds ordinary modal]
+    python benchmarks/coverage.py [--seeds 20] [--kinds ordinary modal kernel] [--bars]
 
 Gaussian: the share of test values inside mean ± 1.645 std, nominally 90 %; nothing guarantees it. Conformal: the share of test
 functions that lie inside the 90 % band at every point, for every kind of output; guaranteed to be 90 % or more on average.
@@ -8,6 +8,7 @@ functions that lie inside the 90 % band at every point, for every kind of output
 
 import argparse
 import itertools
+import math
 
 import numpy as np
 import torch
@@ -51,7 +52,11 @@ def torus(points, n, smooth, seed):
 
 def gaussian(make, points, n, smooth, seed, kind):
     a, y, features = make(points, n, smooth, seed)
-    model = RandomFeatureModel(features, 64, "auto", random_state=seed, coefficients=kind).fit(a[:n], y[:n])
+    if kind == "kernel":
+        kernel = ScalarFeatures(None, 2.0, law="student", domain=features.domain)
+        model = RandomFeatureModel(kernel, math.inf, "auto", normalize="function").fit(a[:n], y[:n])
+    else:
+        model = RandomFeatureModel(features, 64, "auto", random_state=seed, coefficients=kind).fit(a[:n], y[:n])
     mean, std = model.predict(a[n:], return_std=True)
     return float(((y[n:] - mean).abs() <= 1.645 * std).double().mean())
 
@@ -67,10 +72,12 @@ def conformal(output, features, seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--kinds", nargs="+", default=["ordinary", "modal"], help="of coefficients")
+    parser.add_argument("--kinds", nargs="+", default=["ordinary", "modal", "kernel"], help="of coefficients")
+    parser.add_argument("--bars", action="store_true", help="error bars on up to 512 points and 32² alone")
     options = parser.parse_args()
     seeds = range(options.seeds)
-    for make, sizes in ((circle, (64, 256, 512, 1024)), (torus, (16, 32, 64))):
+    everything = ((circle, (64, 256, 512, 1024)), (torus, (16, 32, 64)))
+    for make, sizes in ((circle, (64, 256, 512)), (torus, (16, 32))) if options.bars else everything:
         for points in sizes:
             for n, kind in itertools.product((20, 80), options.kinds):
                 shares = [
@@ -78,6 +85,8 @@ def main():
                 ]
                 words = f"{make.__name__:7} {points:5} points, n={n:3}, {kind:8}"
                 print(f"{words}: white noise {shares[0]:.1%}, smooth {shares[1]:.1%}", flush=True)
+    if options.bars:
+        return
     numbers = [(output, ScalarFeatures(16)) for output in (CIRCLE, Channels(CIRCLE, 2), Vectors(), Domain(0))]
     for output, features in ((CIRCLE, FourierFeatures(30)), *numbers):
         shares = [conformal(output, features, seed) for seed in seeds]

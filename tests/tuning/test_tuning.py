@@ -101,7 +101,10 @@ SEARCHES = {
     "kalman": EnsembleKalman(iterations=8, members=24, covariance_draws=8, contest_draws=3),
     "optuna": OptunaSearch(trials=40, contest_draws=3),
 }
-searches = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+searches = pytest.mark.parametrize(
+    "search",
+    [pytest.param(one, id=name, marks=[pytest.mark.slow] if name == "profiled" else []) for name, one in SEARCHES.items()],
+)
 
 
 @searches

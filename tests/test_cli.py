@@ -89,6 +89,18 @@ def test_a_band_for_which_too_few_pairs_are_held_out_is_refused_before_training(
     assert not model.exists()
 
 
+@pytest.mark.parametrize("features", ["kernel", "linear", "modal", "fourier"])
+def test_with_nothing_held_out_and_a_ridge_of_ones_own_the_training_error_is_told(train, tmp_path, capsys, features):
+    file = tmp_path / "m.safetensors"
+    words = ("--map", features, "--held-out", 0, "--ridge", 1e-3, "--features", 20, "-o", file)
+    code, out, _ = run(capsys, "fit", train, *words)
+    assert code == 0
+    data, model = np.load(train), load(file)
+    scaled = model.output_scaling_.apply(torch.from_numpy(data["y"]))
+    guess = model.output_scaling_.apply(torch.from_numpy(model.predict(data["a"])))
+    assert f"training error {float((guess - scaled).norm() / scaled.norm()):.4f}" in " ".join(out.split())
+
+
 def test_by_default_the_ridge_is_found_and_the_error_is_foretold(train, tmp_path, capsys):
     fitting = ("fit", train, "--map", "fourier", "--features", 40, "--held-out", 0, "-o", tmp_path / "auto.safetensors")
     code, out, _ = run(capsys, *fitting)

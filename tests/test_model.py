@@ -366,7 +366,8 @@ RandomFeatureModel(FourierFeatures(8), np.int64(8), 1e-3).fit(a, a).predict(a)
 
 def test_whole_numbers_of_numpy_are_whole_numbers():
     """As they come from searches over np.arange; in a process of its own, since types are checked in this one."""
-    subprocess.run([sys.executable, "-c", NUMPY], check=True)
+    ran = subprocess.run([sys.executable, "-c", NUMPY], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_pruning_a_pool_is_better_than_drawing_few_features(tmp_path):

@@ -89,6 +89,16 @@ def test_a_sum_of_two_models_predicts_and_is_saved_as_one(tmp_path):
         both.partial_fit(a, y)
 
 
+def test_a_sum_of_two_models_stays_one_on_a_mesh_and_is_not_pruned():
+    a, y = smooth(30), smooth(30).roll(3, dims=1) ** 2
+    one, two = (raffia.RandomFeatureModel(FourierFeatures(8), m, 1e-3).fit(a, y) for m in (15, 20))
+    both = one.adopt(dataclasses.replace(one.trained_, partner=two.trained_, share=0.3))
+    nodes = Mesh(CIRCLE.grid(a.shape[1]).positions, domain=CIRCLE)
+    torch.testing.assert_close(both.on(nodes).predict(a), both.predict(a), rtol=1e-6, atol=1e-6)
+    with pytest.raises(RaffiaError, match="prune needs a model of its own: this is a sum of two"):
+        both.prune(10)
+
+
 def test_equal_seeds_hold_equal_contests(burgers):
     first, second = (contest(*burgers, CIRCLE, CIRCLE, 30, seed=3, search=BRIEF) for _ in range(2))
     assert [entry.error for entry in first.entries] == [entry.error for entry in second.entries]

@@ -15,6 +15,7 @@ from raffia import (
     TriangularQR,
 )
 from raffia.regression import (
+    DualPath,
     FeatureStream,
     NormalEquations,
     RidgePath,
@@ -198,3 +199,14 @@ def test_errors_of_numbers_are_relative_to_their_root_mean_square():
         coef = torch.linalg.solve(without.gram + 0.1 * torch.eye(5).double(), without.rhs)
         predicted = features(x[i : i + 1], stream.theta)[0] @ coef / 5
         assert float(errors[i]) == pytest.approx(float((predicted - y[i]).abs() / y.square().mean().sqrt()), rel=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [1e-20, 1e-12, 1e-3])
+def test_what_a_small_ridge_leaves_out_does_not_cancel(ridge):
+    """e_i = c_i / (K⁻¹)_ii without a ridge: interpolation, where 1 − h_i is as small as the ridge."""
+    rows = torch.randn(8, 20, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    y = torch.randn(8, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    inverse = torch.linalg.inv(rows @ rows.mT + ridge * torch.eye(8, dtype=torch.float64))
+    wanted = (inverse @ y) / inverse.diagonal()[:, None]
+    torch.testing.assert_close(DualPath.of_kernel(rows @ rows.mT).left_out(y, ridge), wanted, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(DualPath.of_rows(rows).left_out(y, ridge), wanted, rtol=1e-9, atol=1e-9)

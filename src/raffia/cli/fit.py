@@ -18,6 +18,7 @@ from raffia.errors import RaffiaError
 from raffia.report import Table, write_report
 from raffia.spaces import Vectors
 from raffia.surrogate import FAMILIES, Surrogate
+from raffia.training.coefficients import coefficients_of
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
@@ -164,7 +165,7 @@ def _say(found: Surrogate, file: Path) -> None:
     elif hasattr(model, "loo_error_"):
         expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
     else:
-        expected = f"training error {float((model.equations_.residual(model.coef_) / model.equations_.energy).sqrt()):.4f}"
+        expected = f"training error {coefficients_of(model.settings).training_error(model.settings, model.trained_):.4f}"
     trained = f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s"
     console.print(
         f"{trained}, ridge {ridge_in_words(model.ridge_, '.1e')}, {expected}; wrote {file}",

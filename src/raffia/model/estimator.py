@@ -95,9 +95,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     """
 
     solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
-    coef_ = Found(
-        lambda trained: trained.solution.coef, "α: (m,), (m, columns) in embedded coordinates; if modal, see `Modal`."
-    )
+    coef_ = Found(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
     ridge_ = Found(lambda trained: trained.ridge, "λ, as given or as found.")
     loo_error_ = Found(lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'.")
     fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches.")
@@ -186,7 +184,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
-        for operator in [self._operator()] * times:
+        operator = self._operator()
+        for _ in range(times):
             a = like(a, operator(inputs_of(self, a)))
         return a
 

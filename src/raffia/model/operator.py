@@ -116,9 +116,9 @@ def elsewhere(operator: Operator, space: Space) -> Trained:
     there = replace(settings, feature_map=feature_map, output=output)
     scaling = frame.output_scaling.elsewhere(space)
     measure = replace(frame.measure, offset=scaling.offset, nodes=scaling.nodes)
-    return replace(
-        operator.trained, settings=there, frame=replace(frame, input=domain, output_scaling=scaling, measure=measure)
-    )
+    moved = replace(frame, input=domain, output_scaling=scaling, measure=measure)
+    partner = None if operator.partner is None else elsewhere(operator.partner, space)
+    return replace(operator.trained, settings=there, frame=moved, partner=partner)
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:

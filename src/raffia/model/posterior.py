@@ -60,8 +60,10 @@ class Posterior:
         """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
         if noise is not None and not noise > 0:
             raise RaffiaError(f"noise must be positive; got {noise!r}.")
-        if self.trained.frame.modes is not None:
-            raise RaffiaError("log_marginal_likelihood is for ordinary coefficients: modal ones have a noise level a mode.")
+        if not self.kind.one_noise:
+            raise RaffiaError(
+                "log_marginal_likelihood is for ordinary coefficients of a finite n_features: others have no single noise level."
+            )
         statistics = self._statistics("log_marginal_likelihood")
         rows, ridge = statistics.n_samples * self.trained.frame.values.size, positive_ridge(self.trained.ridge, statistics)
         path = RidgePath(statistics)

@@ -13,6 +13,7 @@ from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.features.selected import Selected
 from raffia.regression import NormalEquations, Statistics, direct_solution
+from raffia.training.coefficients.ordinary import positive_ridge
 from raffia.training.trained import Trained
 
 DROPPED = 0.2  # of the features, at a time
@@ -27,6 +28,10 @@ def pruned(trained: Trained, count: int) -> Trained:
             "prune needs ordinary coefficients and their normal equations: fit the model here, with a finite n_features and solver=None, "
             "or save it with statistics=True."
         )
+    if trained.partner is not None:
+        raise RaffiaError(
+            "prune needs a model of its own: this is a sum of two, as a contest found it. Name the features: features=…."
+        )
     if count > statistics.n_features:
         raise RaffiaError(f"prune needs m of at most {statistics.n_features}, as many features as there are; got {count}.")
     kept, ridge = torch.arange(statistics.n_features, device=statistics.rhs.device), trained.ridge
@@ -35,10 +40,9 @@ def pruned(trained: Trained, count: int) -> Trained:
         best = _worth(statistics, ridge).topk(fewer).indices.sort().values
         ridge *= len(kept) / fewer
         statistics, kept = _part(statistics, best), kept[best]
-    rows = settings.feature_map.kept
-    feature_map = Selected(
-        getattr(settings.feature_map, "of", settings.feature_map), (kept.cpu() if rows is None else rows[kept.cpu()])
-    )
+    before = settings.feature_map
+    pool, rows = (before.of, before.kept[kept.cpu()]) if isinstance(before, Selected) else (before, kept.cpu())
+    feature_map = Selected(pool, rows)
     there = replace(settings, feature_map=feature_map, n_features=count, ridge=ridge)
     solution = direct_solution(statistics, ridge)
     return replace(
@@ -49,10 +53,8 @@ def pruned(trained: Trained, count: int) -> Trained:
 def _worth(statistics: Statistics, ridge: float) -> Tensor:
     """By how much the misfit grows without each feature."""
     shifted = statistics.gram.clone()
-    least = statistics.n_features * torch.finfo(shifted.dtype).eps * statistics.scale
-    shifted.diagonal().add_(max(ridge, least))
-    factor = torch.linalg.cholesky(shifted)
-    inverse = torch.cholesky_inverse(factor)
+    shifted.diagonal().add_(positive_ridge(ridge, statistics))
+    inverse = torch.cholesky_inverse(torch.linalg.cholesky(shifted))
     coef = inverse @ statistics.rhs.reshape(len(inverse), -1)
     return coef.square().sum(1) / inverse.diagonal()
 

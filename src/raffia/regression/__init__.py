@@ -1,5 +1,6 @@
 """Least squares for the coefficients."""
 
+from raffia.regression.best_ridge import best_ridge
 from raffia.regression.coefficient_law import CoefficientLaw
 from raffia.regression.dual_path import DualPath, coordinates_of
 from raffia.regression.feature_stream import FeatureStream, targets_of
@@ -17,7 +18,7 @@ from raffia.regression.modal_ridge import ModalNoise, modal_fold_ridges, modal_l
 from raffia.regression.modal_stream import GAIN, ONES, SAMPLES, ModalStream, root_mean_squares
 from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.ridge_choice import best_ridge, dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
+from raffia.regression.ridge_choice import dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
 from raffia.regression.solver_choice import choose_solver, direct_solution
 from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.ridge_choice import best_ridge
+from raffia.regression.best_ridge import best_ridge
 
 SCANNED = 400  # pairs, left out one at a time, to compare ridges
 KEPT = 1e-12  # of the energy of outputs, below which directions of them do not count in a comparison of ridges
@@ -41,16 +41,21 @@ class DualPath:
         kept = root > max(rows.shape) * torch.finfo(root.dtype).eps * root[0]
         return cls(root[kept].square(), U[:, kept], free, directions[kept])
 
+    @property
+    def whole(self) -> bool:
+        """Whether the directions, with an intercept if there is one, are all there are."""
+        return self.U.shape[1] + (self.free > 0) >= len(self.U)
+
     def unexplained(self, ridge: float) -> Float[Tensor, "n"]:
-        """1 − h_i."""
-        share = self.s / (self.s + ridge)
-        return (1 - self.free - (self.U.square() * share).sum(1)).clamp(min=torch.finfo(self.s.dtype).eps)
+        """1 − h_i, without cancellation where the ridge is small: what it keeps from every direction, and what no direction reaches."""
+        U = self.U.square()
+        outside = 0.0 if self.whole else (1 - self.free - U.sum(1)).clamp(min=torch.finfo(self.s.dtype).eps)
+        return ((U * (ridge / (self.s + ridge))).sum(1) + outside).clamp(min=torch.finfo(self.s.dtype).tiny)
 
     def residuals(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
         """y − F on the pairs trained with."""
         projected = self.U.mT @ y
-        whole = self.U.shape[0] == self.U.shape[1]
-        outside = 0.0 if whole else y - self.U @ projected
+        outside = 0.0 if self.whole else y - self.U @ projected
         return self.U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
 
     def left_out(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
@@ -65,7 +70,7 @@ class DualPath:
         few = coordinates_of(y)
         rows = torch.linspace(0, len(y) - 1, min(len(y), SCANNED)).round().long().to(y.device)
         projected, U = self.U.mT @ few, self.U[rows]
-        outside = 0.0 if self.U.shape[0] == self.U.shape[1] else few[rows] - U @ projected
+        outside = 0.0 if self.whole else few[rows] - U @ projected
 
         def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges some"]:
             parts = []

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.metrics import ErrorMeasure, measure_for
+from raffia.regression.dual_path import DualPath
 from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.modal_stream import RealRows
 from raffia.regression.ridge_path import RidgePath
@@ -81,15 +82,9 @@ def leave_one_out_dual(
     rows, targets = zip(*equations.blocks(), strict=True)
     A = torch.cat(rows, dim=1).mT
     y = torch.cat(targets).reshape(len(A), -1)
-    s, U = torch.linalg.eigh(A @ A.mT / equations.n_features)
-    s = s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1])
+    path = DualPath.of_kernel(A @ A.mT / equations.n_features)
     norm = torch.cat([_sizes(measure, outputs, equations.stream.grid) for _, outputs in equations.data]).to(y)
-    errors = []
-    for ridge in ridges:
-        c = U @ ((U.mT @ y) / (s + ridge)[:, None])
-        diagonal = (U.square() / (s + ridge)).sum(-1)
-        errors.append(torch.linalg.vector_norm(c / diagonal[:, None], dim=1) / norm)
-    return torch.stack(errors)
+    return torch.stack([torch.linalg.vector_norm(path.left_out(y, ridge), dim=1) / norm for ridge in ridges])
 
 
 def _sizes(measure: ErrorMeasure | None, y: Tensor, grid: Nodes) -> Float[Tensor, "n"]:

@@ -39,10 +39,7 @@ class ModalDual(Statistics):
     @classmethod
     def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalDual":  # type: ignore[override]
         """Evaluate all features."""
-        V, Y = stream.whole(a, y)
-        twice = stream.modes.twice(stream.modes.grid).to(stream.stream.theta)
-        energy = stream.stream.grid.embed(y).square().sum().to(twice.device)
-        return cls(V, Y, twice, energy, len(a), stream.n_features)
+        return cls(*stream.whole(a, y), stream.twice, stream.energy(y), len(a), stream.n_features)
 
     def nothing(self) -> "ModalDual":
         """No samples."""

@@ -40,7 +40,7 @@ class ModalEquations(Statistics):
     @classmethod
     def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalEquations":  # type: ignore[override]
         """Stream over the samples."""
-        grams, sides, twice = None, None, stream.modes.twice(stream.modes.grid).to(stream.stream.theta)
+        grams, sides, twice = None, None, stream.twice
         energies = torch.zeros_like(twice)
         for V, Y in stream.blocks(a, y):
             if grams is None or sides is None:
@@ -56,8 +56,8 @@ class ModalEquations(Statistics):
         assert sides is not None
         for gram in grams if not grams.is_cuda else ():
             mirror(gram)
-        energy = stream.stream.grid.embed(y).square().sum().to(twice.device)
-        return cls(grams.div_(stream.n_features), sides, twice, energies, energy, len(a), stream.n_features)
+        grams.div_(stream.n_features)
+        return cls(grams, sides, twice, energies, stream.energy(y), len(a), stream.n_features)
 
     def at(self, blocks: Int[Tensor, "some"]) -> "ModalEquations":
         """Some of the blocks."""

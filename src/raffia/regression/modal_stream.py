@@ -61,6 +61,15 @@ class ModalStream:
         """p, how many coefficients a block has: one for each feature and for each channel of the input, and one."""
         return self.n_features + int(self.stream.feature_map.domain.channels) + 1
 
+    @property
+    def twice(self) -> Float[Tensor, "blocks"]:
+        """How many modes each block stands for."""
+        return self.modes.twice(self.modes.grid).to(self.stream.theta)
+
+    def energy(self, y: Tensor) -> Float[Tensor, ""]:
+        """‖y‖² of some outputs."""
+        return self.stream.grid.embed(y).square().sum().to(self.stream.theta.device)
+
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
         """(V, Y) of each batch: V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
         nodes, m = self.stream.values_at(a), self.n_features
@@ -123,12 +132,12 @@ class RealRows:
 
     def real(self, c: Inexact[Tensor, "blocks one two"]) -> Float[Tensor, "rows one two"]:
         """Real and imaginary parts, weighted."""
-        root = self.modal.modes.twice(self.modal.modes.grid).sqrt().to(c.device)[:, None, None]
+        root = self.modal.twice.sqrt().to(c.device)[:, None, None]
         return torch.cat([root * c.real, root * (c.imag if c.is_complex() else torch.zeros_like(c))])
 
     def modal_of(self, rows: Float[Tensor, "n rows_and_columns"], like: Tensor) -> Targets:
         """The inverse of `real`, for n samples of whole rows."""
-        root = self.modal.modes.twice(self.modal.modes.grid).sqrt().to(rows.device)[:, None, None]
+        root = self.modal.twice.sqrt().to(rows.device)[:, None, None]
         real, imaginary = rows.reshape(len(rows), self.size, -1).permute(1, 0, 2).chunk(2)
         return torch.complex(real, imaginary) / root if like.is_complex() else real / root
 

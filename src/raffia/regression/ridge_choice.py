@@ -1,6 +1,6 @@
 """The choice of the ridge λ: the one of the least error on samples that were left out, one at a time, in folds or for good."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
@@ -8,6 +8,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure
+from raffia.regression.best_ridge import best_ridge
 from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.normal_equations import NormalEquations
@@ -16,30 +17,7 @@ from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import Statistics
 from raffia.regression.streamed import Streamed
 
-DECADES = tuple(range(-16, 1))
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
-
-
-def best_ridge(
-    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, decades: Sequence[int] = DECADES
-) -> tuple[float, float]:
-    """The ridge of the least mean error, and that error.
-
-    Powers of ten times `scale`, one a decade from 1e-16 to 1 unless told, then the vertex of the parabola through the best and its
-    neighbours, on logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a
-    smooth fit.
-    """
-    means = errors([scale * 10.0**k for k in decades]).mean(1)
-    best = int(means.argmin())
-    if not torch.isfinite(means[best]):
-        raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
-    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
-        return scale * 10.0 ** decades[best], float(means[best])
-    left, middle, right = means[best - 1 : best + 2].log().tolist()
-    bend = left - 2 * middle + right
-    step = (decades[1] - decades[0]) * ((left - right) / (2 * bend) if bend > 0 else 0.0)
-    ridge = scale * 10.0 ** (decades[best] + step)
-    return ridge, float(errors([ridge]).mean())
 
 
 def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, out: Tensor, measure: ErrorMeasure) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """The families of features that raffia tries on data, as one table: for contests, and for whoever names one."""
 
 import math
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.spaces import Domain, Mesh, Space
+
+Kind = Literal["ordinary", "modal", "kernel"]
 
 MOST_PAIRS = 4096  # of which a kernel is formed in a contest
 MODAL_BYTES = {
@@ -65,29 +68,28 @@ class Candidate:
 
     name: str
     feature_map: FeatureMap
+    coefficients: Kind = "ordinary"
     tuned: bool = True
     normalize: bool | Literal["function"] = "function"
-    kernel: bool = False
-    """Whether it is trained without features, n_features=inf; searches are cheap then."""
-    most: int | None = None
-    """How many features a model may have at most; None where any number will do. Coefficients are modal then."""
-
-    def few(self, n_features: int, wanted: int | None = None) -> dict[str, int]:
-        """How many features to have, where coefficients are modal: no more than memory holds, or than are `wanted`."""
-        return {} if self.most is None else {"n_features": min(n_features, self.most, wanted or self.most)}
+    most: int = sys.maxsize
+    """How many features a model may have at most, by its memory."""
 
     @property
-    def cheap(self) -> bool:
-        """Whether a search takes so little that every fold can have its own."""
-        return self.kernel
+    def kernel(self) -> bool:
+        """Whether it is trained without features; a search takes so little then that every fold can have its own."""
+        return self.coefficients == "kernel"
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What a model of these features must be told; what is a number for each input has no grid to be coarsened."""
-        told: dict[str, Any] = {"normalize": self.normalize}
-        told |= {"n_features": math.inf, "solver": None} if self.kernel else {}
-        told |= {"coefficients": "modal", "solver": None} if self.most else {}
-        return told | ({"points": None} if isinstance(self.feature_map, ScalarFeatures) else {})
+    def arguments(self, told: dict[str, Any], wanted: int | None = None) -> dict[str, Any]:
+        """What a model of these features is told: what all models are, but for what these need; no more modal ones than are `wanted`."""
+        own: dict[str, Any] = {"normalize": self.normalize}
+        if self.coefficients == "kernel":
+            own |= {"n_features": math.inf, "solver": None}
+        elif self.coefficients == "modal":
+            most = min(told["n_features"], self.most, wanted or self.most)
+            own |= {"n_features": most, "coefficients": "modal", "solver": None}
+        if isinstance(self.feature_map, ScalarFeatures):
+            own["points"] = None  # what is a number for each input has no grid to be coarsened
+        return told | own
 
 
 @dataclass(frozen=True)
@@ -102,15 +104,15 @@ class Family:
     """Those that the name alone gives, where they are others: those of the paper."""
     enters: Callable[[Glance], bool] = lambda glance: True
     """Whether a contest on such pairs tries them."""
+    coefficients: Kind = "ordinary"
     tuned: bool = True
     normalize: bool | Literal["function"] = "function"
-    kernel: bool = False
-    most: Callable[[Glance], int | None] = lambda glance: None
-    """How many features a model with modal coefficients may have; None where coefficients are ordinary."""
+    most: Callable[[Glance], int] = lambda glance: sys.maxsize
+    """How many features a model may have at most."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        return Candidate(self.name, self.make(glance), self.tuned, self.normalize, self.kernel, self.most(glance))
+        return Candidate(self.name, self.make(glance), self.coefficients, self.tuned, self.normalize, self.most(glance))
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -163,14 +165,14 @@ FAMILIES = (
         lambda glance: ScalarFeatures(None, law="affine", domain=glance.domain),
         enters=_few_pairs,
         tuned=False,
-        kernel=True,
+        coefficients="kernel",
     ),
     Family(
         "kernel",
         _not_single_numbers,
         lambda glance: ScalarFeatures(None, domain=glance.domain),
         enters=_few_pairs,
-        kernel=True,
+        coefficients="kernel",
     ),
     Family(
         "affine",
@@ -185,6 +187,7 @@ FAMILIES = (
         lambda glance: glance.on_one_domain,
         _fourier,
         enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
+        coefficients="modal",
         normalize=True,
         most=lambda glance: max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes))),
     ),
@@ -221,7 +224,7 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
     glance, family = Glance(a, y, domain, output, streamed), {family.name: family for family in FAMILIES}.get(name)
     if family is None:
         raise RaffiaError(f"features must be 'auto', a feature map or one of {[f.name for f in FAMILIES]}; got {name!r}.")
-    if streamed and family.kernel:
+    if streamed and family.coefficients == "kernel":
         raise RaffiaError(
             f"--map {name} (features={name!r}) needs all pairs in memory: pass --whole, or --map scalar, features of that kernel."
         )
@@ -232,5 +235,5 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
             "but single numbers."
         )
     features = (family.plain or family.make)(glance)
-    normalize = "function" if family.kernel else features.normalized
-    return Candidate(name, features, family.tuned, normalize, family.kernel, family.most(glance))  # type: ignore[arg-type]
+    normalize = "function" if family.coefficients == "kernel" else features.normalized
+    return replace(family.candidate(glance), feature_map=features, normalize=normalize)  # type: ignore[arg-type]

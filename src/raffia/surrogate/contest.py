@@ -64,10 +64,6 @@ class Entry:
         """The mean of its errors."""
         return float(self.errors.mean())
 
-    def noise_beside(self, other: "Entry") -> float:
-        """The standard error of the difference of both mean errors."""
-        return float((self.errors - other.errors).std()) / math.sqrt(len(self.errors))
-
 
 @dataclass(frozen=True, eq=False)
 class Contest:
@@ -134,9 +130,7 @@ def contest(
         known = [replace(candidate, normalize=normalize) for candidate in known]
     told = {"n_features": n_features, "ridge": "auto", "random_state": seed, "output": output, **settings}
     models = [
-        Settings.of(
-            Settings(candidate.feature_map).arguments | told | candidate.settings | candidate.few(n_features, MODAL_FEATURES)
-        )
+        Settings.of(Settings(candidate.feature_map).arguments | candidate.arguments(told, MODAL_FEATURES))
         for candidate in known
     ]
     judge = Judge(a, y, _splits(a, seed), prepare(models[0], a, y).frame)
@@ -191,9 +185,9 @@ class Judge:
                 return self._judged(candidate, settings, history, guess, words, begun)
             for number, (train, judged) in enumerate(self.splits):
                 prepared = prepare(settings, self.a[train], self.y[train])
-                if candidate.tuned and len(prepared) >= 8 and (candidate.cheap or number == 0):
+                if candidate.tuned and len(prepared) >= 8 and (candidate.kernel or number == 0):
                     words = "not tuned"
-                    if candidate.cheap or (search is not None and self._hopeful(candidate, settings, prepared, judged, best)):
+                    if candidate.kernel or (search is not None and self._hopeful(candidate, settings, prepared, judged, best)):
                         settings, history = searched(settings, prepared, search)
                         if history.interrupted:  # half a contest says nothing
                             raise KeyboardInterrupt
@@ -223,7 +217,7 @@ class Judge:
 
     def _hopeful(self, candidate: Candidate, settings: Settings, prepared: Any, judged: Tensor, best: float) -> bool:
         """Whether a search is worth its time; with modal coefficients, it takes less than training does."""
-        if candidate.most is not None:
+        if candidate.coefficients == "modal":
             return True
         guess = _predicted(settings, prepared, self.a[judged])
         return float(self.frame.errors(self.y[judged], guess).mean()) <= HOPELESS * best
@@ -242,7 +236,7 @@ class Judge:
         if found is None or best.error < ENOUGH.get(self.a.dtype, 0.0):
             return None
         error, share, other, errors = found
-        noise = float((best.errors - errors).std()) / math.sqrt(len(errors))
+        noise = noise_between(best.errors, errors)
         return (other, share, error) if error < WORTH * best.error and best.error - error > noise else None
 
 
@@ -250,7 +244,12 @@ def _predicted(settings: Settings, prepared: Any, a: Tensor) -> Tensor:
     return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(), settings)(a)
 
 
+def noise_between(one: Float[Tensor, "judged"], other: Float[Tensor, "judged"]) -> float:
+    """The standard error of the difference of two mean errors on the same pairs."""
+    return float((one - other).std()) / math.sqrt(len(one))
+
+
 def _ties(entry: Entry, least: Entry) -> bool:
     if entry is least:
         return True
-    return entry.error < CLOSE * least.error and entry.error - least.error < entry.noise_beside(least)
+    return entry.error < CLOSE * least.error and entry.error - least.error < noise_between(entry.errors, least.errors)

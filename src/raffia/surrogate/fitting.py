@@ -87,13 +87,9 @@ class _Plan:
     def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
         """An untrained model."""
         told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
-        told |= (
-            self.settings
-            | candidate.settings
-            | candidate.few(self.n_features, MODAL_FEATURES if self.effort == "quick" else None)
-        )
-        normalize = told["normalize"] if self.normalize is None else self.normalize
-        return RandomFeatureModel(candidate.feature_map, **told | {"normalize": normalize})  # type: ignore[arg-type]
+        told = candidate.arguments(told | self.settings, MODAL_FEATURES if self.effort == "quick" else None)
+        said = {} if self.normalize is None else {"normalize": self.normalize}
+        return RandomFeatureModel(candidate.feature_map, **told | said)  # type: ignore[arg-type]
 
     def chosen(self, a: Tensor, y: Tensor, pairs: Dataset | Source, streamed: bool = False) -> "_Choice":
         """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
@@ -118,7 +114,7 @@ class _Plan:
     def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
         """The model of an entry; where every fold had a search of its own, one on all pairs decides."""
         model = self.model(entry.candidate, output)
-        if entry.candidate.cheap and entry.history is not None:
+        if entry.candidate.kernel and entry.history is not None:
             found = searched(model.settings, prepare(model.settings, a, y))[0]
             model.set_params(feature_map=found.feature_map)
         return model

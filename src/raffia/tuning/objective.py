@@ -16,7 +16,7 @@ from raffia.features.base import FeatureMap, rows_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
-from raffia.regression import targets_of
+from raffia.regression import coordinates_of, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.modal_sample import ModalSample
 from raffia.tuning.search_space import SearchSpace
@@ -229,7 +229,7 @@ def objective_for(
     sizes = measure.sizes(y, output_grid)
     values = feature_map.values_on(feature_map.domain.grid_of(a))
     if values == POINT and output_grid.size > len(a):
-        y = _coordinates(output_grid.embed(y))
+        y = coordinates_of(output_grid.embed(y))
         output_grid = Vectors(y.shape[1])
     fine = output_grid.one_channel
     if isinstance(fine, Grid) and fine.shape:
@@ -253,10 +253,3 @@ def objective_for(
     last = None if modal else last
     modes = modes_of(y, output_grid) if modal else None
     return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes)
-
-
-def _coordinates(v: Float[Tensor, "n points"]) -> Float[Tensor, "n rank"]:
-    """The same vectors in an orthonormal basis of their span: fewer numbers, equal norms and inner products."""
-    s, U = torch.linalg.eigh(v @ v.mT)
-    kept = s > 1e-14 * s[-1]
-    return U[:, kept] * s[kept].sqrt()

@@ -35,6 +35,9 @@ class Coefficients(ABC):
     noise_needs_pairs: ClassVar[bool] = True
     """Whether the noise level is read off the training pairs, and not off their statistics."""
 
+    one_noise: ClassVar[bool] = False
+    """Whether one noise level serves all of an output, and the statistics are a Gram matrix: then there is a marginal likelihood."""
+
     @abstractmethod
     def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> Any:
         """What statistics are made from: features of these inputs, and outputs, a batch at a time."""
@@ -62,6 +65,11 @@ class Coefficients(ABC):
     @abstractmethod
     def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
         """Whether a solution, read from a file, has what predictions need, in sizes that agree."""
+
+    def training_error(self, settings: Settings, trained: Trained) -> float:
+        """‖y − F(a)‖ / ‖y‖ over all training pairs, whose statistics `trained` has."""
+        statistics: Any = trained.statistics
+        return float((statistics.residual(trained.solution.coef) / statistics.energy).sqrt())
 
     def barless(self, trained: Trained) -> str:
         """Why there are no error bars; nothing where there are."""

@@ -11,7 +11,16 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.regression import KernelEquations, KernelRidge, KernelStream, LinearRidge, Solution, Spread, Statistics
+from raffia.regression import (
+    KernelEquations,
+    KernelRidge,
+    KernelSolution,
+    KernelStream,
+    LinearRidge,
+    Solution,
+    Spread,
+    Statistics,
+)
 from raffia.spaces import resample
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
@@ -84,6 +93,12 @@ class Kernel(Coefficients):
         seen = directions is None or directions.shape[1:] == origin.shape
         met = centres is None or directions is None or centres.shape[1] == len(directions)
         return seen and met and solution.coef.shape == (rows, frame.output_nodes.size)
+
+    def training_error(self, settings: Settings, trained: Trained) -> float:
+        """‖y − F(a)‖ / ‖y‖, from the pairs themselves."""
+        equations = cast(KernelEquations, trained.statistics)
+        guess = _ridge_of(settings).values(cast(KernelSolution, trained.solution))(equations.inputs)
+        return float(torch.linalg.vector_norm(equations.targets - guess) / equations.energy.sqrt())
 
     def noise(self, settings: Settings, trained: Trained) -> Tensor:
         """The variance of each embedded value of an output."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -35,6 +35,8 @@ from raffia.training.trained import Trained
 
 class Ordinary(Coefficients):
     """F(a) = (1/m) Σ_j α_j φ(a; θ_j), with α_j the same for all of an output."""
+
+    one_noise: ClassVar[bool] = True
 
     def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> FeatureStream:
         """The features themselves."""

@@ -1,6 +1,6 @@
 """How often error bars and bands contain the truth.
 
-    python benchmarks/coverage.py [--seeds 20] [--kinds ordinary modal kernel] [--bars]
+    python benchmarks/coverage.py [--seeds 20] [--kinds ordinary modal kernel] [--bars] [--processes 1]
 
 Gaussian: the share of test values inside mean ± 1.645 std, nominally 90 %; nothing guarantees it. Conformal: the share of test
 functions that lie inside the 90 % band at every point, for every kind of output; guaranteed to be 90 % or more on average.
@@ -9,6 +9,7 @@ functions that lie inside the 90 % band at every point, for every kind of output
 import argparse
 import itertools
 import math
+import multiprocessing
 
 import numpy as np
 import torch
@@ -73,23 +74,28 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--kinds", nargs="+", default=["ordinary", "modal", "kernel"], help="of coefficients")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--bars", action="store_true", help="error bars on up to 512 points and 32² alone")
     options = parser.parse_args()
-    seeds = range(options.seeds)
+    with multiprocessing.get_context("spawn").Pool(options.processes, torch.set_num_threads, (1,)) as pool:
+        measured(options, pool)
+
+
+def measured(options, pool):
+    """Print all tables; seeds are shared out to processes."""
     everything = ((circle, (64, 256, 512, 1024)), (torus, (16, 32, 64)))
     for make, sizes in ((circle, (64, 256, 512)), (torus, (16, 32))) if options.bars else everything:
         for points in sizes:
             for n, kind in itertools.product((20, 80), options.kinds):
-                shares = [
-                    np.mean([gaussian(make, points, n, smooth, seed, kind) for seed in seeds]) for smooth in (False, True)
-                ]
+                cases = [(make, points, n, smooth, seed, kind) for smooth in (False, True) for seed in range(options.seeds)]
+                white, smooth = np.split(np.array(pool.starmap(gaussian, cases, chunksize=1)), 2)
                 words = f"{make.__name__:7} {points:5} points, n={n:3}, {kind:8}"
-                print(f"{words}: white noise {shares[0]:.1%}, smooth {shares[1]:.1%}", flush=True)
+                print(f"{words}: white noise {white.mean():.1%}, smooth {smooth.mean():.1%}", flush=True)
     if options.bars:
         return
     numbers = [(output, ScalarFeatures(16)) for output in (CIRCLE, Channels(CIRCLE, 2), Vectors(), Domain(0))]
     for output, features in ((CIRCLE, FourierFeatures(30)), *numbers):
-        shares = [conformal(output, features, seed) for seed in seeds]
+        shares = pool.starmap(conformal, [(output, features, seed) for seed in range(options.seeds)])
         error = np.std(shares) / len(shares) ** 0.5
         print(f"conformal, {type(features).__name__} to {output}: {np.mean(shares):.1%} ± {error:.1%}", flush=True)
     a, y = Darcy(fine_points=65).dataset(260, 17, seed=0)

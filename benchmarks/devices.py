@@ -4,6 +4,7 @@ python benchmarks/devices.py
 """
 
 import copy
+import math
 import tempfile
 
 import torch
@@ -38,6 +39,16 @@ CASES = {
         PredictorCorrectorFeatures(),
         {"ridge": "auto", "coefficients": "modal"},
     ),
+    "Burgers, kernel": (
+        Burgers(fine_points=256).dataset(60, 64, seed=0),
+        ScalarFeatures(None, 2.0),
+        {"ridge": "auto", "n_features": math.inf, "normalize": "function"},
+    ),
+    "Burgers, linear": (
+        Burgers(fine_points=256).dataset(60, 64, seed=0),
+        ScalarFeatures(None, law="affine"),
+        {"ridge": "auto", "n_features": math.inf, "normalize": "function"},
+    ),
     "Darcy": (Darcy(fine_points=33).dataset(40, 17, seed=0), PredictorCorrectorFeatures(), {"ridge": 1e-8}),
 } | {
     f"Burgers, {solver!r}": (
@@ -66,14 +77,20 @@ def spaces():
     functions = (Channels(CIRCLE, 2), NODES, Channels(NODES, 2), SQUARE)
     shape = {"profile": "matern", "amplitude": 1.0, "bias": 0.5, "activation": "tanh"}
     pairs += [(FourierFeatures(10, domain=d, **shape), d, d.of if isinstance(d, Channels) else d) for d in functions]
-    kinds = [(*pair, "ordinary") for pair in pairs] + [
-        (*pair, "modal") for pair in pairs if isinstance(pair[0], FourierFeatures)
+    kinds = [(*pair, 60, "ordinary") for pair in pairs]
+    kinds += [(*pair, 60, "modal") for pair in pairs if isinstance(pair[0], FourierFeatures)]
+    kinds += [
+        (ScalarFeatures(None, 0.5, law=law, domain=d), d, o, math.inf, "ordinary")
+        for law in ("student", "affine")
+        for d in SPACES
+        if d.ndim
+        for o in SPACES
     ]
     worst = 0.0
-    for features, domain, output, kind in kinds:
+    for features, domain, output, m, kind in kinds:
         a, y = samples(domain, 0), samples(output, 1)
         settings = {"ridge": 1e-6, "output": output, "normalize": True, "coefficients": kind}
-        models = (RandomFeatureModel(features, 60, device=d, **settings) for d in ("cpu", "cuda"))
+        models = (RandomFeatureModel(features, m, device=d, **settings) for d in ("cpu", "cuda"))
         here, there = (model.fit(a, y).predict(a).cpu() for model in models)
         worst = max(worst, float((there - here).abs().max() / here.abs().max()))
     return worst, len(kinds)
@@ -105,13 +122,16 @@ def methods():
     a, y = Burgers(fine_points=256).dataset(90, 64, seed=0)
     new, truth = a[60:], y[60:]
     worst = {}
-    for name, features, kind in (
-        ("Fourier", FourierFeatures(), "ordinary"), ("modal", FourierFeatures(), "modal"), ("scalar", ScalarFeatures(16), "ordinary"),
-    ):  # fmt: skip
-        m = 96 if kind == "ordinary" else 48  # fewer than samples, so that statistics add
+    for name, features, kind, m in (
+        ("Fourier", FourierFeatures(), "ordinary", 96),
+        ("modal", FourierFeatures(), "modal", 48),  # fewer than samples, so that statistics add
+        ("scalar", ScalarFeatures(16), "ordinary", 96),
+        ("kernel", ScalarFeatures(None, 2.0, law="student"), "ordinary", math.inf),
+        ("linear", ScalarFeatures(None, law="affine"), "ordinary", math.inf),
+    ):
         here = RandomFeatureModel(features, m, 1e-6, coefficients=kind).fit(a[:60], y[:60])
         with tempfile.TemporaryDirectory() as folder:
-            functions = here.coef_.ndim != 2
+            functions = name != "scalar"
             if functions:
                 here.predict(new, return_std=True)  # so that the file has a noise level
             here.save(f"{folder}/m.safetensors", statistics=here.equations_.portable)
@@ -124,7 +144,8 @@ def methods():
             }
         for where_from, model in models.items():
             for method, call in METHODS.items():
-                barless, likeless = not functions and method in ("std", "draws"), kind == "modal" and method == "likelihood"
+                barless = not functions and method in ("std", "draws")
+                likeless = name in ("modal", "kernel", "linear") and method == "likelihood"
                 if barless or likeless or (not model_has(model) and method in ("likelihood", "partial_fit")):
                     continue
                 wanted = call(here, new, truth).double()
@@ -156,8 +177,9 @@ def main():
     if not torch.cuda.is_available():
         print("no GPU here: nothing to compare")
         return
-    for name, ((a, y), features, settings) in CASES.items():
-        here, there = (RandomFeatureModel(features, 128, device=device, **settings).fit(a, y) for device in ("cpu", "cuda"))
+    for name, ((a, y), features, given) in CASES.items():
+        settings = {"n_features": 128} | given
+        here, there = (RandomFeatureModel(features, device=device, **settings).fit(a, y) for device in ("cpu", "cuda"))
         (mean, std), (mean2, std2) = here.predict(a, return_std=True), there.predict(a, return_std=True)
         single = there.predict(a.float()).double()
         rows = [float((p - q).abs().max() / q.abs().max()) for p, q in ((mean2, mean), (std2, std), (single, mean))]

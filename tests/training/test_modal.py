@@ -13,17 +13,19 @@ from raffia import (
     Burgers,
     Channels,
     Cholesky,
+    Darcy,
     Domain,
     FourierFeatures,
     GaussianField,
     Mesh,
+    PredictorCorrectorFeatures,
     RaffiaError,
     RandomFeatureModel,
     ScalarFeatures,
     load,
     resample,
 )
-from raffia.regression import GAIN, ModalDual, ModalEquations, modal_left_out, solved, unpacked
+from raffia.regression import ModalDual, ModalEquations, modal_left_out, solved, unpacked
 from raffia.training.accumulator import Accumulator
 from raffia.training.coefficients import Modal
 from raffia.training.frame import Prepared
@@ -88,7 +90,7 @@ def test_predictions_are_those_of_dense_least_squares_with_projected_features(na
     grid = model.output_grid_.one_channel
     theta = model.settings.theta(a)
     phi = model.feature_map(a, theta)
-    own = GAIN * a.reshape(n, -1, *grid.shape)
+    own = model.trained_.frame.gains.reshape(-1, *[1] * len(grid.shape)) * a.reshape(n, -1, *grid.shape)
     modes = model.trained_.frame.modes
     sizes = 10 * len(theta) ** 0.5 * model.trained_.frame.mode_sizes
     ones = modes.synthesis(sizes.to(model.coef_.dtype), grid)
@@ -104,6 +106,16 @@ def test_predictions_are_those_of_dense_least_squares_with_projected_features(na
         fitted.append((torch.linalg.solve(gram, rows @ target.flatten()) @ rows / m).reshape(n, -1))
     values = grid.unembed(torch.stack(fitted, 1))
     torch.testing.assert_close(model.predict(a).reshape(values.shape), values, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:Darcy is not resolved")
+def test_inputs_far_larger_than_features_do_not_round_off_what_is_found():
+    """A change of the inputs by their last bit changes predictions by little more, though a is 1,000 times as large as φ."""
+    a, y = Darcy(fine_points=33).dataset(30, 9, seed=0)
+    model = RandomFeatureModel(PredictorCorrectorFeatures(n_modes=64), 60, "auto", coefficients="modal")
+    first = model.fit(a, y).predict(a)
+    again = model.fit(a * (1 + 1e-14 * torch.randn(a.shape, generator=torch.Generator().manual_seed(0)).double()), y).predict(a)
+    torch.testing.assert_close(again, first, rtol=1e-7, atol=1e-7 * float(first.abs().max()))
 
 
 def _weights(model, columns):

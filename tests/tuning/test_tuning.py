@@ -19,6 +19,7 @@ from raffia.tuning import (
     objective_for,
 )
 from raffia.tuning.base import contestants, settle
+from raffia.tuning.gradient import _Adam
 
 QUICK = GradientSearch(steps=25, contest_steps=4, swept=3)
 
@@ -294,3 +295,17 @@ def test_few_combinations_of_categories_are_all_tried_and_many_one_at_a_time(bur
     many = objective(burgers, Union((FourierFeatures(n_modes=8), FourierFeatures(n_modes=8))))
     assert set(settle(many, error_of).values()) == {"tanh", "matern"}
     assert len(tried) == contestants(many) == 10
+
+
+def test_adam_takes_the_steps_of_torch():
+    start, target = torch.tensor([3.0, -2.0, 0.5]), torch.tensor([1.0, 4.0, 0.5])
+    ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
+    adam, reference = _Adam(torch.zeros(3), torch.zeros(3)), torch.optim.Adam([theirs], lr=0.1)
+    for number in range(1, 20):
+        ours.grad = None
+        reference.zero_grad()
+        ((ours - target) ** 4).sum().backward()
+        ((theirs - target) ** 4).sum().backward()
+        adam.step(ours, 0.1, number)
+        reference.step()
+    torch.testing.assert_close(ours, theirs)

@@ -35,6 +35,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     held = torch.zeros(n, dtype=torch.bool)
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
     settings, history = searched(settings, distinct.part(~held), search)
+    pairs, distinct = pairs.with_modes(settings), distinct.with_modes(settings)
     if n < FEW or settings.modal or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
         part = Operator(Accumulator(auto, expected=n - int(held.sum())).take(distinct.part(~held)).finish(), auto)

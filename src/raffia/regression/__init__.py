@@ -15,7 +15,7 @@ from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_law import ModalLaw, modal_law
 from raffia.regression.modal_ridge import ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges, solved
-from raffia.regression.modal_stream import GAIN, ONES, SAMPLES, ModalStream, root_mean_squares
+from raffia.regression.modal_stream import ONES, SAMPLES, ModalStream, gains_of, root_mean_squares
 from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_choice import dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
@@ -28,7 +28,6 @@ from raffia.regression.triangular import TriangularFactor
 
 __all__ = [
     "FORMS",
-    "GAIN",
     "ONES",
     "SAMPLES",
     "Cholesky",
@@ -71,6 +70,7 @@ __all__ = [
     "dual_ridge_for",
     "fits",
     "fold_ridge",
+    "gains_of",
     "joined",
     "k_fold_errors",
     "leave_one_out",

@@ -1,9 +1,9 @@
 """Features and outputs by their modes, a batch of samples at a time: what modal coefficients are found from.
 
 With (ψ_k) orthonormal modes of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩, and after them ⟨a_c, ψ_k⟩ for each
-channel of the input itself, times `GAIN`: a ridge on its coefficient is then GAIN² times weaker than on those of the others. The last is
-the same at every sample, which makes a mean function, as features that know no places cannot; it is as large as others in its block, and
-ONES √m times that.
+channel of the input itself, GAIN times as large as features are: a ridge on its coefficient is then GAIN² times weaker than on those of
+the others. The last is the same at every sample, which makes a mean function, as features that know no places cannot; it is as large as
+others in its block, and ONES √m times that.
 """
 
 import math
@@ -19,8 +19,8 @@ from raffia.regression.blocks import squared
 from raffia.regression.feature_stream import FeatureStream
 from raffia.spaces import Modes, Nodes
 
-GAIN = 1e3
-"""What inputs are multiplied by, where they are features."""
+GAIN = 30.0
+"""How large inputs are beside features, where they are some: larger ones are no freer, and round off what ridges on the others do."""
 ONES = 10.0
 """What constants are multiplied by, beside features: a ridge of a share s of their trace takes s/100 of a mean function away."""
 SAMPLES = {"cpu": 256, "cuda": 2048}
@@ -50,6 +50,8 @@ class ModalStream:
     modes: Modes
     sizes: Float[Tensor, "blocks"]
     """About how large features are."""
+    gains: Float[Tensor, "channels"]
+    """What each channel of the inputs is multiplied by."""
 
     @property
     def n_features(self) -> int:
@@ -81,7 +83,7 @@ class ModalStream:
                 V[:, start : start + len(part)] = part.permute(2, 0, 1).conj()
             assert V is not None  # there is at least one feature
             own = self.analysed(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
-            V[:, m:-1] = GAIN * own.permute(2, 1, 0).conj()
+            V[:, m:-1] = (self.gains.to(own)[:, None] * own).permute(2, 1, 0).conj()
             V[:, -1] = ONES * math.sqrt(m) * self.sizes.to(V)[:, None]
             target = self.analysed(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
             yield V, target.permute(2, 0, 1).contiguous()
@@ -140,6 +142,12 @@ class RealRows:
         root = self.modal.twice.sqrt().to(rows.device)[:, None, None]
         real, imaginary = rows.reshape(len(rows), self.size, -1).permute(1, 0, 2).chunk(2)
         return torch.complex(real, imaginary) / root if like.is_complex() else real / root
+
+
+def gains_of(sizes: Float[Tensor, "blocks"], twice: Float[Tensor, "blocks"], inputs: Float[Tensor, "channels"]) -> Tensor:
+    """What inputs of these norms are multiplied by, beside features with these sizes in each mode; a channel that is zero is not."""
+    norm = (twice.to(sizes) * sizes.square()).sum().sqrt()
+    return torch.where(inputs > 0, GAIN * norm / inputs, 1.0)
 
 
 def root_mean_squares(values: Inexact[Tensor, "count blocks"]) -> Float[Tensor, "blocks"]:

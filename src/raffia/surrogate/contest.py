@@ -189,6 +189,7 @@ class Judge:
                     words = "not tuned"
                     if candidate.kernel or (search is not None and self._hopeful(candidate, settings, prepared, judged, best)):
                         settings, history = searched(settings, prepared, search)
+                        prepared = prepared.with_modes(settings)
                         if history.interrupted:  # half a contest says nothing
                             raise KeyboardInterrupt
                     elif search is not None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from raffia.checks import as_tensor, check_function, check_one_grid, check_pairs, output_space
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
-from raffia.regression import fits, root_mean_squares
+from raffia.regression import fits, gains_of, root_mean_squares
 from raffia.spaces import POINT, Grid, Modes, Nodes, Space, modes_of, resample
 from raffia.training.coarsening import coarse_grid
 from raffia.training.copies import firsts, groups_of
@@ -43,6 +43,8 @@ class Frame:
     """Of the outputs, where coefficients differ from mode to mode."""
     mode_sizes: Tensor | None = None
     """How large features are in each mode: root mean squares over all of the first input."""
+    gains: Tensor | None = None
+    """What each channel of inputs is multiplied by, where it is a feature beside these."""
 
     @classmethod
     def of(cls, settings: Settings, inputs: Tensor, outputs: Tensor, scalings: Scalings | None = None) -> "Frame":
@@ -146,7 +148,9 @@ class Prepared:
         return self if len(rows) == len(self) else self.part(rows)
 
     def with_modes(self, settings: Settings) -> "Prepared":
-        """The same pairs in a frame that has the modes of their outputs."""
+        """The same pairs in a frame that has the modes of their outputs and the sizes of features there, where coefficients are modal."""
+        if not settings.modal:
+            return self
         if self.frame.values == POINT:
             raise RaffiaError(
                 "coefficients='modal' is for features whose values are functions; where they are numbers, coefficients are functions "
@@ -155,8 +159,10 @@ class Prepared:
         modes, nodes = modes_of(self.outputs, self.grid), self.grid.one_channel
         stream = settings.stream(self.inputs[:1], self.grid, self.frame.values_at(self.inputs))
         rows, _ = next(stream.blocks(self.inputs[:1], self.outputs[:1]))
-        sizes = root_mean_squares(modes.analysis(nodes.unembed(rows), nodes))
-        return replace(self, frame=replace(self.frame, modes=modes, mode_sizes=sizes.cpu()))
+        sizes = root_mean_squares(modes.analysis(nodes.unembed(rows), nodes)).cpu()
+        norms = nodes.norm(self.inputs[0].reshape(-1, *nodes.shape)).cpu()
+        gains = gains_of(sizes, modes.twice(nodes), norms)
+        return replace(self, frame=replace(self.frame, modes=modes, mode_sizes=sizes, gains=gains))
 
     def part(self, rows: Tensor) -> "Prepared":
         """Some of them, by their numbers or by whether they are in it."""
@@ -171,4 +177,4 @@ def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None
     inputs, outputs = given("a", a, settings), given("y", y, settings)
     frame, first = frame or Frame.of(settings, inputs, outputs, scalings), frame is None
     pairs = frame.pairs(inputs, outputs, resampled=settings.points is not None)
-    return pairs.with_modes(settings) if first and settings.modal else pairs
+    return pairs.with_modes(settings) if first else pairs

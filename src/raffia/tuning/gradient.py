@@ -1,5 +1,6 @@
 """Gradient search: autograd through features, assembly and solve."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,10 +87,9 @@ class GradientSearch(Search):
         return space.numbers(u)
 
     def _adam(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
-        optimiser = torch.optim.Adam([u], lr=self.learning_rate)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps, eta_min=0.02 * self.learning_rate)
+        adam, taken = _Adam(torch.zeros_like(u), torch.zeros_like(u)), 0
         for draw in range(first_draw, first_draw + steps):
-            optimiser.zero_grad()
+            u.grad = None
             loss = bounded.loss(u, draw)
             if loss is not None:
                 loss.backward()
@@ -97,8 +97,9 @@ class GradientSearch(Search):
                 bounded.raise_ridge(u)
                 progress.step()
                 continue
-            optimiser.step()
-            schedule.step()
+            rate = self.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * taken / steps)) / 2)
+            taken += 1
+            adam.step(u, rate, taken)
             bounded.clamp(u)
             history.curve.append(float(loss.detach().exp()))
             progress.step(history.curve[-1])
@@ -125,6 +126,22 @@ class GradientSearch(Search):
                 with torch.no_grad():
                     u.copy_(before)
             progress.step(history.curve[-1] if history.curve else None, steps // rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Adam:
+    """Running means of the gradient and of its square; torch's own takes two seconds to import."""
+
+    mean: Tensor
+    square: Tensor
+
+    @torch.no_grad()
+    def step(self, u: Tensor, rate: float, number: int) -> None:
+        assert u.grad is not None  # as whoever steps has checked
+        self.mean.lerp_(u.grad, 0.1)
+        self.square.lerp_(u.grad.square(), 0.001)
+        root = (self.square / (1 - 0.999**number)).sqrt_().add_(1e-8)
+        u.addcdiv_(self.mean / (1 - 0.9**number), root, value=-rate)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Inexact
 from torch import Tensor
 
-from raffia.regression import GAIN, ONES, root_mean_squares
+from raffia.regression import ONES, gains_of, root_mean_squares
 from raffia.spaces import Modes, Nodes
 
 
@@ -26,10 +26,12 @@ class ModalSample:
     @classmethod
     def of(cls, phi: Tensor, a: Tensor, y: Tensor, modes: Modes, nodes: Nodes, sizes: Tensor) -> "ModalSample":
         """From features (n, m, *grid), inputs and outputs on these nodes, where the modes are numbered."""
-        own = GAIN * a.reshape(len(a), -1, *nodes.shape)
-        V = modes.analysis(torch.cat([phi, own.to(phi)], dim=1), nodes).permute(2, 1, 0).conj().resolve_conj()
+        own = a.reshape(len(a), -1, *nodes.shape).to(phi)
+        V = modes.analysis(torch.cat([phi, own], dim=1), nodes).permute(2, 1, 0).conj().resolve_conj()
         Y = modes.analysis(y.reshape(len(y), -1, *nodes.shape), nodes).permute(2, 0, 1)
         usual = root_mean_squares(V[:, : phi.shape[1]].flatten(1).mT)
+        gains = gains_of(usual, modes.twice(nodes).to(usual), nodes.norm(own).square().mean(0).sqrt())
+        V = torch.cat([V[:, : phi.shape[1]], gains.to(V)[:, None] * V[:, phi.shape[1] :]], dim=1)
         ones = ONES * math.sqrt(phi.shape[1]) * usual.to(V)[:, None, None]
         V = torch.cat([V, ones.expand(-1, 1, V.shape[2])], dim=1)
         return cls(V, Y, modes.twice(nodes).to(a), sizes, phi.shape[1])

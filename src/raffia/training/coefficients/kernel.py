@@ -115,14 +115,14 @@ class Kernel(Coefficients):
 
     def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
         """s²(x) (1 + Var F / s²)."""
-        frame, x = trained.frame, coordinates(settings.feature_map, trained.frame, inputs.to(settings.place(inputs)))
+        frame, x = trained.frame, coordinates(settings.feature_map, trained.frame, inputs.to(law.errors.device))
         width = torch.cat([law.spread(part, part).diagonal() for part in x.split(256)]).clamp(min=0)
         variance = (1 + width)[:, None] * law.errors.square().mean(0)
         return frame.on_nodes(variance.sqrt().to(inputs.device), inputs).square()
 
     def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
         """Errors of leaving out, each with a weight that is normal with the covariance of the inputs."""
-        x = coordinates(settings.feature_map, trained.frame, inputs.to(settings.place(inputs)))
+        x = coordinates(settings.feature_map, trained.frame, inputs.to(law.errors.device))
         s, U = torch.linalg.eigh(law.spread(x, x))
         root = U * s.clamp(min=0).sqrt()
         generator = torch.Generator().manual_seed(seed)

@@ -11,7 +11,6 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements, tiles
 from raffia.regression import (
-    GAIN,
     ONES,
     SAMPLES,
     ModalDual,
@@ -43,7 +42,7 @@ RAISED = 4  # times that ridges are raised tenfold
 class Modal(Coefficients):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
-    Coefficients are (1 + blocks, p, columns), p = m, the channels of the input and one, whose coefficients are m β_c(k) / GAIN and
+    Coefficients are (1 + blocks, p, columns), p = m, the channels of the input and one, whose coefficients are m β_c(k) / gain_c and
     √m γ(k) / (ONES · size): a linear map and a mean function, both nearly free. The first block
     is the ordinary part α⁰ that the others are drawn to, zero where there is none; it serves modes that the training grid did not hold.
     """
@@ -54,7 +53,7 @@ class Modal(Coefficients):
         space = settings.workspace(plain.theta.device)
         allowed = max(1, space.budget // (2 * int(settings.n_features) * plain.values_at(pairs.inputs).size))
         size = settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
-        return ModalStream(replace(plain, batch_size=size), modes_of(frame), sizes_of(frame))
+        return ModalStream(replace(plain, batch_size=size), modes_of(frame), sizes_of(frame), gains(frame))
 
     def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
         """The normal equations of every block; the features, where samples are fewer and memory holds them."""
@@ -95,7 +94,10 @@ class Modal(Coefficients):
         """A block for each mode and one more, with rows for features, channels of the input and the mean function."""
         rows = int(settings.n_features) + settings.feature_map.domain.channels + 1
         columns = frame.output_nodes.size // frame.output_nodes.one_channel.size
-        return frame.modes is not None and solution.coef.shape == (1 + frame.modes.count, rows, columns)
+        if frame.modes is None or frame.mode_sizes is None or frame.gains is None:
+            return False
+        sizes = frame.mode_sizes.shape == (frame.modes.count,) and frame.gains.shape == (settings.feature_map.domain.channels,)
+        return sizes and solution.coef.shape == (1 + frame.modes.count, rows, columns)
 
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Features a tile at a time, added up in the modes of the grid at hand; one transform back."""
@@ -111,11 +113,11 @@ class Modal(Coefficients):
         weights = held.permute(2, 1, 0).contiguous()  # (columns, p, modes)
         sizes = torch.cat([torch.zeros(1, dtype=torch.float64), sizes_of(frame)])[places[:reach] + 1]
         mean = ONES * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
-        prepared = feature_map.prepare(theta, grid)
+        prepared, gained = feature_map.prepare(theta, grid), gains(frame).to(theta).reshape(-1, *[1] * len(nodes.shape))
 
         def combined(a: Tensor) -> Tensor:
             size = max(1, tile_elements(a.device) // max(1, a.numel()))
-            own = GAIN * modes.analysis(a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
+            own = modes.analysis(gained * a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
             total = _products(own[..., :reach], weights[:, m:-1]) + mean
             for part, start in tiles(prepared, size):
                 phi = modes.analysis(feature_map.evaluate(a, part).transpose(0, 1), nodes)
@@ -180,6 +182,12 @@ def sizes_of(frame: Frame) -> Tensor:
     """How large features are in each mode, where coefficients are modal."""
     assert frame.mode_sizes is not None
     return frame.mode_sizes
+
+
+def gains(frame: Frame) -> Tensor:
+    """What inputs are multiplied by, where coefficients are modal."""
+    assert frame.gains is not None
+    return frame.gains
 
 
 def _products(phi: Tensor, weights: Tensor) -> Tensor:

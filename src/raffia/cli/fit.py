@@ -188,7 +188,7 @@ def _band(found: Surrogate, level: float) -> str:
 
 def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Source, seed: int, band: str | None) -> None:
     model = found.model
-    caption = "Mean relative error on pairs that neither tuning nor the errors above saw."
+    caption = "Mean relative error on pairs that the models compared were not trained on; none of them gives the errors above."
     contest = None if found.contest is None else Table(caption, ["features", "error", "time", "found"], found.contest.rows)
     assert found.test is not None
     assert found.predicted is not None

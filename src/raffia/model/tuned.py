@@ -18,6 +18,7 @@ from raffia.training.trained import HELD_OUT, Trained
 from raffia.tuning import GradientSearch, History, Search, Trial, objective_for, search_kernel
 
 SEARCHED = 2**13  # pairs that a search looks at, at most
+COMPARED = 300  # pairs that kernels are compared on, at most
 FEW = 100  # distinct pairs, below which those held out are too few to find a ridge on
 
 
@@ -38,8 +39,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     pairs, distinct = pairs.with_modes(settings), distinct.with_modes(settings)
     if n < FEW or settings.modal or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
-        part = Operator(Accumulator(auto, expected=n - int(held.sum())).take(distinct.part(~held)).finish(), auto)
-        error = float(part.errors_of(distinct.part(held)).mean())
+        error = _held_out_error(auto, distinct.part(~held), distinct.part(held))
         trained = Accumulator(auto, expected=len(pairs)).take(pairs).finish()
         trained = replace(trained, settings=replace(trained.settings, ridge=trained.ridge))
     else:
@@ -49,6 +49,12 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
         copied = len(pairs) / n  # sums over all pairs are so much larger, and so must be the ridge
         trained = Accumulator(replace(settings, ridge=copied * ridge), expected=len(pairs)).take(pairs).finish()
     return trained.with_error(HELD_OUT, error), history
+
+
+def _held_out_error(settings: Settings, pairs: Prepared, held: Prepared) -> float:
+    """The mean error on pairs held out of a model of the others, which is not kept."""
+    trained = Accumulator(settings, expected=len(pairs)).take(pairs).finish()
+    return float(Operator(trained, settings).errors_of(held).mean())
 
 
 def searched(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Settings, History]:
@@ -77,8 +83,9 @@ def _searched_kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tupl
     feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only ones with a kernel in closed form
     if feature_map.law == "affine":
         return settings, History([Trial({}, 0.0)])
-    sizes = frame.measure.sizes(pairs.outputs, pairs.grid)
+    few = pairs.part(torch.linspace(0, len(pairs) - 1, min(len(pairs), COMPARED)).round().long())
+    sizes = frame.measure.sizes(few.outputs, few.grid)
     feature_map = clone(feature_map).set_params(lengthscale=1.0)
-    x, y = feature_map.coordinates(pairs.inputs), pairs.grid.embed(pairs.outputs)
+    x, y = feature_map.coordinates(few.inputs), few.grid.embed(few.outputs)
     found, history = search_kernel(feature_map, x, y, sizes, verbose)
     return replace(settings, feature_map=found), history

@@ -15,6 +15,7 @@ from raffia.regression.kernel_solution import KernelSolution, Spread, project, s
 from raffia.regression.memory import available_memory
 from raffia.regression.solvers.base import condition_of
 
+COLUMNS = 512  # of outputs whose residuals are looked at together
 COPIES = 4  # of the kernel matrix: itself, its eigenvectors, and what finding them takes
 
 
@@ -53,7 +54,9 @@ class KernelRidge:
             kept = path.s > path.s[0]
             coef = path.U[:, kept] @ ((path.U[:, kept].mT @ equations.targets) / path.s[kept, None])
             rank, condition, how = int(kept.sum()), float(path.s[-1] / path.s[0]), "eigenvectors of the kernel"
-        defect, size = (torch.linalg.vector_norm(f) for f in (shifted @ coef - equations.targets, equations.targets))
+        parts = zip(coef.split(COLUMNS, 1), equations.targets.split(COLUMNS, 1), strict=True)
+        defect = torch.stack([torch.linalg.vector_norm(shifted @ c - y) for c, y in parts]).norm()
+        size = torch.linalg.vector_norm(equations.targets)
         residual = float(defect / size) if size > 0 else float(defect)
         return KernelSolution(coef, residual, rank, condition, 0, how, x, origin, directions)
 

@@ -18,7 +18,6 @@ from raffia.regression import DualPath, coordinates_of, seen
 from raffia.tuning.base import History, Trial
 from raffia.tuning.objective import PREFIX
 
-SEARCHED = 300  # pairs that settings are compared on
 LAWS = (("student", 3), ("student", 5), ("student", 7), ("gaussian", 5), ("cauchy", 5))
 OWN_LENGTHS = 16  # components of vectors, up to which each may have a length scale of its own
 WORTH = 0.985  # a move is made if the error falls below so much of what it was
@@ -84,8 +83,7 @@ def search_kernel(
 ) -> tuple[ScalarFeatures, History]:
     """The best law, length scales, affine part and whitening found, and what was tried; inputs are coordinates, outputs embedded."""
     begun, history = time.perf_counter(), History()
-    rows = torch.linspace(0, len(inputs) - 1, min(len(inputs), SEARCHED)).round().long().to(inputs.device)
-    problem = KernelProblem(feature_map, coordinates_of(inputs[rows]), coordinates_of(outputs[rows]), sizes[rows].to(outputs))
+    problem = KernelProblem(feature_map, coordinates_of(inputs), coordinates_of(outputs), sizes.to(outputs))
     tried: dict[Place, float] = {}
 
     def error(place: Place) -> float:

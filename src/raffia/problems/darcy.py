@@ -12,7 +12,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import LevelSet
-from raffia.problems.base import Problem
+from raffia.problems.base import Problem, check_tensor
 from raffia.spaces import Domain, Grid
 from raffia.spaces.calculus import poisson
 
@@ -149,8 +149,7 @@ class Darcy(Problem):
     def _check(self, a: Tensor) -> None:
         if self.face not in ("harmonic", "arithmetic"):
             raise RaffiaError(f"Darcy(face=…) must be 'harmonic' or 'arithmetic'; got {self.face!r}.")
-        if not isinstance(a, Tensor):
-            raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
+        check_tensor(a)
         if a.ndim != 3:
             raise RaffiaError(
                 f"a must have shape (n, r, r), functions on a rectangle; got {tuple(a.shape)}. One function is a[None]."

@@ -16,6 +16,7 @@ from raffia.problems import (
     Burgers,
     Darcy,
     GrayScott,
+    Helmholtz,
     KortewegDeVries,
     KuramotoSivashinsky,
     NavierStokes,
@@ -32,7 +33,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advection", "AllenCahn", "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset",
-    "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "KortewegDeVries",
+    "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "Helmholtz", "KortewegDeVries",
     "KuramotoSivashinsky", "LevelSet", "Mesh", "NavierStokes", "NeuralFeatures", "NormalEquations", "NystromPCG",
     "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "Pushforward", "RaffiaError", "RandomFeatureModel",
     "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "SwiftHohenberg", "TriangularQR", "Union",

@@ -8,6 +8,7 @@ from raffia.problems.burgers import Burgers
 from raffia.problems.darcy import Darcy
 from raffia.problems.evolution import Evolution
 from raffia.problems.gray_scott import GrayScott
+from raffia.problems.helmholtz import Helmholtz
 from raffia.problems.korteweg_de_vries import KortewegDeVries
 from raffia.problems.kuramoto_sivashinsky import KuramotoSivashinsky
 from raffia.problems.navier_stokes import NavierStokes
@@ -15,6 +16,6 @@ from raffia.problems.swift_hohenberg import SwiftHohenberg
 from raffia.problems.wave import Wave
 
 __all__ = [
-    "Advection", "AllenCahn", "BridgeRegression", "Burgers", "Darcy", "Evolution", "GrayScott", "KortewegDeVries",
+    "Advection", "AllenCahn", "BridgeRegression", "Burgers", "Darcy", "Evolution", "GrayScott", "Helmholtz", "KortewegDeVries",
     "KuramotoSivashinsky", "NavierStokes", "Problem", "SwiftHohenberg", "Wave",
 ]  # fmt: skip

@@ -100,6 +100,12 @@ def test_float32_comes_back_as_float32():
     assert AllenCahn(fine_points=16, time=0.1, width=0.2).solve(a).dtype == torch.float32
 
 
+@pytest.mark.parametrize("problem", QUICK, ids=NAMES)
+def test_every_device_has_the_same_solutions(problem, device):
+    a, y = problem.dataset(2, problem.fine_points, seed=0)
+    torch.testing.assert_close(problem.solve(a.to(device)).cpu(), y, rtol=0, atol=1e-9)
+
+
 # Exact solutions
 
 
@@ -262,6 +268,11 @@ def test_steps_that_are_too_long_are_told_or_refused():
     [
         (lambda: KortewegDeVries(dispersion=0.0).dataset(1, 16), r"dispersion=…\) must be positive; got 0"),
         (lambda: NavierStokes(time=(1.0, 0.5)).dataset(1, 16), "increasing where there are several"),
+        (lambda: NavierStokes(domain=Domain(1)).dataset(1, 16), "must be a torus of dimension 2; got Domain"),
+        (
+            lambda: AllenCahn(domain=Domain(2, periodic=False)).solve(torch.zeros(1, 9, 9)),
+            "must be a torus of dimension 1 or 2 or 3",
+        ),
         (lambda: NavierStokes(forcing="wind").dataset(1, 16), "must be None, 'diagonal', 'kolmogorov' or a function"),
         (lambda: AllenCahn().solve(torch.zeros(1, 16)), r"of shape \(n, points, points\); got shape \(1, 16\)"),
         (lambda: GrayScott().solve(torch.zeros(1, 3, 8, 8)), r"of shape \(n, 2, points, points\)"),

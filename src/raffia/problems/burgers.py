@@ -34,6 +34,7 @@ class Burgers(Evolution, Problem):
     with U a bound for |u|. The second keeps every mode stable: ε k² Δt > log |R(iUkΔt)| for all k when Δt < 6 ε / U².
     """
 
+    dimensions: ClassVar[tuple[int, ...]] = (1,)
     positive: ClassVar[tuple[str, ...]] = ("viscosity", "step")
 
     viscosity: float = 0.01

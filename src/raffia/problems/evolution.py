@@ -36,6 +36,8 @@ class Evolution(ABC):
 
     degree: ClassVar[int] = 2
     """Modes are kept up to points / (degree + 1); 0 where nothing is lost on any grid."""
+    dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    """Those that the domain may have."""
     positive: ClassVar[tuple[str, ...]] = ("step",)
     """Names of parameters that must be positive, or None."""
 
@@ -140,6 +142,9 @@ class Evolution(ABC):
 
     def _check(self, a: Tensor, times: Sequence[float]) -> None:
         name = type(self).__name__
+        if not self.domain.periodic or self.domain.dim not in self.dimensions:
+            allowed = " or ".join(map(str, self.dimensions))
+            raise RaffiaError(f"{name}(domain=…) must be a torus of dimension {allowed}; got {self.domain}.")
         for parameter in self.positive:
             value = getattr(self, parameter)
             if value is not None and not value > 0:

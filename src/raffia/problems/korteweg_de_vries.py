@@ -23,6 +23,7 @@ class KortewegDeVries(Evolution, Problem):
     fastest waves allow 2.8 / (max|u| k_max).
     """
 
+    dimensions: ClassVar[tuple[int, ...]] = (1,)
     positive: ClassVar[tuple[str, ...]] = ("dispersion", "deviation", "step")
 
     dispersion: float = 5e-4

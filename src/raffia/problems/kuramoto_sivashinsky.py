@@ -24,6 +24,7 @@ class KuramotoSivashinsky(Evolution, Problem):
     0 starts from g itself.
     """
 
+    dimensions: ClassVar[tuple[int, ...]] = (1,)
     positive: ClassVar[tuple[str, ...]] = ("viscosity", "deviation", "step")
 
     viscosity: float = 1.0
@@ -33,7 +34,7 @@ class KuramotoSivashinsky(Evolution, Problem):
     tau: float = 0.5
     regularity: float = 4.0
     fine_points: int = 128
-    step: float = 0.05
+    step: float = 0.04
     domain: Domain = field(default_factory=lambda: Domain(1, extent=64.0))
 
     @property

@@ -36,6 +36,7 @@ class NavierStokes(Evolution, Problem):
     `step` is the time step; the fastest waves allow 2.8 / (max|u| k_max).
     """
 
+    dimensions: ClassVar[tuple[int, ...]] = (2,)
     positive: ClassVar[tuple[str, ...]] = ("viscosity", "variance", "deviation", "step")
 
     viscosity: float = 1e-3

@@ -63,6 +63,36 @@ def test_solution_satisfies_greens_identity_with_variable_speed():
     assert float(left) == pytest.approx(float((source * v[:, -1] * along).sum()), rel=1e-4)
 
 
+def bilinear_elements(speed, frequency, points):
+    """Bilinear elements with three Gauss points along each axis, assembled one by one; the flux is 1 on the whole top side."""
+    h, (nodes, weights) = 1 / (points - 1), np.polynomial.legendre.leggauss(3)
+    at, weights = (nodes + 1) / 2, weights / 2
+    hat, slope = np.stack([1 - at, at]), np.array([-1.0, 1.0]) / h
+    matrix, load = np.zeros((points**2,) * 2), np.zeros(points**2)
+    for i in range(points - 1):
+        for j in range(points - 1):
+            corners = [(i + p) * points + j + q for p in (0, 1) for q in (0, 1)]
+            k2 = (frequency / speed(*np.meshgrid((i + at) * h, (j + at) * h, indexing="ij"))) ** 2
+            for row, (p, q) in zip(corners, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
+                for column, (r, s) in zip(corners, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
+                    stiff = slope[p] * slope[r] * (hat[q] * hat[s] * weights).sum()
+                    stiff += slope[q] * slope[s] * (hat[p] * hat[r] * weights).sum()
+                    mass = ((hat[p] * hat[r] * weights)[:, None] * (hat[q] * hat[s] * weights) * k2).sum()
+                    matrix[row, column] += h**2 * (stiff - mass)
+        load[[i * points + points - 1, (i + 1) * points + points - 1]] += h / 2
+    return torch.from_numpy(np.linalg.solve(matrix, load).reshape(points, points))
+
+
+def test_bilinear_elements_are_those_assembled_one_by_one():
+    """Exactly where the speed is constant; with a variable one but for the quadrature of k², which is that of the trapezoid rule here."""
+    problem = Helmholtz(frequency=15.0, scheme="bilinear", source=torch.ones_like)
+    x, y = problem.domain.grid(13).nodes().unbind(-1)
+    torch.testing.assert_close(problem.solve(constant(13))[0], bilinear_elements(lambda x, y: 2 + 0 * x, 15.0, 13))
+    variable = 2 + 0.1 * torch.cos(PI * x) * torch.cos(PI * y)
+    wanted = bilinear_elements(lambda x, y: 2 + 0.1 * np.cos(PI * x) * np.cos(PI * y), 15.0, 13)
+    assert error(problem.solve(variable[None])[0], wanted) < 5e-3
+
+
 def test_pairs_are_functions_of_seed_and_number_and_grids_nest():
     problem = Helmholtz(frequency=200.0, fine_points=33, n_modes=200)
     with warnings.catch_warnings():

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Domain, cli, load, metrics
+from raffia import Burgers, Domain, cli, data, load, metrics
 from raffia.cli.common import ridge_in_words
+from raffia.cli.generate import PROBLEMS
 from raffia.tuning import GradientSearch
 
 
@@ -180,6 +181,46 @@ def test_darcy_data_are_fitted_with_predictor_corrector_features(tmp_path, capsy
     assert json.loads(out)["mean relative L2 error"] < 0.3
 
 
+@pytest.mark.filterwarnings("ignore:.*is not resolved")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_problem_is_generated(name, tmp_path, capsys):
+    known = PROBLEMS[name]().get_params()
+    small = {"fine_points": 16, "time": 0.05, "n_modes": 50, "step": 0.01, "warm_up": 0.1, "frequency": 100.0}
+    words = [word for key, value in small.items() if key in known for word in ("--set", f"{key}={value}")]
+    code, _, err = run(capsys, "generate", name, "--n", 2, "--points", 8, *words, "-o", tmp_path / "d.npz")
+    assert (code, err) == (0, "")
+    dataset = data.read(tmp_path / "d.npz")
+    assert len(dataset) == 2
+    assert dataset.settings["problem"] == PROBLEMS[name].__name__
+
+
+def test_trajectories_are_those_of_the_problem(tmp_path, capsys):
+    words = (
+        "--trajectories",
+        3,
+        "--steps",
+        4,
+        "--dt",
+        0.1,
+        "--points",
+        16,
+        "--fine-points",
+        64,
+        "--viscosity",
+        0.1,
+        "--seed",
+        2,
+    )
+    assert run(capsys, "generate", "burgers", *words, "-o", tmp_path / "t.npz")[0] == 0
+    with np.load(tmp_path / "t.npz") as file:
+        u, t, x, settings = (file[name] for name in ("u", "t", "x", "settings"))
+    wanted = Burgers(viscosity=0.1, fine_points=64).trajectories(3, 16, 4, 0.1, seed=2)
+    np.testing.assert_array_equal(u, wanted.numpy())
+    np.testing.assert_allclose(t, [0, 0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(x, np.arange(16) / 16)
+    assert json.loads(str(settings))["viscosity"] == 0.1
+
+
 @pytest.mark.parametrize("command", ["reproduce", "demo", "generate", "inspect", "fit", "predict", "evaluate", "bench"])
 def test_every_help_shows_an_example(capsys, command):
     code, out, _ = run(capsys, command, "--help")
@@ -198,6 +239,9 @@ def test_every_help_shows_an_example(capsys, command):
         (["fit", "TRAIN", "--ridge", "-1", "-o", "m.safetensors"], "ridge must be a finite number >= 0"),
         (["generate", "burgers", "-o", "x.csv"], "--output must end in .npz"),
         (["generate", "burgers", "--viscosity", "-1", "--n", "2", "-o", "x.npz"], "viscosity=…) must be positive"),
+        (["generate", "darcy", "--trajectories", "2", "-o", "x.npz"], "is for problems with a time; Darcy has none"),
+        (["generate", "wave", "--viscosity", "1", "-o", "x.npz"], "--viscosity: Wave has no viscosity, but domain,"),
+        (["generate", "wave", "--set", "c=1", "-o", "x.npz"], "--set c: Wave has no c, but domain,"),
         (["generate", "burgers", "--n", "2", "--seed", "-5", "-o", "x.npz"], "a seed must be an integer"),
     ],
 )

@@ -6,10 +6,24 @@ from raffia.errors import RaffiaError
 from raffia.features import BrownianBridge, FourierFeatures, NeuralFeatures, PredictorCorrectorFeatures, ScalarFeatures, Union
 from raffia.features.base import FeatureMap
 from raffia.kernel import empirical_kernel
-from raffia.measures import GaussianField, LevelSet
+from raffia.measures import GaussianField, LevelSet, Pushforward
 from raffia.model import RandomFeatureModel, load
 from raffia.pairs import Dataset
-from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
+from raffia.problems import (
+    Advection,
+    AllenCahn,
+    BridgeRegression,
+    Burgers,
+    Darcy,
+    GrayScott,
+    Helmholtz,
+    KortewegDeVries,
+    KuramotoSivashinsky,
+    NavierStokes,
+    Problem,
+    SwiftHohenberg,
+    Wave,
+)
 from raffia.regression import NormalEquations
 from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
 from raffia.spaces import Channels, Domain, Grid, Mesh, Vectors, resample
@@ -18,9 +32,10 @@ from raffia.surrogate import Surrogate, fit
 __version__ = "0.1.0"
 
 __all__ = [
-    "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset", "Domain", "Dual",
-    "FeatureMap", "FourierFeatures", "GaussianField", "Grid", "LevelSet", "Mesh", "NeuralFeatures", "NormalEquations",
-    "NystromPCG", "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "RaffiaError", "RandomFeatureModel",
-    "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "TriangularQR", "Union", "Vectors",
-    "empirical_kernel", "fit", "load", "metrics", "read", "resample",
+    "Advection", "AllenCahn", "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset",
+    "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "Helmholtz", "KortewegDeVries",
+    "KuramotoSivashinsky", "LevelSet", "Mesh", "NavierStokes", "NeuralFeatures", "NormalEquations", "NystromPCG",
+    "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "Pushforward", "RaffiaError", "RandomFeatureModel",
+    "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "SwiftHohenberg", "TriangularQR", "Union",
+    "Vectors", "Wave", "empirical_kernel", "fit", "load", "metrics", "read", "resample",
 ]  # fmt: skip

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Domain, RaffiaError, Vectors, data
+from raffia import Burgers, Channels, Domain, RaffiaError, Vectors, Wave, data
 
 
 @pytest.fixture
@@ -18,6 +18,16 @@ def test_a_dataset_comes_back_as_it_was_written(written):
     assert torch.equal(again.a, dataset.a)
     assert torch.equal(again.y, dataset.y)
     assert (again.domain, again.settings) == (dataset.domain, dataset.settings)
+
+
+def test_channels_come_back_as_they_were_written(tmp_path):
+    dataset = Wave(fine_points=16, velocity=True).dataset(3, 8, seed=1)
+    data.write(tmp_path / "d.npz", dataset)
+    again = data.read(tmp_path / "d.npz")
+    assert again.domain == data.domain_of(tmp_path / "d.npz") == Channels(Domain(2), 2)
+    assert torch.equal(again.y, dataset.y)
+    np.savez(tmp_path / "f.npz", a=dataset.a, y=dataset.y)
+    assert torch.equal(data.read(tmp_path / "f.npz", Channels(Domain(2), 2)).y, dataset.y)
 
 
 def test_foreign_files_need_a_domain(tmp_path):

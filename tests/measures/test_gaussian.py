@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from raffia import Domain, GaussianField
+from raffia import Domain, GaussianField, Pushforward
 
 FIELDS = [
     GaussianField(Domain(1), "periodic", tau=7.0, regularity=2.5, n_modes=30),
@@ -58,3 +58,9 @@ def test_the_field_of_burgers_has_the_standard_deviation_of_the_authors():
 def test_float32_coefficients_give_float32_fields():
     field = FIELDS[0]
     assert field(torch.ones(2, 30), field.domain.grid(8)).dtype == torch.float32
+
+
+def test_a_pushforward_is_the_function_of_the_same_draws():
+    law, grid = GaussianField(n_modes=10), Domain(1).grid(32)
+    pushed = Pushforward(law, torch.exp)
+    assert torch.equal(pushed.sample(range(1, 4), grid, seed=2), law.sample(range(1, 4), grid, seed=2).exp())

@@ -69,7 +69,7 @@ def generate_in_batches(problem: Problem, n: int, points: int | None, seed: int)
     """`problem.dataset`, with a bar."""
     parts = [problem.dataset(rows, points, seed) for rows in batches("generating", n, 128)]
     a, y = torch.cat([part.a for part in parts]), torch.cat([part.y for part in parts])
-    return Dataset(a, y, problem.domain, parts[0].settings | {"rows": [0, n]})
+    return Dataset(a, y, problem.space, parts[0].settings | {"rows": [0, n]})
 
 
 def fit_in_batches(model: RandomFeatureModel, dataset: Dataset) -> RandomFeatureModel:

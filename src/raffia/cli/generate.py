@@ -1,45 +1,114 @@
-"""raffia generate: pairs of a benchmark problem, in a file."""
+"""raffia generate: pairs or trajectories of a benchmark problem, in a file."""
 
+import ast
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import torch
 import typer
 
 from raffia import data
-from raffia.cli.common import Example, app, check_output, console, generate_in_batches
+from raffia.cli.common import app, batches, check_output, console, generate_in_batches
 from raffia.errors import RaffiaError
-from raffia.problems import BridgeRegression, Burgers, Darcy, Problem
+from raffia.problems import (
+    Advection,
+    AllenCahn,
+    BridgeRegression,
+    Burgers,
+    Darcy,
+    Evolution,
+    GrayScott,
+    Helmholtz,
+    KortewegDeVries,
+    KuramotoSivashinsky,
+    NavierStokes,
+    Problem,
+    SwiftHohenberg,
+    Wave,
+)
+
+PROBLEMS: dict[str, type[Problem]] = {
+    "burgers": Burgers,
+    "darcy": Darcy,
+    "bridge": BridgeRegression,
+    "advection": Advection,
+    "allen-cahn": AllenCahn,
+    "gray-scott": GrayScott,
+    "helmholtz": Helmholtz,
+    "korteweg-de-vries": KortewegDeVries,
+    "kuramoto-sivashinsky": KuramotoSivashinsky,
+    "navier-stokes": NavierStokes,
+    "swift-hohenberg": SwiftHohenberg,
+    "wave": Wave,
+}
+Name = StrEnum("Name", list(PROBLEMS))  # type: ignore[misc]
 
 
 @app.command()
 def generate(
-    problem: Annotated[Example, typer.Argument(help="Which problem.")],
+    problem: Annotated[Name, typer.Argument(help="Which problem.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
     n: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 512,
     points: Annotated[int, typer.Option(min=1, max=2**40, help="Grid points along an axis.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed; pair i is a function of (seed, i).")] = 0,
-    viscosity: Annotated[float, typer.Option(help="Burgers: viscosity.")] = 0.01,
-    final_time: Annotated[float, typer.Option("--time", help="Burgers: final time.")] = 1.0,
-    low: Annotated[float, typer.Option(help="Darcy: lower value of the permeability.")] = 3.0,
-    high: Annotated[float, typer.Option(help="Darcy: upper value of the permeability.")] = 12.0,
+    trajectories: Annotated[
+        int | None, typer.Option(min=1, help="Number of trajectories, in place of pairs: u(0), u(Δt), u(2Δt), ….")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of a trajectory.")] = 50,
+    dt: Annotated[
+        float | None, typer.Option(help="Time between states of a trajectory; the problem's time, if not said.")
+    ] = None,
+    viscosity: Annotated[float | None, typer.Option(help="Viscosity, where there is one.")] = None,
+    final_time: Annotated[float | None, typer.Option("--time", help="Final time, where there is one.")] = None,
+    low: Annotated[float | None, typer.Option(help="Darcy: lower value of the permeability.")] = None,
+    high: Annotated[float | None, typer.Option(help="Darcy: upper value of the permeability.")] = None,
     fine_points: Annotated[
         int | None, typer.Option(min=3, max=2**40, help="Points along an axis to solve on, at least.")
     ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other parameter of the problem, as NAME=VALUE; once for each.")
+    ] = None,
 ) -> None:
-    """Generate input-output pairs of a benchmark problem.
+    """Generate input-output pairs, or trajectories, of a benchmark problem.
 
     Example: raffia generate burgers --n 512 --points 128 --output train.npz
     """
-    chosen: Problem = {
-        Example.burgers: Burgers(viscosity=viscosity, time=final_time),
-        Example.darcy: Darcy(low=low, high=high),
-        Example.bridge: BridgeRegression(),
-    }[problem]
-    if fine_points is not None:
-        if problem is Example.bridge:
-            raise RaffiaError("--fine-points is for problems on grids: burgers and darcy.")
-        chosen.set_params(fine_points=fine_points)
+    chosen = PROBLEMS[problem]()
+    given = {"viscosity": viscosity, "time": final_time, "low": low, "high": high, "fine_points": fine_points}
+    for name, value in {key: value for key, value in given.items() if value is not None}.items():
+        _set(chosen, name, value, f"--{name.replace('_', '-')}")
+    for words in parameter or []:
+        name, _, text = words.partition("=")
+        _set(chosen, name, _value(text), f"--set {name}")
     check_output(output, ".npz")
+    if trajectories is not None:
+        return _write_trajectories(chosen, trajectories, points, steps, dt, seed, output)
     dataset = generate_in_batches(chosen, n, points, seed)
     data.write(output, dataset)
     console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
+
+
+def _write_trajectories(problem: Problem, n: int, points: int, steps: int, dt: float | None, seed: int, output: Path) -> None:
+    if not isinstance(problem, Evolution):
+        raise RaffiaError(f"--trajectories is for problems with a time; {type(problem).__name__} has none.")
+    dt = problem.times[-1] if dt is None else dt
+    parts = [problem.trajectories(rows, points, steps, dt, seed) for rows in batches("generating", n, 128)]
+    u, grid = torch.cat(parts), problem.domain.grid(points)
+    data.write_trajectories(output, u, grid, dt, problem.settings(range(n), grid, seed) | {"steps": steps, "dt": dt})
+    console.print(f"wrote {n} trajectories, u {tuple(u.shape)}, to {output}")
+
+
+def _set(problem: Problem, name: str, value: Any, option: str) -> None:
+    known = sorted(problem.get_params(deep=False))
+    if name not in known:
+        raise RaffiaError(f"{option}: {type(problem).__name__} has no {name}, but {', '.join(known)}.")
+    problem.set_params(**{name: value})
+
+
+def _value(text: str) -> Any:
+    """A number, True, None or a tuple as Python writes them; other words as they are."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -4,5 +4,6 @@ from raffia.measures.base import Measure
 from raffia.measures.gaussian import GaussianField
 from raffia.measures.level_set import LevelSet
 from raffia.measures.noise import uniform_noise, white_noise
+from raffia.measures.pushforward import Pushforward
 
-__all__ = ["GaussianField", "LevelSet", "Measure", "uniform_noise", "white_noise"]
+__all__ = ["GaussianField", "LevelSet", "Measure", "Pushforward", "uniform_noise", "white_noise"]

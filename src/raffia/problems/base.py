@@ -12,7 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.measures import Measure
 from raffia.measures.noise import Rows, as_rows
 from raffia.pairs import Dataset
-from raffia.spaces import Domain, Grid, resample
+from raffia.spaces import Domain, Grid, Space, resample
 
 SAMPLES_AT_ONCE = 1024
 
@@ -31,6 +31,11 @@ class Problem(BaseEstimator, ABC):
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
         """F†(a_i), on the grid of a."""
 
+    @property
+    def space(self) -> Space:
+        """The space of inputs and outputs: functions on the domain, unless they have several channels."""
+        return self.domain
+
     def fine_grid(self, grid: Grid) -> Grid:
         """The grid on which data asked for on `grid` are drawn and solved."""
         return grid
@@ -41,7 +46,7 @@ class Problem(BaseEstimator, ABC):
         Inputs are drawn and solved on a fine grid and evaluated on the one asked for, so the grid changes what is seen of a
         pair, not the pair.
         """
-        target = self._grid(points)
+        target = grid_with(self.domain, points, type(self).__name__)
         fine, rows = self.fine_grid(target), as_rows(n)
         inputs, outputs = [], []
         for start in range(rows.start, rows.stop, SAMPLES_AT_ONCE):
@@ -49,7 +54,7 @@ class Problem(BaseEstimator, ABC):
             a = self.input_measure.sample(part, fine, seed)
             inputs.append(resample(a, fine, target))
             outputs.append(resample(self.solve(a), fine, target))
-        return Dataset(torch.cat(inputs), torch.cat(outputs), self.domain, self.settings(rows, target, seed))
+        return Dataset(torch.cat(inputs), torch.cat(outputs), self.space, self.settings(rows, target, seed))
 
     def settings(self, rows: range, grid: Grid, seed: int) -> dict[str, Any]:
         """What made the data, in words and numbers that a file can hold."""
@@ -58,11 +63,17 @@ class Problem(BaseEstimator, ABC):
             facts[name] = value if isinstance(value, (int, float, str, tuple, type(None))) else repr(value)
         return facts | {"points": list(grid.shape), "seed": seed, "rows": [rows.start, rows.stop]}
 
-    def _grid(self, points: int | tuple[int, ...] | None) -> Grid:
-        if points is None and self.domain.dim > 0:
-            raise RaffiaError(
-                f"{type(self).__name__}.dataset needs points, the number of grid points along an axis, e.g. points=128."
-            )
-        if points is None or self.domain.dim == 0:
-            return self.domain.grid()
-        return self.domain.grid(*points) if isinstance(points, (tuple, list)) else self.domain.grid(int(points))
+
+def check_tensor(a: object) -> None:
+    """Refuse inputs of other kinds."""
+    if not isinstance(a, Tensor):
+        raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
+
+
+def grid_with(domain: Domain, points: int | tuple[int, ...] | None, name: str) -> Grid:
+    """The grid of so many points along each axis, on which `name` is asked for data."""
+    if points is None and domain.dim > 0:
+        raise RaffiaError(f"{name}.dataset needs points, the number of grid points along an axis, e.g. points=128.")
+    if points is None or domain.dim == 0:
+        return domain.grid()
+    return domain.grid(*points) if isinstance(points, (tuple, list)) else domain.grid(int(points))

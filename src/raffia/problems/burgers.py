@@ -1,28 +1,26 @@
 """Viscous Burgers' equation on the circle (eqn:burgers_ibvp): the flow a = u(0) ↦ u(T)."""
 
 import math
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.errors import RaffiaError
 from raffia.measures import GaussianField
 from raffia.problems.base import Problem
+from raffia.problems.evolution import Evolution
 from raffia.spaces import Domain, Grid, resample
 
 Forcing = Callable[[float, Tensor], Tensor] | Float[Tensor, "points"]
 
-UNRESOLVED = 1e-4  # relative size of the last modes, above which a solution may be off by per cents
 SAMPLES_IN_CACHE = 128
 
 
 @dataclass(repr=False, eq=False)
-class Burgers(Problem):
+class Burgers(Evolution, Problem):
     """∂u/∂t + ∂(u²/2)/∂x = ε ∂²u/∂x² + f on the circle, u(0) = a ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)); F†: a ↦ u(T).
 
     Pseudospectral with the 2/3 rule, fourth-order Runge–Kutta with the exact heat semigroup as integrating factor. Inputs on
@@ -35,6 +33,9 @@ class Burgers(Problem):
     `step` is the time step; None chooses it for a relative error near 1e-8, from each sample alone: Δt ≤ min(5 / (U k_max), ε / (4U²))
     with U a bound for |u|. The second keeps every mode stable: ε k² Δt > log |R(iUkΔt)| for all k when Δt < 6 ε / U².
     """
+
+    dimensions: ClassVar[tuple[int, ...]] = (1,)
+    positive: ClassVar[tuple[str, ...]] = ("viscosity", "step")
 
     viscosity: float = 0.01
     time: float | tuple[float, ...] = 1.0
@@ -51,49 +52,22 @@ class Burgers(Problem):
         return GaussianField(self.domain, "periodic", self.tau, self.regularity, n_modes=2 * ((self.fine_points - 1) // 2))
 
     @property
-    def times(self) -> tuple[float, ...]:
-        """The output times."""
-        return tuple(self.time) if isinstance(self.time, (tuple, list)) else (self.time,)
+    def smoother(self) -> str:
+        """More viscosity."""
+        return f", or a larger viscosity than {self.viscosity:g}"
 
-    def fine_grid(self, grid: Grid) -> Grid:
-        """At least `fine_points` points, and a multiple of those of the grid, so that nodes are shared."""
-        return self.domain.grid(grid.shape[0] * math.ceil(self.fine_points / grid.shape[0]))
-
-    def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_points"]:
-        """u(T) on the grid of a; (n, times, points) when `time` has several."""
-        self._check(a)
-        grid = self.domain.grid_of(a)
-        fine = self.fine_grid(grid)
-        start = resample(a.double(), grid, fine)
-        steps = self._steps_per_unit_time(start, fine)
-        end = start.new_empty(len(a), len(self.times), fine.shape[0])
+    def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
+        """u at increasing times; samples that need the same step share a batch."""
+        steps = self._steps_per_unit_time(u, grid, times[-1])
+        end = u.new_empty(len(u), len(times), grid.shape[0])
         for rate in steps.unique().tolist():
             for rows in torch.nonzero(steps == rate).flatten().split(SAMPLES_IN_CACHE):
-                end[rows] = self._integrate(start[rows], fine, rate)
-        if not torch.isfinite(end).all():
-            raise RaffiaError("Burgers: the integration did not stay finite. Pass a smaller step=, or more fine_points.")
-        self._warn_if_unresolved(end)
-        end = resample(end, fine, grid).to(a.dtype)
-        return end if isinstance(self.time, (tuple, list)) else end[:, 0]
+                end[rows] = self._integrate(u[rows], grid, rate, times)
+        return end
 
-    def _warn_if_unresolved(self, u: Float[Tensor, "n times points"]) -> None:
-        """Warn where the last kept modes are not small: a resolved solution has a spectrum that falls exponentially."""
-        points = u.shape[-1]
-        last = points // 3
-        amplitudes = torch.fft.rfft(u, norm="forward").abs()[..., 1 : last + 1] / u.square().mean(
-            -1, keepdim=True
-        ).sqrt().clamp(min=1e-300)
-        half, end = (float(amplitudes[..., k - max(1, last // 8) : k].mean(-1).max()) for k in (last // 2, last))
-        if end > UNRESOLVED:
-            decay = max(math.log(half / end) / (last / 2), 1e-3) if half > end else 1e-3
-            need = 2 ** math.ceil(math.log2(3 * (last + math.log(end / UNRESOLVED) / decay)))
-            warnings.warn(
-                f"Burgers is not resolved: with {points} points the last modes of a solution still have {end:.1g} of its size. "
-                f"Pass fine_points={min(need, 64 * points)} or more, or a larger viscosity than {self.viscosity:g}.",
-                stacklevel=3,
-            )
-
-    def _integrate(self, u: Float[Tensor, "n points"], grid: Grid, rate: float) -> Float[Tensor, "n times points"]:
+    def _integrate(
+        self, u: Float[Tensor, "n points"], grid: Grid, rate: float, times: Sequence[float]
+    ) -> Float[Tensor, "n times points"]:
         points, extent = grid.shape[0], self.domain.extents[0]
         index = torch.arange(points // 2 + 1, device=u.device)
         wave = 2 * math.pi / extent * index.to(u)
@@ -107,7 +81,7 @@ class Burgers(Problem):
 
         v = torch.fft.rfft(u, norm="forward") * kept
         snapshots, t = [], 0.0
-        for stop in self.times:
+        for stop in times:
             count = max(1, math.ceil((stop - t) * rate))
             h = (stop - t) / count
             half = torch.exp(-self.viscosity * wave**2 * h / 2)
@@ -123,32 +97,20 @@ class Burgers(Problem):
             t = stop
         return torch.stack(snapshots, dim=1)
 
-    def _steps_per_unit_time(self, u: Float[Tensor, "n points"], grid: Grid) -> Float[Tensor, "n"]:
+    def _steps_per_unit_time(self, u: Float[Tensor, "n points"], grid: Grid, end: float) -> Float[Tensor, "n"]:
         """From each sample alone, rounded up to a half power of two so that samples can share a batch."""
         if self.step is not None:
             return torch.full((len(u),), 1 / self.step, dtype=u.dtype, device=u.device)
         x = grid.axes()[0].to(u.device)
-        instants = torch.linspace(0, self.times[-1], 65).tolist() if callable(self.forcing) else [0.0]
+        instants = torch.linspace(0, end, 65).tolist() if callable(self.forcing) else [0.0]
         forces = [self._forcing(t, x, grid).abs().max() for t in instants] if self.forcing is not None else [0.0]
-        bound = u.abs().amax(-1) + self.times[-1] * float(max(forces))  # |u| ≤ max|a| + T max|f|: the maximum principle
+        bound = u.abs().amax(-1) + end * float(max(forces))  # |u| ≤ max|a| + T max|f|: the maximum principle
         k_max = 2 * math.pi / self.domain.extents[0] * (grid.shape[0] // 3)
         rate = torch.maximum(bound * k_max / 5, 4 * bound**2 / self.viscosity)
-        return 2 ** ((2 * rate.clamp(min=16 / self.times[-1]).log2()).ceil() / 2)
+        return 2 ** ((2 * rate.clamp(min=16 / end).log2()).ceil() / 2)
 
     def _forcing(self, t: float, x: Tensor, grid: Grid) -> Tensor:
         if callable(self.forcing):
             return torch.as_tensor(self.forcing(t, x), dtype=x.dtype, device=x.device).expand(x.shape)
         values = torch.as_tensor(self.forcing, dtype=x.dtype, device=x.device)
         return resample(values, self.domain.grid_of(values), grid)
-
-    def _check(self, a: Tensor) -> None:
-        times = self.times
-        for name, value in (("viscosity", self.viscosity), ("step", self.step)):
-            if value is not None and not value > 0:
-                raise RaffiaError(f"Burgers({name}=…) must be positive; got {value}.")
-        if not isinstance(a, Tensor):
-            raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
-        if not times or not all(math.isfinite(t) for t in times) or times[0] <= 0 or any(s >= t for s, t in pairwise(times)):
-            raise RaffiaError(f"Burgers(time=…) must be positive, and increasing where there are several; got {self.time}.")
-        if a.ndim != 2 or not torch.isfinite(a).all():
-            raise RaffiaError(f"a must be finite and of shape (n, points); got shape {tuple(a.shape)}.")

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.measures import LevelSet
-from raffia.problems.base import Problem
+from raffia.measures import GaussianField, LevelSet, Measure, Pushforward
+from raffia.problems.base import Problem, check_tensor
 from raffia.spaces import Domain, Grid
 from raffia.spaces.calculus import poisson
 
@@ -30,7 +30,8 @@ class Darcy(Problem):
     the fast Poisson solver, until ‖residual‖ ≤ tolerance·‖f‖ for each sample. The number of iterations depends on the contrast
     max a / min a, not on the grid: 22 for the paper's a.
 
-    `source` is f: a number, its values on the grid of a, or a function of (x₁, x₂). `low` to `n_modes` are those of `LevelSet`.
+    `source` is f: a number, its values on the grid of a, or a function of (x₁, x₂). `law` is that of a: "level set", where
+    `low` to `n_modes` are those of `LevelSet`, or "lognormal", a = exp(g) with g ~ N(0, τ^(2α−2) (−Δ + τ²)^(−α)), Neumann, as there.
     Data sets are solved on at least `fine_points` points along an axis, on a grid that contains the one asked for. Grids that
     do not resolve solutions are warned of, with a number of points that would do. `face` is "harmonic"
     (flux is continuous across jumps of a) or "arithmetic". The authors do not say which is theirs; the two differ by 0.3 % for a contrast
@@ -48,11 +49,16 @@ class Darcy(Problem):
     tolerance: float = 1e-10
     max_iterations: int = 1000
     domain: Domain = field(default_factory=lambda: Domain(2, periodic=False))
+    law: Literal["level set", "lognormal"] = "level set"
 
     @property
-    def input_measure(self) -> LevelSet:
-        """ν, the level set measure   (eqn:prior_levelset)."""
-        return LevelSet(self.low, self.high, self.tau, self.regularity, self.n_modes, self.domain)
+    def input_measure(self) -> Measure:
+        """ν, the level set measure   (eqn:prior_levelset), or that of exp(g)."""
+        if self.law == "level set":
+            return LevelSet(self.low, self.high, self.tau, self.regularity, self.n_modes, self.domain)
+        if self.law == "lognormal":
+            return Pushforward(GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes), torch.exp)
+        raise RaffiaError(f"Darcy(law=…) must be 'level set' or 'lognormal'; got {self.law!r}.")
 
     def fine_grid(self, grid: Grid) -> Grid:
         """A refinement of the grid with at least `fine_points` points along each axis."""
@@ -149,8 +155,7 @@ class Darcy(Problem):
     def _check(self, a: Tensor) -> None:
         if self.face not in ("harmonic", "arithmetic"):
             raise RaffiaError(f"Darcy(face=…) must be 'harmonic' or 'arithmetic'; got {self.face!r}.")
-        if not isinstance(a, Tensor):
-            raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
+        check_tensor(a)
         if a.ndim != 3:
             raise RaffiaError(
                 f"a must have shape (n, r, r), functions on a rectangle; got {tuple(a.shape)}. One function is a[None]."

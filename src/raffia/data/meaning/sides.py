@@ -40,7 +40,9 @@ def columns(
     if axes:
         parts = [Column(v, last, channel=channel) for v, (last, channel) in zip(both, axes, strict=True)]
     elif domain is not None:
-        parts = [Column(v, plain=len(v.shape) == 1 + domain.ndim) for v in both]
+        whole = [len(v.shape) == 1 + domain.ndim for v in both]
+        first = 0 if domain.one_channel is not domain else None
+        parts = [Column(v, plain=fits, channel=first if fits else None) for v, fits in zip(both, whole, strict=True)]
     elif len(fitting) > 1:
         raise RaffiaError(
             f"samples may be along the first axis of either array: {shapes(both)} pair up as {' or as '.join(map(str, fitting))} samples. "

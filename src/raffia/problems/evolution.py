@@ -1,0 +1,175 @@
+"""Flows of evolution equations on a torus: pairs u(0) ↦ u(T), and trajectories u(0), u(Δt), u(2Δt), …"""
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.measures import GaussianField, Measure, Pushforward
+from raffia.measures.noise import Rows, as_rows
+from raffia.problems.base import check_tensor, grid_with
+from raffia.spaces import Channels, Domain, Grid, Space, resample
+
+UNRESOLVED = 1e-4  # relative size of the last modes, above which a solution may be off by per cents
+NUMBERS_AT_ONCE = 2**25
+MODES_OF_DEVIATION = 10_000  # the same number for every grid, so that a grid does not change what is drawn
+BALLS = (1.0, 2.0, math.pi, 4 / 3 * math.pi)  # the volume of the unit ball in dimension 0 to 3
+
+
+class Evolution(ABC):
+    """What problems with a time share, beside `Problem`: class Heat(Evolution, Problem) writes `flow` and its law.
+
+    Inputs on any grid are interpolated to `fine_points` points or more along an axis, and the solution is evaluated back on their grid.
+    `time` is T > 0, or increasing times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, *grid).
+    """
+
+    domain: Domain
+    time: float | tuple[float, ...]
+    fine_points: int
+
+    degree: ClassVar[int] = 2
+    """Modes are kept up to points / (degree + 1); 0 where nothing is lost on any grid."""
+    dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
+    """Those that the domain may have."""
+    positive: ClassVar[tuple[str, ...]] = ("step",)
+    """Names of parameters that must be positive, or None."""
+
+    @property
+    @abstractmethod
+    def input_measure(self) -> Measure:
+        """ν, the law of u(0)."""
+
+    @abstractmethod
+    def flow(self, u: Float[Tensor, "n *state"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *state"]:
+        """u at increasing times, from u(0), in float64."""
+
+    @property
+    def channels(self) -> int:
+        """How many functions a state consists of."""
+        return 1
+
+    @property
+    def space(self) -> Space:
+        """The space of states."""
+        return self.domain if self.channels == 1 else Channels(self.domain, self.channels)
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The output times."""
+        return tuple(self.time) if self._several else (self.time,)  # type: ignore[arg-type, return-value]
+
+    @property
+    def _several(self) -> bool:
+        return isinstance(self.time, (tuple, list))
+
+    @property
+    def smoother(self) -> str:
+        """What would make solutions smoother, as words for a warning."""
+        return ""
+
+    def fine_grid(self, grid: Grid) -> Grid:
+        """At least `fine_points` points along each axis, and a multiple of those of the grid, so that nodes are shared."""
+        return self.domain.grid(*(points * math.ceil(self.fine_points / points) for points in grid.shape))
+
+    def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_grid"]:
+        """u(T) on the grid of a; (n, times, *grid) when `time` has several."""
+        self._check(a, self.times)
+        grid = self.domain.grid_of(a)
+        fine = self.fine_grid(grid)
+        end = self._checked_flow(resample(a.double(), grid, fine), fine, self.times)
+        end = resample(end, fine, grid).to(a.dtype)
+        return end if self._several else end[:, 0]
+
+    def trajectories(
+        self, n: Rows, points: int | tuple[int, ...], steps: int, dt: float, seed: int = 0
+    ) -> Float[Tensor, "n steps_and_start *grid"]:
+        """u(0), u(Δt), …, u(steps·Δt) from u(0) ~ ν; trajectory i is a function of (seed, i) alone, whatever the grid.
+
+        `n` is a count or a range of numbers, as for `dataset`; `time` has no part in it.
+        """
+        if steps < 1:
+            raise RaffiaError(f"trajectories(steps=…) must be 1 or more; got {steps}.")
+        target, rows, times = (
+            grid_with(self.domain, points, type(self).__name__),
+            as_rows(n),
+            [dt * i for i in range(1, steps + 1)],
+        )
+        fine = self.fine_grid(target)
+        size, parts = max(1, NUMBERS_AT_ONCE // (fine.size * self.channels * (steps + 1))), []
+        for first in range(rows.start, rows.stop, size):
+            u = self.input_measure.sample(range(first, min(first + size, rows.stop)), fine, seed)
+            self._check(u, times)
+            whole = torch.cat([u[:, None], self._checked_flow(u, fine, times)], dim=1)
+            parts.append(resample(whole, fine, target))
+        return torch.cat(parts)
+
+    def _checked_flow(self, u: Tensor, grid: Grid, times: Sequence[float]) -> Tensor:
+        end = self.flow(u, grid, times)
+        name = type(self).__name__
+        if not torch.isfinite(end).all():
+            raise RaffiaError(f"{name}: the integration did not stay finite. Pass a smaller step=, or more fine_points.")
+        if self.degree:
+            self._warn_if_unresolved(end, grid)
+        return end
+
+    def _warn_if_unresolved(self, u: Float[Tensor, "n times *state"], grid: Grid) -> None:
+        """Warn where the last kept modes are not small: a resolved solution has a spectrum that falls exponentially."""
+        dim = len(grid.shape)
+        size = u.square().flatten(2).mean(-1).sqrt().clamp(min=1e-300)
+        for axis, points in enumerate(grid.shape, -dim):
+            last = points // (self.degree + 1)
+            others = [d for d in range(-dim - (self.channels > 1), 0) if d != axis]
+            modes = torch.fft.rfft(u, dim=axis, norm="forward").abs()
+            amplitudes = modes.square().mean(others).sqrt() if others else modes
+            amplitudes = amplitudes[..., 1 : last + 1] / size[..., None]
+            half, end = (float(amplitudes[..., k - max(1, last // 8) : k].mean(-1).max()) for k in (max(1, last // 2), last))
+            if end > UNRESOLVED:
+                decay = max(math.log(half / end) / (last / 2), 1e-3) if half > end else 1e-3
+                need = 2 ** math.ceil(math.log2((self.degree + 1) * (last + math.log(end / UNRESOLVED) / decay)))
+                warnings.warn(
+                    f"{type(self).__name__} is not resolved: with {points} points the last modes of a solution still have "
+                    f"{end:.1g} of its size. Pass fine_points={min(need, 64 * points)} or more{self.smoother}.",
+                    stacklevel=4,
+                )
+                return
+
+    def _check(self, a: Tensor, times: Sequence[float]) -> None:
+        name = type(self).__name__
+        if not self.domain.periodic or self.domain.dim not in self.dimensions:
+            allowed = " or ".join(map(str, self.dimensions))
+            raise RaffiaError(f"{name}(domain=…) must be a torus of dimension {allowed}; got {self.domain}.")
+        for parameter in self.positive:
+            value = getattr(self, parameter)
+            if value is not None and not value > 0:
+                raise RaffiaError(f"{name}({parameter}=…) must be positive; got {value}.")
+        check_tensor(a)
+        if not times or not all(math.isfinite(t) for t in times) or times[0] <= 0 or any(s >= t for s, t in pairwise(times)):
+            given = times[0] if len(times) == 1 else tuple(times)
+            raise RaffiaError(f"{name}(time=…) must be positive, and increasing where there are several; got {given}.")
+        shape = ", ".join(["n", *([str(self.channels)] if self.channels > 1 else []), *["points"] * self.domain.dim])
+        wrong = a.ndim != 1 + self.space.ndim or (self.channels > 1 and a.shape[1] != self.channels)
+        if wrong or not torch.isfinite(a).all():
+            raise RaffiaError(f"a must be finite and of shape ({shape}); got shape {tuple(a.shape)}.")
+
+
+def periodic_field(
+    domain: Domain, tau: float, regularity: float, points: int, deviation: float | None = None, degree: int = 2
+) -> Measure:
+    """N(0, C) on a torus, C = τ^(2α−d) (−Δ + τ²)^(−α), by about as many modes as an equation of that degree keeps on `points` points.
+
+    With a `deviation` draws are multiplied by the number that makes it their standard deviation at a point.
+    """
+    radius = (points - 1) // (degree + 1)
+    law = GaussianField(domain, "periodic", tau, regularity, n_modes=max(1, int(BALLS[domain.dim] * radius**domain.dim)))
+    if deviation is None:
+        return law
+    total = GaussianField(domain, "periodic", tau, regularity, MODES_OF_DEVIATION).eigenvalues.sum()
+    scale = deviation / math.sqrt(float(total) / math.prod(domain.extents))
+    return Pushforward(law, lambda g: scale * g)

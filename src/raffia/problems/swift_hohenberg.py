@@ -1,0 +1,52 @@
+"""The Swift–Hohenberg equation on a torus: stripes and hexagons of one wavelength."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.measures import Measure
+from raffia.problems.base import Problem
+from raffia.problems.evolution import Evolution, periodic_field
+from raffia.problems.exponential import Spectrum, integrate
+from raffia.spaces import Domain, Grid
+
+
+@dataclass(repr=False, eq=False)
+class SwiftHohenberg(Evolution, Problem):
+    """∂u/∂t = r u − (1 + Δ)² u + g u² − u³ on a torus of 1 to 3 dimensions, u(0) = a ~ N(0, C), C ∝ (−Δ + τ²)^(−α); F†: a ↦ u(T).
+
+    `growth` is r > 0: waves with |k| near 1 grow, at most at rate r. `quadratic` is g: 0 makes stripes, about 1 and more hexagons. The
+    default torus has side 16π, eight wavelengths. `deviation` is the standard deviation of a at a point.
+    """
+
+    positive: ClassVar[tuple[str, ...]] = ("deviation", "step")
+
+    growth: float = 0.3
+    quadratic: float = 0.0
+    time: float | tuple[float, ...] = 10.0
+    deviation: float = 0.5
+    tau: float = 0.5
+    regularity: float = 4.0
+    fine_points: int = 96
+    step: float = 0.1
+    domain: Domain = field(default_factory=lambda: Domain(2, extent=16 * math.pi))
+
+    @property
+    def input_measure(self) -> Measure:
+        """ν = N(0, C), mean zero."""
+        return periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
+
+    def flow(self, u: Float[Tensor, "n *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *shape"]:
+        """Exponential integration: ℓ_k = r − (1 − |k|²)² and N(u) = g u² − u³."""
+        spectrum = Spectrum(grid, u.device)
+
+        def nonlinear(v: Tensor) -> Tensor:
+            w = spectrum.values(v)
+            return spectrum.of((self.quadratic - w) * w.square())
+
+        linear = self.growth - (1 - spectrum.squared) ** 2
+        return integrate(u, times, spectrum, linear, nonlinear, self.step, name="SwiftHohenberg")

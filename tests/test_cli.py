@@ -241,6 +241,11 @@ def test_every_help_shows_an_example(capsys, command):
         (["generate", "burgers", "--viscosity", "-1", "--n", "2", "-o", "x.npz"], "viscosity=…) must be positive"),
         (["generate", "darcy", "--trajectories", "2", "-o", "x.npz"], "is for problems with a time; Darcy has none"),
         (["generate", "wave", "--viscosity", "1", "-o", "x.npz"], "--viscosity: Wave has no viscosity, but domain,"),
+        (
+            ["generate", "helmholtz", "--set", "frequency=abc", "-o", "x.npz"],
+            "--set frequency: 'abc' is no value for frequency of",
+        ),
+        (["generate", "helmholtz", "--set", "domain=1", "-o", "x.npz"], "--set domain: 1 is no value for domain of Helmholtz"),
         (["generate", "wave", "--set", "c=1", "-o", "x.npz"], "--set c: Wave has no c, but domain,"),
         (["generate", "burgers", "--n", "2", "--seed", "-5", "-o", "x.npz"], "a seed must be an integer"),
     ],

@@ -3,7 +3,8 @@
 import ast
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 import typer
@@ -103,12 +104,31 @@ def _set(problem: Problem, name: str, value: Any, option: str) -> None:
     known = sorted(problem.get_params(deep=False))
     if name not in known:
         raise RaffiaError(f"{option}: {type(problem).__name__} has no {name}, but {', '.join(known)}.")
+    hint = get_type_hints(type(problem))[name]
+    if not _admits(hint, value):
+        present = getattr(problem, name)
+        raise RaffiaError(
+            f"{option}: {value!r} is no value for {name} of {type(problem).__name__}, which is {present!r} if not said."
+        )
     problem.set_params(**{name: value})
+
+
+def _admits(hint: Any, value: Any) -> bool:
+    """Whether a value from the command line is of a kind that an annotation names."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_admits(option, value) for option in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(_admits(float, part) for part in value)
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return hint in (int, str, bool, type(None)) and type(value) is hint
 
 
 def _value(text: str) -> Any:
     """A number, True, None or a tuple as Python writes them; other words as they are."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text

@@ -3,7 +3,15 @@
 from raffia import interrupts, metrics  # noqa: F401  (interrupts first: the others take seconds)
 from raffia.data import read
 from raffia.errors import RaffiaError
-from raffia.features import BrownianBridge, FourierFeatures, NeuralFeatures, PredictorCorrectorFeatures, ScalarFeatures, Union
+from raffia.features import (
+    BrownianBridge,
+    FourierFeatures,
+    IteratedFeatures,
+    NeuralFeatures,
+    PredictorCorrectorFeatures,
+    ScalarFeatures,
+    Union,
+)
 from raffia.features.base import FeatureMap
 from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet
@@ -19,7 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset", "Domain", "Dual",
-    "FeatureMap", "FourierFeatures", "GaussianField", "Grid", "LevelSet", "Mesh", "NeuralFeatures", "NormalEquations",
+    "FeatureMap", "FourierFeatures", "GaussianField", "Grid", "IteratedFeatures", "LevelSet", "Mesh", "NeuralFeatures", "NormalEquations",
     "NystromPCG", "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "RaffiaError", "RandomFeatureModel",
     "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "TriangularQR", "Union", "Vectors",
     "empirical_kernel", "fit", "load", "metrics", "read", "resample",

@@ -1,5 +1,6 @@
 """Iterated features: the recurrence written out, what it is in known cases, and what a search makes of it."""
 
+import dataclasses
 import math
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from raffia import Channels, Darcy, Domain, GaussianField, IteratedFeatures, Mesh, RaffiaError, RandomFeatureModel, metrics
 from raffia.spaces.spectral import Series
 from raffia.testing import check_feature_map
-from raffia.tuning import GradientSearch
+from raffia.tuning import GradientSearch, objective_for
 
 SQUARE, TORUS, LINE, CIRCLE = Domain(2, periodic=False), Domain(2), Domain(1, periodic=False), Domain(1)
 
@@ -193,6 +194,35 @@ def test_a_number_is_searched_as_one_and_a_vector_as_several():
     assert "gamma" not in IteratedFeatures(0).hyperparameters
 
 
+def test_suited_features_have_normalised_inputs_and_the_boundary_of_the_outputs():
+    grid = SQUARE.grid(9)
+    a = torch.stack([5 + 2 * smooth(6, grid), smooth(6, grid, seed=1)], 1)
+    vanishing = torch.sin(math.pi * grid.nodes()).prod(-1).expand(6, 9, 9)
+    features = IteratedFeatures.suited(a, vanishing, Channels(SQUARE, 2), iterations=1, n_modes=4)
+    assert features.boundary == "dirichlet"
+    assert IteratedFeatures.suited(a[:, 0], a[:, 0], SQUARE).boundary == "neumann"
+    plain = IteratedFeatures(1, n_modes=4, boundary="dirichlet", domain=Channels(SQUARE, 2))
+    mean, deviation = a.mean((0, 2, 3), keepdim=True), a.std((0, 2, 3), keepdim=True)
+    theta = plain.draw(2, seed=0)
+    torch.testing.assert_close(features(a, theta), plain((a - mean) / deviation, theta))
+
+
+def test_a_search_ends_on_the_grid_of_the_data():
+    """Jumps of an input want more smoothing on a coarse grid."""
+    grid = SQUARE.grid(33)
+    a = smooth(20, grid)
+    features = IteratedFeatures(2, n_modes=4)
+    objective = objective_for(features, a, a, grid, target=64)
+    assert objective.values.shape == (17, 17)
+    assert objective.with_last().values.shape == (33, 33)
+    assert objective.with_last().n_features > objective.n_features
+    assert objective_for(features, a[:, ::2, ::2], a[:, ::2, ::2], SQUARE.grid(17)).finer is None
+    small = dataclasses.replace(objective, n_features=6, n_samples=12, last=(8, 12))
+    history = GradientSearch(steps=2, last_steps=2, screened=0, swept=0).run(small)
+    assert history.best.n_features == 8
+    assert len(history.curve) == 4
+
+
 def test_a_search_learns_darcy_flow_without_its_equation():
     a, u = Darcy(fine_points=65).dataset(40, 9, seed=0)
     a = (a - 7.5) / 4.5
@@ -205,7 +235,7 @@ def test_a_search_learns_darcy_flow_without_its_equation():
 @pytest.mark.parametrize(
     ("features", "words"),
     [
-        (IteratedFeatures(2, alpha=torch.ones(2)), "alpha=…. must be a number or a vector of 3"),
+        (IteratedFeatures(2, alpha=torch.ones(2)), "alpha=…. must be one number or 3"),
         (IteratedFeatures(domain=Mesh(torch.rand(9, 2))), "on a grid of a line"),
     ],
 )

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -12,14 +11,12 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
-from raffia.features.smoothed import Smoothed
+from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
 from raffia.measures import GaussianField
-from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, carry
+from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, carry, modes_of
 from raffia.spaces.spectral import Series
 
 Numbers = float | Float[Tensor, "..."]
-
-FUNCTIONS, RATES = ("source", "growth", "potential", "stream"), ("beta", "gamma", "zeta", "delta")
 
 
 @dataclass(repr=False, eq=False)
@@ -28,18 +25,22 @@ class IteratedFeatures(FeatureMap):
 
     K_l = (τ² + |k|²)^(−α_l/2) are radial multipliers, in sines on a box if `boundary` is "dirichlet", which suits outputs that vanish
     there, in cosines if it is "neumann", in waves on a torus; M = max(|k|, 1)^(−power). s_i = c₀ + c₁ q + c₂ tanh q, with a c₁ and a c₂
-    for each channel, are `source`, `growth`, `potential` and `stream`; q is the input, smoothed by e^(−(smoothing·|k|)²/2). R_l are random
-    fields N(0, C) with `field_tau` and `field_regularity`. Lengths are in units of the longest side over π, or on a torus over 2π. A number
-    serves where several are meant. On a line the last term is ζ_l v ∂p + δ_l p ∂v with v = M s₃, and in three dimensions there is none.
-    With a function u₀ for `start`, given on any grid, such as the mean output, p₀ = u₀ (1 + w R₀).
+    for each channel, are `source`, `growth`, `potential` and `stream`; q is (a − shift)/scale, smoothed by e^(−(smoothing·|k|)²/2). R_l
+    are random fields with `field_tau` and `field_regularity`, n_modes each. Lengths are in units of the longest side over π, or on a
+    torus over 2π. Where several numbers are meant one serves for all, and a search then finds one. On a line the last term is
+    ζ_l v ∂p + δ_l p ∂v with v = M s₃, and in three dimensions there is none. With a function u₀ for `start`, given on any grid,
+    p₀ = u₀ (1 + w R₀).
 
-    They represent what a few steps of a fixed-point iteration give: elliptic problems with moderate contrast (Darcy flow is α = 2,
-    s₀ = f/a, γ ∇s₂ = ∇log a), a short time of transport and reaction. They do not represent oscillating resonances (Helmholtz), long
-    times of transport, or sources that neither a nor a smooth field makes. A feature is linear in 1 + w R, so that a trained model is one
-    recurrence, however many features it has, and more than (iterations + 1) · n_modes + 1 features are linearly dependent.
+    They represent what a few steps of a fixed-point iteration give: elliptic problems of moderate contrast (Darcy flow is α = 2,
+    s₀ = f/a, γ ∇s₂ = ∇log a), transport and reaction for a short time. They do not represent resonances (Helmholtz), transport over
+    long times, or sources that neither a nor smooth fields make. They are linear in 1 + w R: a trained model is one recurrence, and
+    more than (iterations + 1) · n_modes + 1 of them are linearly dependent. On a coarse grid jumps of a want more `smoothing`.
 
-    Good values: normalised inputs (`normalize=True`, or "function" where outputs vanish at the boundary), and all others by `tune`.
+    Good values: `suited(a, y, domain)`, normalize=False, as the mean output is not what they represent, and then `tune`.
     """
+
+    normalized: ClassVar[bool] = False
+    feels_grid: ClassVar[bool] = True
 
     iterations: int = 3
     alpha: Numbers = 1.0
@@ -57,10 +58,21 @@ class IteratedFeatures(FeatureMap):
     smoothing: Numbers = 0.1
     field_tau: Numbers = 10.0
     field_regularity: Numbers = 3.0
+    shift: Numbers = 0.0
+    scale: Numbers = 1.0
     n_modes: int = 128
     boundary: Literal["neumann", "dirichlet"] = "neumann"
     start: Float[Tensor, "..."] | None = None
     domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
+
+    @classmethod
+    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "IteratedFeatures":
+        """Features for such pairs: inputs normalised, in sines if outputs vanish at the boundary of a box."""
+        axes = [axis for axis in range(a.ndim) if axis != 1 or not domain.has_components]
+        scale, shift = torch.std_mean(a.double(), axes)
+        kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", "neumann")
+        own: dict[str, Any] = {"shift": shift, "scale": torch.where(scale > 0, scale, 1.0), "boundary": kind, "domain": domain}
+        return cls(**own | more)
 
     @property
     def theta_shape(self) -> tuple[int, int]:
@@ -75,23 +87,8 @@ class IteratedFeatures(FeatureMap):
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """All numbers, those of terms that there are."""
-        dim, channels = self._region.dim, self.domain.channels
-        ranges: dict[str, Range | Choice] = {
-            "alpha": Range(0.0, 4.0, log=False, count=self._own("alpha", self.iterations + 1)),
-            "tau": Range(0.05, 20.0),
-            "weight": Range(0.02, 50.0),
-            "smoothing": Range(1e-3, 1.0),
-            "field_tau": Range(0.5, 50.0),
-            "field_regularity": Range(1.1, 6.0),
-        }
-        ranges |= {"power": Range(0.0, 4.0, log=False)} if dim < 3 else {}
-        ranges |= {name: Range(-3.0, 3.0, log=False, count=1 + 2 * channels) for name in FUNCTIONS[: 4 if dim < 3 else 3]}
-        rates = RATES[: {1: 4, 2: 3}.get(dim, 2)] if self.iterations else ()
-        return ranges | {name: Range(-3.0, 3.0, log=False, count=self._own(name, self.iterations)) for name in rates}
-
-    def _own(self, name: str, count: int) -> int | None:
-        """How many numbers there are to search: one that serves all iterations, or a vector."""
-        return count if torch.as_tensor(getattr(self, name)).ndim else None
+        vectors = {name for name in ("alpha", *RATES) if torch.as_tensor(getattr(self, name)).ndim}
+        return searched(self._region.dim, self.domain.channels, self.iterations, vectors)
 
     def values_on(self, grid: Nodes) -> Nodes:
         """Functions of one channel."""
@@ -107,9 +104,7 @@ class IteratedFeatures(FeatureMap):
         draws = GaussianField(self._region, law, self.field_tau, self.field_regularity, self.n_modes)
         return (1 + self.weight * draws(theta, self._region.grid(*grid.one_channel.shape)),)
 
-    def combination(
-        self, theta: Float[Tensor, "m fields modes"], coef: Float[Tensor, "m *columns"], grid: Nodes
-    ) -> Callable[[Tensor], Tensor]:
+    def combination(self, theta: Tensor, coef: Float[Tensor, "m *columns"], grid: Nodes) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) is the recurrence with Σ_j coef_j (1 + w R_jl), made once."""
         size = max(1, 2**22 // (grid.one_channel.size * (self.iterations + 1)))
         parts = zip(theta.split(size), coef.reshape(len(coef), -1).split(size), strict=True)
@@ -118,45 +113,31 @@ class IteratedFeatures(FeatureMap):
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Products on the grid, multipliers on coefficients; arrays are (*grid, m, n)."""
-        grid = self._region.grid_of(a)
-        fields = prepared[0].movedim((1, 0), (0, -1))[..., None].contiguous()
+        grid, fields = self._region.grid_of(a), prepared[0].movedim((1, 0), (0, -1))[..., None].contiguous()
         series = Series(grid, "periodic" if self._region.periodic else self.boundary)
-        source, reactions, flows = self._couplings(a, grid)
+        functions = [self._several(name, 1 + 2 * self.domain.channels, a) for name in FUNCTIONS]
+        rates = [self._several(name, self.iterations, a) for name in RATES]
+        couplings = self._smoothed(a, grid).couplings(functions, rates, self._several("power", 1, a))
         radial = (series.squares.to(a) + self._several("tau", 1, a) ** 2).log()[..., None, None]
-        multipliers = [torch.exp(-alpha / 2 * radial) for alpha in self._several("alpha", self.iterations + 1, a)]
+        K = [torch.exp(-alpha / 2 * radial) for alpha in self._several("alpha", self.iterations + 1, a)]
         if self.start is None:
-            p = multipliers[0] * series.analysis(source * fields[0])
+            p = K[0] * series.analysis(couplings[0] * fields[0])
         else:
             begun = carry(self.start, self._region.grid_of(self.start), grid).to(a)
             p = series.analysis(begun[..., None, None] * fields[0]).expand(*radial.shape[:-2], -1, len(a))
-        for level in range(self.iterations):
-            value, slopes = series.with_gradient(p)
-            driven = torch.addcmul(source * fields[level + 1], reactions[level], value)
-            for flow, slope in zip(flows[level], slopes, strict=True):
-                driven = torch.addcmul(driven, flow, slope)
-            p = multipliers[level + 1] * series.analysis(driven)
-        return series.synthesis(p).movedim((-1, -2), (0, 1))
+        return recurrence(p, couplings, fields[1:], K[1:], series).movedim((-1, -2), (0, 1))
 
-    def _couplings(self, a: Tensor, grid: Grid) -> tuple[Tensor, list[Tensor], list[list[Tensor]]]:
-        """s₀, and for every iteration what multiplies p and each of its derivatives, (*grid, 1, n): all that depends on a alone."""
-        series = Series(grid, "periodic" if self._region.periodic else "neumann")
-        channels = a if self.domain.has_components else a[:, None]
-        q = Smoothed.of(channels, series, self._several("smoothing", 1, a))
-        source, growth, potential, stream = (self._several(name, 1 + 2 * channels.shape[1], a) for name in FUNCTIONS)
-        beta, gamma, zeta, delta = (self._several(name, self.iterations, a) for name in RATES)
-        grown, fallen, (v, slopes) = q.function(growth), q.gradient(potential), q.filtered(stream, self._several("power", 1, a))
-        across = {1: [v], 2: [-slopes[-1], slopes[0]]}.get(len(slopes), [])
-        rates = [*zip(beta, gamma, zeta, delta, strict=True)]
-        reactions = [b * grown + d * slopes[0] if len(slopes) == 1 else b * grown for b, _, _, d in rates]
-        flows = [[g * f + z * u for f, u in zip_longest(fallen, across, fillvalue=0.0)] for _, g, z, _ in rates]
-        return q.function(source), reactions, flows
+    def _smoothed(self, a: Tensor, grid: Grid) -> Smoothed:
+        """q, from all channels normalised."""
+        channels, each = a if self.domain.has_components else a[:, None], (-1, *[1] * len(grid.shape))
+        shift, scale = (self._several(name, channels.shape[1], a).reshape(each) for name in ("shift", "scale"))
+        even = Series(grid, "periodic" if self._region.periodic else "neumann")
+        return Smoothed.of((channels - shift) / scale, even, self._several("smoothing", 1, a))
 
     def _several(self, name: str, count: int, like: Tensor) -> Float[Tensor, "count"]:
         given = torch.as_tensor(getattr(self, name), dtype=like.dtype, device=like.device)
         if given.ndim > 1 or (given.ndim and len(given) != count):
-            raise RaffiaError(
-                f"IteratedFeatures({name}=…) must be a number or a vector of {count}; got shape {tuple(given.shape)}."
-            )
+            raise RaffiaError(f"IteratedFeatures({name}=…) must be one number or {count}; got shape {tuple(given.shape)}.")
         return given.expand(count)
 
     @property

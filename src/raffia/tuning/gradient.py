@@ -70,7 +70,7 @@ class GradientSearch(Search):
         if objective.last is not None:
             best = history.best.parameters
             chosen = {name: best[name] for name in chosen}
-            rung = objective.with_choices(chosen).with_size(*objective.last)
+            rung = objective.with_choices(chosen).with_last()
             score(rung, best, history)
             score(rung, chosen | self._descend(rung, self.last_steps, history, progress, 0, best), history)
 

@@ -31,8 +31,9 @@ class FeatureMap(BaseEstimator, ABC):
     normalized: ClassVar[bool] = True
     """Whether a surrogate of these features normalises its data, unless told; not where hyperparameters are in the data's own units."""
 
-    feels_grid: ClassVar[bool] = False
-    """Whether the best hyperparameters depend on the grid, so that a search on a coarse one must end on that of the data."""
+    delicate: ClassVar[bool] = False
+    """Whether a search is easily led astray: it then begins at the present values, never at random ones, judges by ordinary
+    coefficients, and ends on the grid of the data."""
 
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""

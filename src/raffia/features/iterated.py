@@ -40,7 +40,7 @@ class IteratedFeatures(FeatureMap):
     """
 
     normalized: ClassVar[bool] = False
-    feels_grid: ClassVar[bool] = True
+    delicate: ClassVar[bool] = True
 
     iterations: int = 3
     alpha: Numbers = 1.0

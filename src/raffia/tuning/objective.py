@@ -111,7 +111,7 @@ class Objective:
     modes: Modes | None = None
     """Of the outputs, where coefficients are modal."""
     finer: tuple[Tensor, Tensor, Nodes, Nodes] | None = None
-    """Inputs, outputs and their nodes for the last rung, where the best features depend on the grid."""
+    """Inputs, outputs and their nodes for the last rung, where features are delicate."""
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -143,7 +143,7 @@ class Objective:
         return dataclasses.replace(self, n_features=n_features, n_samples=samples)
 
     def with_last(self) -> "Objective":
-        """The last rung: larger models, and a finer grid where features depend on it."""
+        """The last rung: larger models, or a finer grid where features are delicate."""
         assert self.last is not None  # whoever asks has looked
         a, y, grid, values = self.finer or (self.a, self.y, self.grid, self.values)
         return dataclasses.replace(self.with_size(*self.last), a=a, y=y, grid=grid, values=values)
@@ -233,8 +233,9 @@ def objective_for(
 
     `target` is the number of features of the model in the end; where it is large, the search gets a last rung at a quarter of it, or
     what the machine can do. `measure` says what errors are relative to, if not what is usual for such outputs. With `modal`, the small
-    models have a coefficient for each mode.
+    models have a coefficient for each mode, unless features are delicate.
     """
+    modal = modal and not feature_map.delicate
     if measure is None:
         measure = measure_for(output_grid, normalized=False).of(y, output_grid)
     sizes = measure.sizes(y, output_grid)
@@ -246,7 +247,7 @@ def objective_for(
     if isinstance(fine, Grid) and fine.shape:
         most = (MODAL_POINTS if modal else COARSE_POINTS).get(fine.domain.dim, 17)
         functions = values != POINT
-        wanted = _coarsened(a, y, output_grid, fine, most, functions) if functions and feature_map.feels_grid else None
+        wanted = _coarsened(a, y, output_grid, fine, most, functions) if functions and feature_map.delicate else None
         most = 1 + most // 2 if functions and most == 33 and feature_map.work_per_value > 2 else most
         a, y, output_grid, coarse = _coarsened(a, y, output_grid, fine, most, functions)
         values = coarse if functions else values

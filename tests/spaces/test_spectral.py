@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from raffia import Domain, RaffiaError
+from raffia.spaces import spectral
 from raffia.spaces.spectral import Series
 
 GRIDS = [
@@ -53,6 +54,20 @@ def test_squares_are_the_eigenvalues_of_the_laplacian(grid, boundary):
     coef = torch.randn(*series.squares.shape, 1, dtype=torch.float64)
     twice = sum(other.with_gradient(other.analysis(slope))[1][i] for i, slope in enumerate(series.with_gradient(coef)[1]))
     torch.testing.assert_close(twice, series.synthesis(-series.squares[..., None] * coef), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("grid", "boundary"), GRIDS)
+def test_matrices_and_ffts_agree(grid, boundary, monkeypatch):
+    series = Series(grid, boundary)
+    f = torch.randn(*grid.shape, 3, dtype=torch.float64)
+    coef = series.analysis(f)
+    value, slopes = series.with_gradient(coef)
+    monkeypatch.setattr(spectral, "MATRIX_POINTS", 0)
+    torch.testing.assert_close(series.analysis(f), coef)
+    torch.testing.assert_close(series.synthesis(coef), value)
+    for found, wanted in zip(series.with_gradient(coef)[1], slopes, strict=True):
+        torch.testing.assert_close(found, wanted)
+    assert series.synthesis(series.analysis(f.float())).dtype == torch.float32
 
 
 def test_the_highest_wave_of_an_even_torus_is_dropped():

@@ -3,7 +3,15 @@
 from raffia import interrupts, metrics  # noqa: F401  (interrupts first: the others take seconds)
 from raffia.data import read
 from raffia.errors import RaffiaError
-from raffia.features import BrownianBridge, FourierFeatures, NeuralFeatures, PredictorCorrectorFeatures, ScalarFeatures, Union
+from raffia.features import (
+    BrownianBridge,
+    FourierFeatures,
+    IteratedFeatures,
+    NeuralFeatures,
+    PredictorCorrectorFeatures,
+    ScalarFeatures,
+    Union,
+)
 from raffia.features.base import FeatureMap
 from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet, Pushforward
@@ -33,9 +41,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advection", "AllenCahn", "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset",
-    "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "Helmholtz", "KortewegDeVries",
-    "KuramotoSivashinsky", "LevelSet", "Mesh", "NavierStokes", "NeuralFeatures", "NormalEquations", "NystromPCG",
-    "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "Pushforward", "RaffiaError", "RandomFeatureModel",
+    "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "Helmholtz", "IteratedFeatures",
+    "KortewegDeVries", "KuramotoSivashinsky", "LevelSet", "Mesh", "NavierStokes", "NeuralFeatures", "NormalEquations",
+    "NystromPCG", "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "Pushforward", "RaffiaError", "RandomFeatureModel",
     "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "SwiftHohenberg", "TriangularQR", "Union",
     "Vectors", "Wave", "empirical_kernel", "fit", "load", "metrics", "read", "resample",
 ]  # fmt: skip

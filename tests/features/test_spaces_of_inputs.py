@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from raffia import Channels, Domain, FourierFeatures, GaussianField, Mesh, RaffiaError, ScalarFeatures, Vectors
+from raffia import (
+    Channels,
+    Domain,
+    FourierFeatures,
+    GaussianField,
+    IteratedFeatures,
+    Mesh,
+    RaffiaError,
+    ScalarFeatures,
+    Vectors,
+)
 
 FOURIER = {"n_modes": 20, "profile": "matern", "amplitude": 3.0, "bias": 0.4, "activation": "tanh"}
 
@@ -56,7 +66,12 @@ def test_of_several_channels_the_means_are_seen_with_a_random_weight_each():
 
 
 @pytest.mark.parametrize(
-    "phi", [FourierFeatures(domain=Channels(Domain(1), 2), **FOURIER), ScalarFeatures(8, domain=Channels(Domain(1), 2))]
+    "phi",
+    [
+        FourierFeatures(domain=Channels(Domain(1), 2), **FOURIER),
+        IteratedFeatures(2, 3.0, n_modes=6, smoothing=0.3, domain=Channels(Domain(1), 2)),
+        ScalarFeatures(8, domain=Channels(Domain(1), 2)),
+    ],
 )
 def test_channels_are_the_same_function_on_a_finer_grid(phi):
     domain = Domain(1)

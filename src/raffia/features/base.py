@@ -31,6 +31,10 @@ class FeatureMap(BaseEstimator, ABC):
     normalized: ClassVar[bool] = True
     """Whether a surrogate of these features normalises its data, unless told; not where hyperparameters are in the data's own units."""
 
+    delicate: ClassVar[bool] = False
+    """Whether a search is easily led astray: it then begins at the present values, never at random ones, judges by ordinary
+    coefficients, and ends on the grid of the data."""
+
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""
 

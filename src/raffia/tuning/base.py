@@ -175,9 +175,11 @@ def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> di
     """The best of the starting values and `screened` random settings; of more of these where the objective is undefined there.
 
     Then every number in its turn is moved to the best of `swept` places in its range: a value orders of magnitude off is corrected here,
-    not by hundreds of steps.
+    not by hundreds of steps. Delicate features have neither.
     """
     start, space = objective.start(), objective.space
+    if objective.feature_map.delicate:
+        screened = swept = 0
     screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)
     tried = [(objective.value(start, screens), start)]
     draws = screened if math.isfinite(tried[0][0]) else RANDOM_STARTS

@@ -110,6 +110,8 @@ class Objective:
     """Features and samples of the last rung, where a search has one."""
     modes: Modes | None = None
     """Of the outputs, where coefficients are modal."""
+    finer: tuple[Tensor, Tensor, Nodes, Nodes] | None = None
+    """Inputs, outputs and their nodes for the last rung, where features are delicate."""
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -139,6 +141,12 @@ class Objective:
         """The same objective for larger or smaller models."""
         samples = self.n_samples if n_samples is None else min(n_samples, len(self.a))
         return dataclasses.replace(self, n_features=n_features, n_samples=samples)
+
+    def with_last(self) -> "Objective":
+        """The last rung: larger models, or a finer grid where features are delicate."""
+        assert self.last is not None  # whoever asks has looked
+        a, y, grid, values = self.finer or (self.a, self.y, self.grid, self.values)
+        return dataclasses.replace(self.with_size(*self.last), a=a, y=y, grid=grid, values=values)
 
     def sample(self, parameters: dict[str, Any], draw: int, split: int | None = None) -> Sample:
         """The features and targets of one draw, the samples in an order of its own, or in that of another `split`."""
@@ -205,6 +213,9 @@ MODAL_SIZES = 96, 192
 ELEMENTS = 2**22
 """Feature values of one draw: what two cores differentiate in a fraction of a second."""
 
+FINER = 4
+"""Times as many of them on a finer grid, where a search ends."""
+
 
 def objective_for(
     feature_map: FeatureMap,
@@ -222,8 +233,9 @@ def objective_for(
 
     `target` is the number of features of the model in the end; where it is large, the search gets a last rung at a quarter of it, or
     what the machine can do. `measure` says what errors are relative to, if not what is usual for such outputs. With `modal`, the small
-    models have a coefficient for each mode.
+    models have a coefficient for each mode, unless features are delicate.
     """
+    modal = modal and not feature_map.delicate
     if measure is None:
         measure = measure_for(output_grid, normalized=False).of(y, output_grid)
     sizes = measure.sizes(y, output_grid)
@@ -231,15 +243,15 @@ def objective_for(
     if values == POINT and output_grid.size > len(a):
         y = coordinates_of(output_grid.embed(y))
         output_grid = Vectors(y.shape[1])
-    fine = output_grid.one_channel
+    fine, finer = output_grid.one_channel, None
     if isinstance(fine, Grid) and fine.shape:
         most = (MODAL_POINTS if modal else COARSE_POINTS).get(fine.domain.dim, 17)
-        most = 1 + most // 2 if values != POINT and most == 33 and feature_map.work_per_value > 2 else most
-        coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
-        y = resample(y, fine, coarse)
-        if values != POINT:
-            a, values = resample(a, fine, coarse), coarse
-        output_grid = output_grid.with_channels(coarse)
+        functions = values != POINT
+        wanted = _coarsened(a, y, output_grid, fine, most, functions) if functions and feature_map.delicate else None
+        most = 1 + most // 2 if functions and most == 33 and feature_map.work_per_value > 2 else most
+        a, y, output_grid, coarse = _coarsened(a, y, output_grid, fine, most, functions)
+        values = coarse if functions else values
+        finer = None if wanted is None or wanted[3] == coarse else wanted
     work, most_features, most_samples = values.size * feature_map.work_per_value, 256, 256
     if values == POINT:  # beyond four features a sample, more of them change nothing
         work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
@@ -250,6 +262,15 @@ def objective_for(
     n = min(side, most_samples) if n_samples is None else n_samples
     rung = min(target // 4, max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048))
     last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
+    if finer is not None and n_features is None:
+        side = math.isqrt(FINER * ELEMENTS // (finer[3].size * feature_map.work_per_value))
+        last = (max(m + 1, min(side, most_features)), min(side, most_samples, len(a)))
     last = None if modal else last
     modes = modes_of(y, output_grid) if modal else None
-    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes)
+    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes, finer)
+
+
+def _coarsened(a: Tensor, y: Tensor, nodes: Nodes, fine: Grid, most: int, both: bool) -> tuple[Tensor, Tensor, Nodes, Nodes]:
+    """Outputs, and inputs too if `both` are there, on a grid of `most` points along an axis at most; their nodes and that grid."""
+    coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
+    return resample(a, fine, coarse) if both else a, resample(y, fine, coarse), nodes.with_channels(coarse), coarse

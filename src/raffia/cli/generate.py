@@ -120,9 +120,9 @@ def _admits(hint: Any, value: Any) -> bool:
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if get_origin(hint) is tuple:
-        return isinstance(value, tuple) and all(_admits(float, part) for part in value)
+        return type(value) is tuple and all(_admits(float, part) for part in value)
     if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
+        return type(value) in (int, float)
     return hint in (int, str, bool, type(None)) and type(value) is hint
 
 

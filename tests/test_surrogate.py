@@ -107,13 +107,13 @@ def test_equal_seeds_hold_equal_contests(burgers):
 @pytest.mark.parametrize(
     ("domain", "output", "a", "y", "names"),
     [
-        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "modal"]),
+        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "modal", "iterated"]),
         (CIRCLE, CIRCLE, (16,), (12,), ["linear", "kernel"]),
         (CIRCLE, Domain(0), (16,), (), ["linear", "kernel"]),
-        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "modal"]),
+        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "modal", "iterated"]),
         (Vectors(), SQUARE, (3,), (9, 9), ["linear", "kernel"]),
-        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "modal", "predictor-corrector"]),
-        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "modal"]),
+        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "modal", "iterated", "predictor-corrector"]),
+        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "modal", "iterated"]),
         (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "kernel"]),
     ],
 )

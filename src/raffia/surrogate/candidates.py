@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures, ScalarFeatures
+from raffia.features import FeatureMap, FourierFeatures, IteratedFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.spaces import Domain, Mesh, Space
 
 Kind = Literal["ordinary", "modal", "kernel"]
@@ -21,6 +21,7 @@ MODAL_BYTES = {
     2: 2**28,
     3: 2**28,
 }  # that block equations of modal coefficients may take, by dimension; time goes with them
+ITERATED_FEATURES = 128  # more are hardly better
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
 
@@ -73,6 +74,8 @@ class Candidate:
     normalize: bool | Literal["function"] = "function"
     most: int = sys.maxsize
     """How many features a model may have at most, by its memory."""
+    steps: tuple[int, ...] = ()
+    """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
 
     @property
     def kernel(self) -> bool:
@@ -109,10 +112,13 @@ class Family:
     normalize: bool | Literal["function"] = "function"
     most: Callable[[Glance], int] = lambda glance: sys.maxsize
     """How many features a model may have at most."""
+    steps: tuple[int, ...] = ()
+    """Of a search in stages; none where that of the contest serves."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        return Candidate(self.name, self.make(glance), self.coefficients, self.tuned, self.normalize, self.most(glance))
+        most = self.most(glance)
+        return Candidate(self.name, self.make(glance), self.coefficients, self.tuned, self.normalize, most, self.steps)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -158,6 +164,11 @@ def _few_pairs(glance: Glance) -> bool:
     return not glance.streamed and glance.n <= MOST_PAIRS
 
 
+def _most_modal(glance: Glance) -> int:
+    """How many features memory, and patience, hold in every mode."""
+    return max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes)))
+
+
 FAMILIES = (
     Family(
         "linear",
@@ -189,7 +200,17 @@ FAMILIES = (
         enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
         coefficients="modal",
         normalize=True,
-        most=lambda glance: max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes))),
+        most=_most_modal,
+    ),
+    Family(
+        "iterated",
+        lambda glance: glance.on_one_domain and isinstance(glance.domain.one_channel, Domain),
+        lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=False,
+        most=lambda glance: min(ITERATED_FEATURES, _most_modal(glance)),
+        steps=(40, 120),
     ),
     Family(
         "fourier",

@@ -8,7 +8,7 @@ added up, with shares that sum to one, where that is better beyond that noise.
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -124,8 +124,7 @@ def contest(
         raise RaffiaError(
             f"a contest holds out a fifth of the pairs, so it needs {LEAST} or more; got {len(a)}. Name the features: features=…, --map."
         )
-    search = search or SEARCHES[effort, domain.dim > 1]
-    known = list(candidates(a, y, domain, output, streamed))
+    known = [one for one in candidates(a, y, domain, output, streamed) if search or effort != "quick" or not one.steps]
     if normalize is not None:
         known = [replace(candidate, normalize=normalize) for candidate in known]
     told = {"n_features": n_features, "ridge": "auto", "random_state": seed, "output": output, **settings}
@@ -138,7 +137,8 @@ def contest(
     with Progress("contest", len(known), verbose) as progress:
         for candidate, model in zip(known, models, strict=True):
             best = min((entry.error for entry in entries), default=float("inf"))
-            entry = judge.entry(candidate, model, search, best)
+            stages = [search] if search else _stages(candidate, effort, domain.dim > 1)
+            entry = judge.entry(candidate, model, stages, best)
             entries.append(entry)
             if entry.error == float("inf"):
                 continue
@@ -175,8 +175,8 @@ class Judge:
         """The numbers of the pairs that are judged by, in order."""
         return torch.cat([judged for _, judged in self.splits])
 
-    def entry(self, candidate: Candidate, settings: Settings, search: GradientSearch | None, best: float) -> Entry:
-        """Train a candidate, tune it if it is not too far behind the best so far, and judge it."""
+    def entry(self, candidate: Candidate, settings: Settings, stages: Sequence[GradientSearch], best: float) -> Entry:
+        """Train a candidate, tune it if it is not too far behind the best so far, in stages if there are several, and judge it."""
         begun, history, predicted = time.perf_counter(), None, []
         words = "nothing to tune"
         try:
@@ -187,13 +187,15 @@ class Judge:
                 prepared = prepare(settings, self.a[train], self.y[train])
                 if candidate.tuned and len(prepared) >= 8 and (candidate.kernel or number == 0):
                     words = "not tuned"
-                    if candidate.kernel or (search is not None and self._hopeful(candidate, settings, prepared, judged, best)):
-                        settings, history = searched(settings, prepared, search)
+                    if candidate.kernel:
+                        settings, history = searched(settings, prepared)
+                    elif stages and self._hopeful(candidate, settings, prepared, judged, best):
+                        settings, history = _searched(settings, prepared, stages, best)
                         prepared = prepared.with_modes(settings)
-                        if history.interrupted:  # half a contest says nothing
-                            raise KeyboardInterrupt
-                    elif search is not None:
+                    elif stages:
                         words = "too far behind to be tuned"
+                    if history is not None and history.interrupted:  # half a contest says nothing
+                        raise KeyboardInterrupt
                 predicted.append(_predicted(settings, prepared, self.a[judged]))
         except RaffiaError as failure:
             wrong = torch.full((len(self.rows),), float("inf"), dtype=torch.float64)
@@ -239,6 +241,27 @@ class Judge:
         error, share, other, errors = found
         noise = noise_between(best.errors, errors)
         return (other, share, error) if error < WORTH * best.error and best.error - error > noise else None
+
+
+def _stages(candidate: Candidate, effort: Effort, several: bool) -> list[GradientSearch]:
+    """The searches of a candidate, one after the other; `several` dimensions have shorter ones."""
+    longer = 3 if effort == "long" else 1
+    own = [GradientSearch(steps=longer * steps, last_steps=0) for steps in candidate.steps]
+    if own:
+        return [*own[:-1], replace(own[-1], last_steps=20 * longer)]
+    search = SEARCHES[effort, several]
+    return [] if search is None else [search]
+
+
+def _searched(settings: Settings, prepared: Any, stages: Sequence[GradientSearch], best: float) -> tuple[Settings, History]:
+    """What searches find, one going on from the other as long as small models are not far behind the best so far."""
+    whole = History()
+    for search in stages:
+        settings, history = searched(settings, prepared, search)
+        whole = whole.then(history)
+        if whole.interrupted or history.best.error > HOPELESS * best:
+            break
+    return settings, whole
 
 
 def _predicted(settings: Settings, prepared: Any, a: Tensor) -> Tensor:

@@ -40,6 +40,11 @@ class History:
     seconds: float = 0.0
     interrupted: bool = False
 
+    def then(self, later: "History") -> "History":
+        """This and what a search found that went on from here."""
+        both, interrupted = self.trials + later.trials, self.interrupted or later.interrupted
+        return History(both, self.curve + later.curve, self.seconds + later.seconds, interrupted)
+
     @property
     def best(self) -> Trial:
         """The trial of the least error, among those with the most features: errors of larger and smaller models do not compare."""

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.spaces.axes import Axis
+
 
 class Space(ABC):
     """A space of functions (or vectors), whatever their discretisation; the last `ndim` axes of an array hold one of them."""
@@ -19,6 +21,8 @@ class Space(ABC):
     """How many functions a sample consists of."""
     periodic: bool = False
     """Whether samples are on a grid without its right ends."""
+    kinds: tuple[Axis, ...] = ()
+    """The kinds of the axes of a grid, where samples are on one."""
     tabular: ClassVar[bool] = False
     """Whether samples are vectors, rows of a table, and no functions."""
     has_components: ClassVar[bool] = False

@@ -54,9 +54,7 @@ class Glance:
     @property
     def on_a_rectangle(self) -> bool:
         """Whether inputs and outputs are functions of one channel on a rectangle."""
-        return (
-            self.domain == self.output and self.domain.dim == 2 and isinstance(self.domain, Domain) and not self.domain.periodic
-        )
+        return self.domain == self.output and self.domain.dim == 2 and isinstance(self.domain, Domain) and self.domain.boxed
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,8 +40,8 @@ def told(path: Path, arrays: dict[str, Variable]) -> tuple[Domain, dict] | None:
         return None
     try:
         content = json.loads(str(arrays["raffia"].read()))
-        extent = content["domain"]["extent"]
-        domain = Domain(**content["domain"] | {"extent": tuple(extent) if isinstance(extent, list) else extent})
+        said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content["domain"].items()}
+        domain = Domain(**said)
         return domain, dict(content["settings"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RaffiaError(f"{path} is damaged: its array raffia is not a description ({error}).") from None

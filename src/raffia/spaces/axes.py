@@ -158,13 +158,18 @@ KINDS = {axis.name: axis for axis in (PERIODIC, BOX, CELLS, LEFT, RIGHT)}
 
 def kinds_of(words: str | Sequence[str], dim: int, argument: str) -> tuple[Axis, ...]:
     """A kind for each axis, by their names: one for all, several, or several in one text with commas between them."""
-    names = [word.strip() for word in words.split(",")] if isinstance(words, str) else list(words)
+    names = names_of(words)
     wrong = [name for name in names if str(name) not in KINDS]
     if wrong or len(names) not in (1, dim):
         raise RaffiaError(
             f"{argument} needs one of {', '.join(KINDS)} for each of {dim} axes, or one for all; got {wrong[0] if wrong else words!r}."
         )
     return tuple(KINDS[name] for name in (names * dim if len(names) == 1 else names))
+
+
+def names_of(words: str | Sequence[str]) -> list[str]:
+    """Names of kinds, from a text with commas between them."""
+    return [word.strip() for word in words.split(",")] if isinstance(words, str) else list(words)
 
 
 def _factors(like: Tensor, period: int, boundary: Boundary, factor: float) -> Tensor:

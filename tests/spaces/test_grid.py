@@ -106,7 +106,7 @@ def test_a_number_is_a_function_on_a_point():
         (lambda: Domain(2, axes=("periodic", "circle")), "periodic, box, cells, left, right .* got 'circle'"),
         (lambda: Domain(2, axes=("periodic", "box", "box")), "each of 2 axes"),
         (lambda: Domain(2, axes=("cells", "box")).grid(1, 1), "2 point"),
-        (lambda: Domain(2, axes=("cells", "box")).boundaries("periodic"), "does not go with axes cells, box"),
+        (lambda: Domain(2, axes=("cells", "box")).boundaries("periodic"), "does not go with a domain with axes cells, box"),
         (lambda: Domain(2).grid_of(torch.zeros(3)), "at least that many axes"),
     ],
 )

@@ -117,6 +117,5 @@ def _described(space: Space, values: Tensor) -> str:
         return f"functions on a {space}"
     if isinstance(space, Domain) and space.dim:
         size = "×".join(map(str, values.shape[1:]))
-        kind = f"domain with axes {', '.join(space.axes)}" if space.axes else "torus" if space.periodic else "box"
-        return f"functions on {size} points of a {kind}{',' if space.axes else ''} of extent {space.extent}"
+        return f"functions on {size} points of a {space.noun}{',' if space.axes else ''} of extent {space.extent}"
     return f"{values[0].numel()} number{'s' if values[0].numel() > 1 else ''}"

@@ -57,7 +57,12 @@ class Domain(Space):
     @property
     def in_words(self) -> str:
         """What samples are."""
-        return f"functions on a domain of dimension {self.dim}" + (f" with axes {', '.join(self.axes)}" if self.axes else "")
+        return f"functions on a domain of dimension {self.dim}"
+
+    @property
+    def noun(self) -> str:
+        """What the domain is: a torus, a box, or one whose axes are named."""
+        return "torus" if self.periodic else "box" if self.boxed else f"domain with axes {', '.join(self.axes or ())}"
 
     @property
     def kinds(self) -> tuple[Axis, ...]:  # type: ignore[override]
@@ -85,11 +90,9 @@ class Domain(Space):
                 raise RaffiaError(f"boundary must be one of {get_args(Boundary)}, or one for each axis; got {boundary!r}.")
         fits = [word == "periodic" for word in found] == [kind.around for kind in self.kinds]
         if not fits or (one and self.dim and (boundary == "periodic") != self.periodic):
-            what = (
-                "a torus" if self.periodic else "a box" if self.boxed else f"axes {', '.join(kind.name for kind in self.kinds)}"
-            )
             raise RaffiaError(
-                f"boundary {boundary!r} does not go with {what}: 'periodic' is for axes that are, 'neumann' and 'dirichlet' for others."
+                f"boundary {boundary!r} does not go with a {self.noun}: 'periodic' is for axes that are so, "
+                "'neumann' and 'dirichlet' for others."
             )
         return cast(tuple[Boundary, ...], found)
 
@@ -128,10 +131,9 @@ class Grid(Nodes):
     def __post_init__(self) -> None:
         kinds = self.domain.kinds
         if len(self.shape) != len(kinds) or any(points < kind.least for points, kind in zip(self.shape, kinds, strict=True)):
-            what = "torus" if self.domain.periodic else "box" if self.domain.boxed else f"domain with axes {self.domain.axes}"
             least = max((kind.least for kind in kinds), default=1)
             raise RaffiaError(
-                f"a grid on a {what} of dimension {self.domain.dim} needs {self.domain.dim} axes "
+                f"a grid on a {self.domain.noun} of dimension {self.domain.dim} needs {self.domain.dim} axes "
                 f"of {least} point(s) or more; got shape {self.shape}."
             )
 

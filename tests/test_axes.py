@@ -47,6 +47,16 @@ def test_a_channel_is_fitted_inspected_and_predicted_on_a_finer_grid(file, capsy
     assert float((predicted - truth).norm() / truth.norm()) < 0.02
 
 
+def test_a_file_of_test_pairs_is_read_as_that_of_the_training_was(file, capsys):
+    """Its axes and lengths are not guessed again: it has no coordinates, and too few pairs to tell."""
+    a, y = flow(2, CHANNEL.grid(24, 17), seed=1)
+    np.savez("test.npz", force=a.numpy(), velocity=y.numpy())
+    words = ("--input", "force", "--output", "velocity", "--coordinates", "x", "--coordinates", "z", "--map", "linear")
+    code, out, err = run(capsys, "fit", file, *words, "--test", "test.npz", "--model", "m.safetensors")
+    assert (code, err) == (0, "")
+    assert "on 2 pairs of the test" in out
+
+
 def test_axes_are_said_on_the_command_line(file, capsys):
     names = ("--input", "force", "--output", "velocity")
     code, out, _ = run(capsys, "inspect", file, *names, "--axes", "periodic,cells")

@@ -106,7 +106,7 @@ def fit(
         features,
         penalty,
         held_out,
-        test=None if test is None else open_source(test, **options, output_path=test_outputs).dataset(),
+        test=None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset(),
         refit=refit,
         seed=seed,
         tune=GradientSearch(verbose=console.is_terminal) if tune else None,

@@ -21,11 +21,13 @@ from raffia import (
 from raffia.training.accumulator import Accumulator
 
 LINE, CIRCLE, SQUARE, CUBE = Domain(1, periodic=False, extent=2.0), Domain(1), Domain(2, periodic=False), Domain(3)
+CHANNEL, CELLS = Domain(2, axes=("periodic", "box"), extent=(2.0, 1.0)), Domain(2, axes=("cells", "left"))
 NODES = torch.from_numpy(np.random.default_rng(0).random((40, 2)))
 MESH = Mesh(torch.cat([NODES, torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])]), domain=SQUARE)
 SHAPES = {
-    LINE: (17,), CIRCLE: (16,), SQUARE: (7, 8), CUBE: (5, 6, 7), MESH: (44,), Vectors(): (3,), Domain(0): (),
-    Channels(CIRCLE, 2): (2, 16), Channels(SQUARE, 3): (3, 7, 8), Channels(MESH, 2): (2, 44),
+    LINE: (17,), CIRCLE: (16,), SQUARE: (7, 8), CUBE: (5, 6, 7), MESH: (44,), Vectors(): (3,), Domain(0): (), CHANNEL: (6, 7),
+    CELLS: (7, 6), Channels(CELLS, 2): (2, 7, 6), Channels(CIRCLE, 2): (2, 16), Channels(SQUARE, 3): (3, 7, 8),
+    Channels(MESH, 2): (2, 44),
 }  # fmt: skip
 
 
@@ -51,7 +53,9 @@ def test_every_input_goes_with_every_output_and_survives_its_file(domain, output
 
 
 @pytest.mark.parametrize(
-    "domain", [Channels(CIRCLE, 2), Channels(SQUARE, 3), Channels(MESH, 2), CIRCLE, SQUARE, CUBE, MESH], ids=str
+    "domain",
+    [Channels(CIRCLE, 2), Channels(SQUARE, 3), Channels(MESH, 2), CIRCLE, SQUARE, CUBE, MESH, CHANNEL, Channels(CELLS, 2)],
+    ids=str,
 )
 @pytest.mark.parametrize("count", [None, 1, 2])
 def test_features_that_are_functions_take_channels_in_and_out(domain, count, tmp_path):

@@ -50,8 +50,8 @@ def check_function(name: str, f: Tensor, space: Space) -> None:
         )
     space.grid_of(f)
     domain = space.one_channel
-    if domain.periodic:
-        for axis in range(f.ndim - domain.ndim, f.ndim):
+    for axis, kind in enumerate(domain.kinds, f.ndim - domain.ndim):
+        if kind.around:
             _check_no_repeated_end(name, f, axis)
 
 

@@ -11,7 +11,7 @@ import torch
 import xarray
 import zarr
 
-from raffia import Channels, Domain, Mesh, RaffiaError, Vectors
+from raffia import Channels, Darcy, Domain, GaussianField, Mesh, RaffiaError, Vectors
 from raffia.data import open_source, read
 
 SHARED = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[3] / "shared")) / "data"
@@ -188,15 +188,20 @@ def test_netcdf_coordinates_names_attributes_and_fill_values(tmp_path):
     np.testing.assert_allclose(open_source(tmp_path / "packed.nc").read(range(7))[0], np.nan_to_num(field), atol=0.006)
 
 
-def test_a_periodic_axis_beside_one_that_is_not_makes_a_box(tmp_path):
+def test_longitudes_go_around_and_latitudes_do_not(tmp_path):
     lat, lon = np.linspace(-90, 90, 37), np.arange(0, 360, 5)
     field = np.arange(1, 9)[:, None, None] * (np.deg2rad(lat)[:, None] + np.cos(np.deg2rad(lon) + 1))
     dims = ("time", "lat", "lon")
     content = xarray.Dataset({"heat": (dims, field), "rain": (dims, field**2)}, {"lat": lat, "lon": lon})
     content.to_zarr(tmp_path / "c.zarr", zarr_format=2, consolidated=False)
     source = open_source(tmp_path / "c.zarr")
-    assert source.domain == Domain(2, periodic=False, extent=(180.0, 355.0))
-    assert said(source, "axis 2 looks periodic", "heat, outputs are rain, the two arrays with as many rows, in their order")
+    assert source.domain == Domain(2, extent=(180.0, 360.0), axes=("box", "periodic"))
+    assert said(
+        source,
+        "axis 2 as periodic",
+        "lon goes once around, to one step before 360",
+        "heat, outputs are rain, the two arrays with as many rows, in their order",
+    )
 
 
 def test_coordinates_in_a_column_go_along_the_axis(tmp_path):
@@ -302,3 +307,92 @@ def test_axes_in_different_units_are_taken_as_of_one_length(tmp_path):
     assert source.domain == Domain(2, periodic=False)
     assert said(source, "axes of lengths 1 and 1000 are of different kinds")
     assert open_source(tmp_path / "d.npz", extent=(1.0, 1000.0)).domain.extents == (1.0, 1000.0)
+
+
+def channel(n, *shape, axes=("periodic", "box")):
+    """Fields that go around a channel and are free at its walls."""
+    domain = Domain(2, axes=axes)
+    return GaussianField(domain, "neumann", tau=3.0, n_modes=30).sample(n, domain.grid(*shape), seed=0).numpy()
+
+
+def test_axes_that_differ_are_told_apart_by_values(tmp_path):
+    f = channel(9, 32, 25) + np.linspace(0, 3, 25)
+    source = open_source(save(tmp_path, a=f, u=f**2))
+    assert source.domain == Domain(2, axes=("periodic", "box"))
+    assert said(source, "axis 1 as periodic", "axis 2 as a box", "times a usual step")
+    turned = open_source(save(tmp_path, a=f.swapaxes(1, 2), u=f.swapaxes(1, 2)))
+    assert turned.domain == Domain(2, axes=("box", "periodic"))
+
+
+def test_values_that_only_agree_at_both_ends_do_not_make_an_axis_of_a_box_periodic(tmp_path):
+    x, y = np.linspace(0, 1, 41), np.linspace(0, 1, 31)
+    f = RNG.uniform(1, 2, (9, 1, 1)) * (x * (1 - x) + 0.01 * x)[:, None] + 5 * RNG.standard_normal((9, 1, 1)) * y
+    assert open_source(save(tmp_path, a=f, u=f)).domain == Domain(2, periodic=False)
+
+
+@pytest.mark.filterwarnings("ignore:Darcy is not resolved")
+@pytest.mark.parametrize(("points", "dtype"), [(17, "f4"), (33, "f8")])
+def test_outputs_that_vanish_at_the_first_row_only_have_their_last_end_left_out(points, dtype, tmp_path):
+    """As in neuraloperator's files of Darcy flow."""
+    a, y = Darcy(fine_points=33).dataset(20, points=points, seed=0)
+    path = save(tmp_path, x=a[:, :-1, :-1].numpy().astype(dtype), y=y[:, :-1, :-1].numpy().astype(dtype))
+    source = open_source(path)
+    assert source.domain == Domain(2, axes="left")
+    assert said(
+        source, "a box without its last end", "all functions vanish at the first point, and would one step beyond the last"
+    )
+    turned = save(tmp_path, x=a[:, 1:, :].numpy(), y=y[:, 1:, :].numpy())
+    assert open_source(turned).domain == Domain(2, axes=("right", "box"))
+
+
+def test_integrals_vanish_at_the_first_point_and_have_both_ends(tmp_path):
+    x = np.linspace(0, 1, 64)
+    a = waves(30, x, periodic=False)
+    source = open_source(save(tmp_path, a=a, u=np.cumsum(a, 1) - a[:, :1]))
+    assert source.domain == Domain(1, periodic=False)
+
+
+@pytest.mark.parametrize(
+    ("x", "name", "kind", "extent"),
+    [
+        ((np.arange(40) + 0.5) / 40, "x", "cells", 1.0),
+        (np.arange(-87.5, 90, 5), "lat", "cells", 180.0),
+        (np.arange(40) / 40, "x", "left", 1.0),
+        (np.arange(1, 41) / 40, "x", "right", 1.0),
+        (np.arange(0, 5, 0.125), "t", "left", 5.0),
+        (np.linspace(0, 2, 40), "x", "box", 2.0),
+        (np.arange(2.5, 360, 9), "lon", "periodic", 360.0),
+        (np.arange(40) * np.pi / 20, "theta", "periodic", 2 * np.pi),
+    ],
+)
+def test_coordinates_say_which_nodes_an_axis_has(x, name, kind, extent, tmp_path):
+    f = waves(9, np.linspace(0, 1, len(x)), periodic=False)
+    source = open_source(save(tmp_path, a=f, u=f**2, **{name: x}), input="a", output="u")
+    assert source.domain.kinds[0].name == kind
+    assert source.domain.extent == pytest.approx(extent, rel=1e-5)
+
+
+def test_centres_of_cells_around_a_circle_are_periodic_where_values_go_on(tmp_path):
+    x = (np.arange(64) + 0.5) / 64
+    assert open_source(save(tmp_path, a=waves(9, x), u=waves(9, x), x=x)).domain == Domain(1)
+
+
+def test_axes_are_said(tmp_path):
+    f = RNG.standard_normal((6, 12, 10))
+    path = save(tmp_path, a=f, u=f)
+    source = open_source(path, axes="periodic,cells")
+    assert source.domain == Domain(2, axes=("periodic", "cells"))
+    assert said(source, "as asked for")
+    assert open_source(path, axes="left").domain == Domain(2, axes="left")
+    assert read(path, axes=("box", "box")).domain == Domain(2, periodic=False)
+    for wrong, words in (
+        ("periodic,wall", "--axes.* needs one of periodic, box, cells, left, right .* got 'wall'"),
+        ("box,box,box", "2 axes"),
+    ):
+        with pytest.raises(RaffiaError, match=words):
+            open_source(path, axes=wrong)
+    with pytest.raises(RaffiaError, match="give one of them"):
+        open_source(path, axes="box", periodic=False)
+    repeated = waves(9, np.linspace(0, 1, 65))
+    with pytest.raises(RaffiaError, match="leaves the right end out"):
+        open_source(save(tmp_path, a=repeated, u=repeated), axes="periodic")

@@ -49,7 +49,18 @@ MAPS = [
     FourierFeatures(n_modes=20, domain=Domain(2, periodic=False, extent=(1.0, 2.0)), profile="matern", amplitude=2.0),
     FourierFeatures(n_modes=10, domain=Domain(3), activation="sin", profile="matern", amplitude=2.0),
     IteratedFeatures(0, 0.5, source=torch.tensor([0.3, 1.0, 0.0]).double(), n_modes=4, domain=CIRCLE),
+    *(
+        IteratedFeatures(0, 2.0, source=torch.tensor([0.3, 1.0, 0.0]).double(), n_modes=4, domain=Domain(len(axes), axes=axes))
+        for axes in (("periodic", "box"), ("cells",), ("cells", "periodic"), ("periodic", "cells", "box"))
+    ),
     IteratedFeatures(0, 2.0, source=torch.tensor([0.3, 1.0, 0.0]).double(), n_modes=4, domain=Domain(2, extent=(1.0, 2.0))),
+    *(
+        FourierFeatures(n_modes=10, domain=Domain(len(axes), axes=axes), activation="tanh", profile="matern", amplitude=2.0)
+        for axes in (("periodic", "box"), ("box", "periodic"), ("cells",), ("cells", "cells"), ("periodic", "cells", "box"))
+    ),
+    ScalarFeatures(n_modes=5, domain=Domain(2, axes=("periodic", "box"))),
+    ScalarFeatures(n_modes=6, domain=Domain(2, axes=("cells", "periodic")), affine=None),
+    NeuralFeatures(BranchTrunk(width=6, rank=3, n_modes=5), domain=Domain(2, axes=("box", "periodic"))),
     ScalarFeatures(n_modes=5),
     ScalarFeatures(n_modes=5, law="affine", affine=None),
     ScalarFeatures(n_modes=6, law="student", domain=Domain(2, periodic=False), affine=None),
@@ -75,6 +86,21 @@ def test_spectral_networks_keep_the_contract_up_to_aliasing():
 def test_sine_series_keep_the_contract_for_inputs_that_vanish_at_the_boundary():
     features = FourierFeatures(n_modes=8, domain=Domain(1, periodic=False), boundary="dirichlet", activation="tanh", bias=0.3)
     check_feature_map(features, lambda n, grid: GaussianField(grid.domain, "dirichlet", n_modes=6).sample(n, grid, seed=0))
+
+
+@pytest.mark.parametrize("axes", [("left",), ("left", "left"), ("right", "periodic")])
+def test_features_keep_the_contract_where_an_end_is_left_out(axes):
+    """Inputs that vanish at ends exactly, others up to what is put back there."""
+    domain = Domain(len(axes), axes=axes)
+
+    def vanishing(n, grid):
+        return GaussianField(grid.domain, "dirichlet", n_modes=6).sample(n, grid, seed=0)
+
+    odd = FourierFeatures(n_modes=8, domain=domain, boundary="dirichlet", activation="tanh", profile="matern", amplitude=2.0)
+    check_feature_map(odd, vanishing)
+    check_feature_map(ScalarFeatures(n_modes=5, domain=domain, boundary="dirichlet"), vanishing)
+    even = FourierFeatures(n_modes=8, domain=domain, activation="tanh", profile="matern", amplitude=2.0)
+    check_feature_map(even, points=65, grid_tolerance=1e-2)
 
 
 def permeability(n, grid):

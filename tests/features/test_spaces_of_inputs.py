@@ -19,8 +19,7 @@ FOURIER = {"n_modes": 20, "profile": "matern", "amplitude": 3.0, "bias": 0.4, "a
 
 
 def smooth(domain, n, *points, seed=0):
-    boundary = "periodic" if domain.periodic else "neumann"
-    return GaussianField(domain, boundary, n_modes=10).sample(n, domain.grid(*points), seed=seed)
+    return GaussianField(domain, domain.natural_boundary, n_modes=10).sample(n, domain.grid(*points), seed=seed)
 
 
 @pytest.mark.parametrize("boundary", ["neumann", "dirichlet"])
@@ -31,6 +30,11 @@ def smooth(domain, n, *points, seed=0):
         (Domain(1, periodic=False, extent=2.0), (33,)),
         (Domain(2), (12, 14)),
         (Domain(2, periodic=False), (13, 15)),
+        (Domain(2, axes=("periodic", "box"), extent=(1.0, 2.0)), (14, 15)),
+        (Domain(2, axes=("box", "periodic")), (13, 14)),
+        (Domain(1, axes="cells"), (24,)),
+        (Domain(2, axes="cells"), (12, 13)),
+        (Domain(3, axes=("periodic", "cells", "box")), (8, 7, 8)),
     ],
 )
 def test_fourier_features_at_the_nodes_of_a_grid_are_those_of_the_grid(domain, points, boundary):
@@ -43,7 +47,7 @@ def test_fourier_features_at_the_nodes_of_a_grid_are_those_of_the_grid(domain, p
     assert torch.allclose(on_mesh(a.flatten(1), theta), on_grid(a, theta).flatten(2), atol=1e-10)
 
 
-@pytest.mark.parametrize("domain", [Domain(1), Domain(1, periodic=False), Domain(2)])
+@pytest.mark.parametrize("domain", [Domain(1), Domain(1, periodic=False), Domain(2), Domain(2, axes=("left", "periodic"))])
 def test_channels_of_a_linear_map_add_up(domain):
     points = (16,) * domain.dim
     a, b = smooth(domain, 3, *points), smooth(domain, 3, *points, seed=1)

@@ -127,6 +127,40 @@ def test_everything_is_differentiable():
     assert torch.autograd.gradcheck(lambda f, t: heat(f, grid, t), (f, time), eps=1e-7, atol=1e-4)
 
 
+AXES = [("periodic", "box"), ("box", "periodic"), ("cells", "cells"), ("left", "left"), ("right", "cells")]
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_operators_know_every_kind_of_axis(axes):
+    """∇, (−Δ)⁻¹ and the heat flow of products of waves, to second order."""
+    domain = Domain(2, axes=axes, extent=(1.0, 2.0))
+    turn = [2 * PI / length if kind == "periodic" else PI / length for kind, length in zip(axes, domain.extents, strict=True)]
+    rate = turn[0] ** 2 + turn[1] ** 2
+
+    def errors(points):
+        grid = domain.grid(points)
+        x, y = (t * v for t, v in zip(turn, nodes(grid), strict=True))
+        odd, even = x.sin() * y.sin(), x.cos() * y.cos()
+        slopes = torch.stack([turn[0] * x.cos() * y.sin(), turn[1] * x.sin() * y.cos()])
+        found = (
+            gradient(odd, grid) - slopes,
+            poisson(rate * odd, grid) - odd,
+            heat(even, grid, 0.02) - even * math.exp(-0.02 * rate),
+        )
+        return [float(difference.abs().max()) for difference in found]
+
+    for coarse, fine in zip(errors(40), errors(80), strict=True):
+        assert math.log2(coarse / fine) > 1.7
+
+
+def test_on_a_product_with_a_circle_the_operators_of_a_box_act_on_each_line():
+    channel, line = Domain(2, axes=("periodic", "box")), Domain(1, periodic=False)
+    f = torch.randn(9, dtype=torch.float64)
+    grid = channel.grid(6, 9)
+    torch.testing.assert_close(poisson(f.expand(6, 9), grid), poisson(f, line.grid(9)).expand(6, 9))
+    torch.testing.assert_close(heat(f.expand(6, 9), grid, 1e-3), heat(f, line.grid(9), 1e-3).expand(6, 9))
+
+
 def test_wrong_grids_are_refused():
     with pytest.raises(RaffiaError, match="grid on a box"):
         poisson(torch.zeros(8, 8), Domain(2).grid(8))

@@ -11,11 +11,22 @@ CASES = [
     for dim in (1, 2)
     for boundary in ("periodic", "neumann", "dirichlet")
     for extent in (1.0, 2.5, (1.0, 3.0)[:dim])
-]
+] + [
+    (axes, boundary, extent)
+    for axes in (("periodic", "box"), ("box", "periodic"), ("cells",), ("cells", "cells"), ("periodic", "cells", "box"))
+    for boundary in ("neumann", "dirichlet")
+    for extent in (1.0, (1.0, 3.0, 0.7)[: len(axes)])
+] + [
+    (("left", "left"), "dirichlet", 1.0),
+    (("right", "periodic"), "dirichlet", (2.0, 1.0)),
+    (("box", "cells"), ("dirichlet", "neumann"), 1.0),
+]  # fmt: skip
 
 
 def basis(dim, boundary, extent, n_modes=20, **more):
-    return LaplacianBasis(Domain(dim, periodic=boundary == "periodic", extent=extent), boundary, n_modes, **more)
+    """On a torus or a box of this dimension, or with these axes."""
+    domain = Domain(dim, boundary == "periodic", extent) if isinstance(dim, int) else Domain(len(dim), extent=extent, axes=dim)
+    return LaplacianBasis(domain, boundary, n_modes, **more)
 
 
 @pytest.mark.parametrize(("dim", "boundary", "extent"), CASES)
@@ -24,14 +35,15 @@ def test_eigenfunctions_are_orthonormal_under_the_quadrature_of_the_grid(dim, bo
     b = basis(dim, boundary, extent)
     grid = b.domain.grid(points)
     functions = b.synthesis(torch.eye(20, dtype=torch.float64), grid)
-    gram = grid.embed(functions) @ grid.embed(functions).T
+    v = grid.with_ends.embed(grid.put_back(functions, b.boundaries))  # zero at ends that were left out
+    gram = v @ v.T
     torch.testing.assert_close(gram, torch.eye(20, dtype=torch.float64), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("dim", "boundary", "extent"), CASES)
 def test_analysis_inverts_synthesis(dim, boundary, extent):
     b = basis(dim, boundary, extent)
-    grid = b.domain.grid(*(30, 23)[:dim])
+    grid = b.domain.grid(*(30, 23, 24)[: b.domain.dim])
     coef = torch.randn(4, 20, dtype=torch.float64)
     torch.testing.assert_close(b.analysis(b.synthesis(coef, grid), grid), coef, atol=1e-12, rtol=0)
 
@@ -45,12 +57,12 @@ def test_eigenfunctions_solve_the_eigenvalue_problem(dim, boundary, extent):
         grid = b.domain.grid(points)
         phi = b.synthesis(torch.eye(6, dtype=torch.float64), grid)
         laplacian = torch.zeros_like(phi)
-        for axis, h in zip(range(1, dim + 1), grid.spacings, strict=True):
+        for axis, h in enumerate(grid.spacings, 1):
             laplacian = laplacian + (phi.roll(1, axis) + phi.roll(-1, axis) - 2 * phi) / h**2
-        inner = (slice(None), *[slice(1, -1)] * dim)
-        return float((laplacian + b.eigenvalues.reshape(-1, *[1] * dim) * phi)[inner].abs().max())
+        inner = (slice(None), *[slice(1, -1)] * b.domain.dim)
+        return float((laplacian + b.eigenvalues.reshape(-1, *[1] * b.domain.dim) * phi)[inner].abs().max())
 
-    coarse, fine = (error(points) for points in ((64, 128) if boundary == "periodic" else (65, 129)))
+    coarse, fine = (error(points) for points in ((64, 128) if b.domain.periodic else (65, 129)))
     assert math.log2(coarse / fine) == pytest.approx(2, abs=0.1)
 
 
@@ -82,6 +94,45 @@ def test_a_longer_basis_extends_a_shorter_one_in_order_of_eigenvalue(dim, bounda
     assert torch.equal(long.modes[:7], short.modes)
     assert (long.eigenvalues.diff() >= -1e-9 * long.eigenvalues[1:]).all()
     assert len({tuple(mode) for mode in long.modes.tolist()}) == 300
+
+
+@pytest.mark.parametrize(
+    ("axes", "boundary"),
+    [
+        (("periodic", "box"), "neumann"),
+        (("cells", "periodic"), "dirichlet"),
+        (("left", "right"), "neumann"),
+        (("cells",), "neumann"),
+    ],
+)
+def test_the_same_coefficients_are_the_same_function_on_a_finer_grid(axes, boundary):
+    b = basis(axes, boundary, 1.5)
+    coef = torch.randn(2, 20, dtype=torch.float64)
+    grid = b.domain.grid(24)
+    finer, shared = grid.refined()
+    torch.testing.assert_close(b.synthesis(coef, finer)[(..., *shared)], b.synthesis(coef, grid))
+
+
+def test_coefficients_where_an_end_is_left_out_are_of_second_order():
+    b = basis(("left",), "neumann", 1.0, 6)
+
+    def error(points):
+        f = b.synthesis(torch.eye(6, dtype=torch.float64), b.domain.grid(points))
+        return float((b.analysis(f, b.domain.grid(points)) - torch.eye(6)).abs().max())
+
+    assert math.log2(error(64) / error(128)) > 1.9
+
+
+def test_an_axis_that_does_not_matter_leaves_the_others_as_they_are():
+    """On a product of a circle and a box, functions of one coordinate are those of the circle, or of the box."""
+    channel = Domain(2, axes=("periodic", "box"), extent=(2.0, 1.0))
+    grid, both = channel.grid(16, 9), LaplacianBasis(channel, "neumann", 60)
+    f = torch.randn(16, dtype=torch.float64)
+    on_circle = LaplacianBasis(Domain(1, extent=2.0), "periodic", 9).analysis(f, Domain(1, extent=2.0).grid(16))
+    found = both.analysis(f[:, None].expand(16, 9), grid)
+    along = found[(both.modes[:, 1] == 0).nonzero()[:9, 0]]
+    torch.testing.assert_close(along, on_circle)
+    assert found[both.modes[:, 1] > 0].abs().max() < 1e-12
 
 
 def test_modes_that_a_grid_cannot_hold_are_dropped_never_aliased():

@@ -42,6 +42,17 @@ def test_weights_on_a_torus_are_those_of_a_space_without_ends(dim):
     assert torch.allclose(moved.weights, mesh.weights, rtol=1e-6)
 
 
+def test_around_a_channel_weights_close_along_the_periodic_axis_alone():
+    domain = Domain(2, axes=("periodic", "box"))
+    walls = torch.cartesian_prod(
+        torch.linspace(0, 1, 11, dtype=torch.float64)[:-1], torch.tensor([0.0, 1.0], dtype=torch.float64)
+    )
+    nodes = torch.cat([walls, scattered(200, 2)])
+    mesh, moved = Mesh(nodes, domain=domain), Mesh(torch.stack([(nodes[:, 0] + 0.7) % 1, nodes[:, 1]], 1), domain=domain)
+    assert mesh.volume == pytest.approx(1, rel=1e-9)
+    assert torch.allclose(moved.weights, mesh.weights, rtol=1e-6)
+
+
 def test_cells_leave_holes_out():
     nodes = torch.tensor([[0, 0], [3, 0], [3, 3], [0, 3], [1, 1], [2, 1], [2, 2], [1, 2]], dtype=torch.float64)
     ring = [(0, 1, 5), (0, 5, 4), (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6), (3, 0, 4), (3, 4, 7)]
@@ -64,9 +75,14 @@ def test_a_mesh_is_equal_to_another_of_the_same_nodes_and_embeds_like_a_grid():
     assert torch.allclose(mesh.unembed(mesh.embed(f)), f)
 
 
-@pytest.mark.parametrize(("boundary", "periodic"), [("periodic", True), ("neumann", False), ("dirichlet", False)])
-def test_eigenfunctions_at_the_nodes_of_a_grid_are_those_of_the_grid(boundary, periodic):
-    domain = Domain(2, periodic=periodic, extent=(1.0, 2.0))
+@pytest.mark.parametrize(
+    ("boundary", "axes"),
+    [
+        ("periodic", "periodic"), ("neumann", "box"), ("dirichlet", "box"), ("neumann", "periodic, box"), ("dirichlet", "cells, periodic"),
+    ],
+)  # fmt: skip
+def test_eigenfunctions_at_the_nodes_of_a_grid_are_those_of_the_grid(boundary, axes):
+    domain = Domain(2, extent=(1.0, 2.0), axes=axes)
     grid = domain.grid(16, 17)
     mesh = Mesh(grid.nodes().reshape(-1, 2), grid.weights().flatten(), domain)
     basis = LaplacianBasis(domain, boundary, 20)

@@ -8,6 +8,11 @@ from raffia.spaces import BoxWaves, Components, Mesh, Waves, modes_of
 
 TORUS = [(7,), (8,), (6, 5), (4, 6), (5, 4, 6)]
 BOX = [(7,), (8,), (6, 5)]
+AXES = [
+    (("periodic", "box"), (6, 5)), (("periodic", "box"), (5, 4)), (("box", "periodic"), (5, 6)), (("cells",), (6,)),
+    (("cells", "cells"), (5, 6)), (("left", "left"), (6, 5)), (("right", "periodic"), (6, 4)),
+    (("periodic", "cells", "box"), (4, 3, 5)),
+]  # fmt: skip
 
 
 def _functions(shape, n=3):
@@ -20,18 +25,37 @@ def _cases():
     for shape in BOX:
         for boundary in ("neumann", "dirichlet"):
             yield BoxWaves(Domain(len(shape), periodic=False, extent=1.7).grid(*shape), boundary)
+    for axes, shape in AXES:
+        for boundary in ("neumann", "dirichlet"):
+            yield BoxWaves(Domain(len(shape), extent=1.7, axes=axes).grid(*shape), boundary)
+
+
+def _zero_at_ends(f, grid):
+    """Functions that vanish at the nodes that are ends."""
+    for axis, kind in enumerate(grid.domain.kinds, -len(grid.shape)):
+        if not kind.around:
+            for end, gap in ((0, kind.before), (-1, kind.after)):
+                f.select(axis, end).mul_(float(gap > 0))
+    return f
+
+
+def _norm(f, modes):
+    """With the ends that were left out."""
+    grid = modes.grid
+    boundaries = grid.domain.boundaries(modes.boundary) if isinstance(modes, BoxWaves) else ("periodic",) * grid.domain.dim
+    return grid.with_ends.norm(grid.put_back(f, boundaries))
 
 
 @pytest.mark.parametrize("modes", list(_cases()), ids=repr)
 def test_modes_are_orthonormal_and_complete(modes):
     grid, f = modes.grid, _functions(modes.grid.shape)
     if isinstance(modes, BoxWaves) and modes.boundary == "dirichlet":
-        for axis in range(1, f.ndim):
-            f.select(axis, 0).zero_()
-            f.select(axis, -1).zero_()
+        _zero_at_ends(f, grid)
     c = modes.analysis(f, grid)
     torch.testing.assert_close(modes.synthesis(c, grid), f)
-    torch.testing.assert_close((modes.twice(grid) * c.abs() ** 2).sum(-1), grid.norm(f) ** 2)
+    torch.testing.assert_close((modes.twice(grid) * c.abs() ** 2).sum(-1), _norm(f, modes) ** 2)
+    if isinstance(modes, Waves) or modes.boundary == "neumann":
+        torch.testing.assert_close(_norm(f, modes), grid.norm(f))  # what neighbours get is what ends put back have
     torch.testing.assert_close(modes.places(grid), torch.arange(modes.count))
     _check_density(modes)
 
@@ -67,7 +91,8 @@ def test_modes_of_a_finer_grid_are_the_same_functions(modes):
     both = torch.zeros_like(smooth)
     both[places[held]] = smooth[places[held]]
     f = modes.synthesis(on_fine, fine)
-    torch.testing.assert_close(grid.norm(modes.synthesis(both, grid)), fine.norm(f))
+    if not any(any(kind.left_out) for kind in grid.domain.kinds):
+        torch.testing.assert_close(grid.norm(modes.synthesis(both, grid)), fine.norm(f))
     back = type(modes)(fine, *([modes.boundary] if isinstance(modes, BoxWaves) else [])).places(grid)
     assert (places[back[back >= 0]] == (back >= 0).nonzero()[:, 0]).all()
 
@@ -80,6 +105,33 @@ def test_functions_that_vanish_at_the_boundary_have_sines():
         f.select(axis, 0).zero_()
         f.select(axis, -1).zero_()
     assert modes_of(f, grid).boundary == "dirichlet"
+
+
+@pytest.mark.parametrize("shape", [(9, 8), (8, 9)])
+@pytest.mark.parametrize("axes", [("periodic", "box"), ("cells", "periodic"), ("left", "periodic"), ("right", "cells")])
+def test_the_same_modes_are_the_same_functions_at_shared_nodes(axes, shape):
+    modes = BoxWaves(Domain(2, axes=axes).grid(*shape), "neumann")
+    grid, (fine, shared) = modes.grid, modes.grid.refined()
+    there = BoxWaves(fine, "neumann").places(grid)
+    coef = torch.randn(modes.count, dtype=torch.float64) * (there >= 0)
+    on_fine = torch.zeros(len(modes.twice(fine)), dtype=torch.float64)
+    on_fine[there[there >= 0]] = coef[there >= 0]
+    torch.testing.assert_close(modes.synthesis(on_fine, fine)[shared], modes.synthesis(coef, grid))
+
+
+def test_sines_are_for_the_axes_at_whose_ends_functions_vanish():
+    x, y = (torch.linspace(0, 1, 41, dtype=torch.float64)[:-1], torch.linspace(0, 1, 31, dtype=torch.float64))
+    channel = Domain(2, axes=("periodic", "box"))
+    f = ((2 * torch.pi * x).sin() + 2)[None, :, None] * y * (1 - y)
+    assert modes_of(f, channel.grid(40, 31)).boundary == "dirichlet"
+    assert modes_of(f + 1, channel.grid(40, 31)).boundary == "neumann"
+    rise = y[:-1] * (1 - y[:-1])  # zero at the end that is left out
+    left = Domain(2, axes=("left", "box"))
+    assert modes_of((rise[:, None] * (1 + y))[None], left.grid(30, 31)).boundary == ("dirichlet", "neumann")
+    assert modes_of((y[:-1, None] * (1 + y))[None], left.grid(30, 31)).boundary == "neumann"
+    cells = Domain(1, axes="cells").grid(50)
+    assert modes_of((torch.pi * cells.axes()[0]).sin()[None], cells).boundary == "dirichlet"
+    assert modes_of((torch.pi * cells.axes()[0]).cos()[None], cells).boundary == "neumann"
 
 
 def test_functions_on_a_mesh_have_principal_components():

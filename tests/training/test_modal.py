@@ -42,6 +42,9 @@ SPACES = {
     "box": (Domain(1, periodic=False), (9,)),
     "square": (SQUARE, (5, 6)),
     "square, zero at its boundary": (SQUARE, (6, 7)),
+    "channel": (Domain(2, axes=("periodic", "box")), (6, 5)),
+    "channel, zero at its boundary": (Domain(2, axes=("box", "periodic"), extent=(1.0, 3.0)), (6, 5)),
+    "cells": (Domain(1, axes="cells"), (9,)),
     "mesh": (MESH, (25,)),
     "channels": (Channels(Domain(1), 2), (2, 8)),
     "channels on a mesh": (Channels(MESH, 2), (2, 25)),
@@ -58,7 +61,8 @@ def _pairs(name, n=10):
     y = torch.sin(2 * a) + 0.3 * a.roll(1, -1) + 0.1 * noise
     if "zero" in name:
         y[:, [0, -1]] = 0
-        y[:, :, [0, -1]] = 0
+        if not SPACES[name][0].kinds[1].around:
+            y[:, :, [0, -1]] = 0
     return a, y
 
 

@@ -19,6 +19,7 @@ from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.problems import Problem
+from raffia.spaces import KINDS
 from raffia.storage import destination
 
 
@@ -55,6 +56,9 @@ app = typer.Typer(
     help="Learn maps between function spaces with random features.",
 )
 console = _Console(highlight=False, markup=False, emoji=False)
+
+
+AXES_HELP = f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}."
 
 
 class Example(StrEnum):

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table as Printed
 
 from raffia import __version__, surrogate
-from raffia.cli.common import app, check_output, console, extents, ridge_in_words
+from raffia.cli.common import AXES_HELP, app, check_output, console, extents, ridge_in_words
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.report import Table, write_report
@@ -44,6 +44,7 @@ def fit(
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
     ] = None,
+    axes: Annotated[str | None, typer.Option(help=AXES_HELP)] = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[
@@ -95,7 +96,7 @@ def fit(
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
     options: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
-        "extent": extents(extent), "domain": Vectors() if vectors else None,
+        "axes": axes, "extent": extents(extent), "domain": Vectors() if vectors else None,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
     for note in pairs.notes:
@@ -106,7 +107,7 @@ def fit(
         features,
         penalty,
         held_out,
-        test=None if test is None else open_source(test, **options, output_path=test_outputs).dataset(),
+        test=None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset(),
         refit=refit,
         seed=seed,
         tune=GradientSearch(verbose=console.is_terminal) if tune else None,

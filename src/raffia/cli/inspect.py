@@ -10,7 +10,7 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
-from raffia.cli.common import app, check_output, console
+from raffia.cli.common import AXES_HELP, app, check_output, console
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
@@ -34,6 +34,7 @@ def inspect(
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
     ] = None,
+    axes: Annotated[str | None, typer.Option(FLAGS["axes"], help=AXES_HELP)] = None,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:
     """Show what a data file holds, what raffia would learn from it, and the command to type next.
@@ -49,7 +50,11 @@ def inspect(
             for problem in problems:
                 console.print(f"• {problem}", soft_wrap=True)
     named: dict[str, Any] = {"input": input, "output": output, "output_path": output_file and str(output_file)}
-    named = {argument: names for argument, names in (named | {"coordinates": coordinates, "cells": cells}).items() if names}
+    named = {
+        argument: names
+        for argument, names in (named | {"coordinates": coordinates, "cells": cells, "axes": axes}).items()
+        if names
+    }
     source = data.open_source(path, periodic=periodic, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)
@@ -112,5 +117,5 @@ def _described(space: Space, values: Tensor) -> str:
         return f"functions on a {space}"
     if isinstance(space, Domain) and space.dim:
         size = "×".join(map(str, values.shape[1:]))
-        return f"functions on {size} points of a {'torus' if space.periodic else 'box'} of extent {space.extent}"
+        return f"functions on {size} points of a {space.noun}{',' if space.axes else ''} of extent {space.extent}"
     return f"{values[0].numel()} number{'s' if values[0].numel() > 1 else ''}"

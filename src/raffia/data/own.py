@@ -56,8 +56,8 @@ def told(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:
         return None
     try:
         content = json.loads(str(arrays["raffia"].read()))
-        extent = content["domain"]["extent"]
-        domain: Space = Domain(**content["domain"] | {"extent": tuple(extent) if isinstance(extent, list) else extent})
+        said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content["domain"].items()}
+        domain: Space = Domain(**said)
         if "channels" in content:
             domain = Channels(domain, int(content["channels"]))
         return domain, dict(content["settings"])

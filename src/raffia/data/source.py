@@ -8,6 +8,7 @@ from raffia.data import own
 from raffia.data.formats import variables
 from raffia.data.formats.variable import guarded
 from raffia.data.meaning.coordinates import named_axes
+from raffia.data.meaning.grids import Convention
 from raffia.data.meaning.names import Names, choose
 from raffia.data.meaning.sides import Asked, as_told, columns, spaces_of
 from raffia.data.reading import Source
@@ -23,6 +24,7 @@ def open_source(
     coordinates: Names | None = None,
     cells: str | None = None,
     periodic: bool | None = None,
+    axes: str | tuple[str, ...] | None = None,
     extent: float | tuple[float, ...] | None = None,
     output_path: str | os.PathLike[str] | None = None,
     domain: Space | None = None,
@@ -30,8 +32,9 @@ def open_source(
     """Pairs in a file of any format; what is not given is guessed where it is clear, and said in `notes`.
 
     `input` and `output` name arrays, several of them as channels; `coordinates` name nodes (points, dim) of a mesh, or coordinates
-    along the axes of a grid; `cells` the cells of a mesh. `periodic` is the convention of grids, `extent` their lengths. The outputs
-    may be in a file of their own, `output_path`. `domain` is the space of the inputs, for files that do not say.
+    along the axes of a grid; `cells` the cells of a mesh. `periodic` is the convention of grids, or `axes` are the kinds of
+    their axes, as in "periodic,box" (see `Domain`); `extent` are their lengths. The outputs may be in a file of their own,
+    `output_path`. `domain` is the space of the inputs, for files that do not say.
     """
     place = Path(path)
     arrays = variables(place)
@@ -42,7 +45,7 @@ def open_source(
     elsewhere = arrays if output_path is None else variables(output_path)
     ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
     pool = {name: v for name, v in (arrays | elsewhere).items() if v not in (*ins, *outs)}
-    asked = Asked(coordinates, cells, periodic, extent, vectors=isinstance(domain, Vectors))
+    asked = Asked(coordinates, cells, Convention(periodic, axes, extent), vectors=isinstance(domain, Vectors))
     known = None if asked.vectors else domain
     with guarded(place):
         inputs, outputs = columns(ins, outs, named_axes(pool), known)

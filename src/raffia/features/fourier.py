@@ -1,4 +1,4 @@
-"""Fourier space random features on tori and boxes (eqn:rf_fourier, eqn:filter)."""
+"""Fourier space random features on tori, boxes and what is between them (eqn:rf_fourier, eqn:filter)."""
 
 import math
 from collections.abc import Callable
@@ -66,7 +66,7 @@ class FourierFeatures(FeatureMap):
     tau and regularity such that θ is about as smooth as the inputs.
 
     In several dimensions |k| is the length of the wave vector, and a profile given as a vector has one weight for each sine or cosine, in
-    the order of the Laplacian's eigenvalues. On a box the input is reflected to a torus of twice the extent, evenly
+    the order of the Laplacian's eigenvalues. Along axes with ends the input is reflected to a torus of twice the extent, evenly
     (`boundary="neumann"`, a cosine series, the default) or oddly ("dirichlet", a sine series, for inputs that vanish at the boundary).
 
     Inputs with several channels (`Channels`) have a random convolution each, which add up before σ; their means are seen, with the
@@ -224,28 +224,27 @@ class FourierFeatures(FeatureMap):
         """A grid on the domain of the mesh, with just enough points for all modes."""
         if mesh.domain != self._domain:
             raise RaffiaError(f"the mesh lies in {mesh.domain}, the features in {self._domain}: pass Mesh(nodes, domain=…).")
-        torus = self._domain if self._domain.periodic else self._reflection
-        reach = (LaplacianBasis(torus, "periodic", self.n_modes, constant=False).modes.amax(0) + 1) // 2
-        return Grid(self._domain, tuple(int(r) for r in (2 * reach + 1 if self._domain.periodic else reach + 2)))
+        reach = (LaplacianBasis(self._reflection, "periodic", self.n_modes, constant=False).modes.amax(0) + 1) // 2
+        axes = zip(self._domain.kinds, reach.tolist(), strict=True)
+        return Grid(self._domain, tuple(kind.points(2 * r + 1 if kind.around else r + 1) for kind, r in axes))
 
     @property
     def _reflection(self) -> Domain:
-        return Domain(self._domain.dim, periodic=True, extent=tuple(2 * extent for extent in self._domain.extents))
+        """The torus: twice as long along axes with ends."""
+        domain = self._domain
+        if domain.periodic:
+            return domain
+        lengths = zip(domain.kinds, domain.extents, strict=True)
+        return Domain(domain.dim, periodic=True, extent=tuple(extent * (1 if kind.around else 2) for kind, extent in lengths))
 
     def _torus_grid(self, grid: Grid) -> Grid:
-        """The grid itself, or for a box that of its reflection."""
-        if self._domain.periodic:
-            return grid
-        return Grid(self._reflection, tuple(2 * (points - 1) for points in grid.shape))
+        """The grid itself, or that of its reflection along axes with ends."""
+        return Grid(self._reflection, tuple(kind.period(points) for kind, points, _ in grid.lines))
 
     def _reflected(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *period"]:
-        """One period of the even or odd extension of a function on a box; a function on a torus is its own."""
-        if self._domain.periodic:
-            return a
-        for axis in range(1, a.ndim):
-            inner, end = a.narrow(axis, 1, a.shape[axis] - 2), torch.zeros_like(a.narrow(axis, 0, 1))
-            parts = [a, inner.flip(axis)] if self.boundary == "neumann" else [end, inner, end, -inner.flip(axis)]
-            a = torch.cat(parts, dim=axis)
+        """One period of the even or odd extension along axes with ends; a function on a torus is its own."""
+        for axis, kind in enumerate(self._domain.kinds, 1):
+            a = kind.reflected(a, axis, odd=self.boundary == "dirichlet")
         return a
 
     def _check(self) -> None:
@@ -258,8 +257,9 @@ class FourierFeatures(FeatureMap):
 
     @property
     def work_per_value(self) -> int:
-        """In several dimensions a reflected box is 2^dim times as large, and every channel has its product."""
-        return self.domain.channels * (2**self._domain.dim if not self._domain.periodic and self._domain.dim > 1 else 1)
+        """In several dimensions an input is twice as large for each axis that it is reflected along, and every channel has its product."""
+        reflected = sum(not kind.around for kind in self._domain.kinds)
+        return self.domain.channels * (2**reflected if self._domain.dim > 1 else 1)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:

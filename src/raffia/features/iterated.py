@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -23,13 +23,13 @@ Numbers = float | Float[Tensor, "..."]
 class IteratedFeatures(FeatureMap):
     """φ(a; θ) = p_L,  p₀ = K₀[s₀ (1 + w R₀)],  p_l = K_l[s₀ (1 + w R_l) + β_l s₁ p_{l−1} + γ_l ∇s₂·∇p_{l−1} + ζ_l ∇^⊥(M s₃)·∇p_{l−1}].
 
-    K_l = (τ² + |k|²)^(−α_l/2) are radial multipliers, in sines on a box if `boundary` is "dirichlet", which suits outputs that vanish
-    there, in cosines if it is "neumann", in waves on a torus; M = max(|k|, 1)^(−power). s_i = c₀ + c₁ q + c₂ tanh q, with a c₁ and a c₂
-    for each channel, are `source`, `growth`, `potential` and `stream`; q is (a − shift)/scale, smoothed by e^(−(smoothing·|k|)²/2). R_l
-    are random fields with `field_tau` and `field_regularity`, n_modes each. Lengths are in units of the longest side over π, or on a
-    torus over 2π. Where several numbers are meant one serves for all, and a search then finds one. On a line the last term is
-    ζ_l v ∂p + δ_l p ∂v with v = M s₃, and in three dimensions there is none. With a function u₀ for `start`, given on any grid,
-    p₀ = u₀ (1 + w R₀).
+    K_l = (τ² + |k|²)^(−α_l/2) are radial multipliers, in sines if `boundary` is "dirichlet", which suits outputs that vanish there, in
+    cosines if it is "neumann" (a word for all axes, or for each), in waves along periodic axes; M = max(|k|, 1)^(−power).
+    s_i = c₀ + c₁ q + c₂ tanh q, with a c₁ and a c₂ for each channel, are `source`, `growth`, `potential` and `stream`; q is
+    (a − shift)/scale, smoothed by e^(−(smoothing·|k|)²/2). R_l are random fields with `field_tau` and `field_regularity`, n_modes each.
+    Lengths are in units of the longest side over π, or on a torus over 2π. Where several numbers are meant one serves for all, and a
+    search then finds one. On a line the last term is ζ_l v ∂p + δ_l p ∂v with v = M s₃, and in three dimensions there is none. With a
+    function u₀ for `start`, given on any grid, p₀ = u₀ (1 + w R₀).
 
     They represent what a few steps of a fixed-point iteration give: elliptic problems of moderate contrast (Darcy flow is α = 2,
     s₀ = f/a, γ ∇s₂ = ∇log a), transport and reaction for a short time. They do not represent resonances (Helmholtz), transport over
@@ -61,7 +61,7 @@ class IteratedFeatures(FeatureMap):
     shift: Numbers = 0.0
     scale: Numbers = 1.0
     n_modes: int = 128
-    boundary: Literal["neumann", "dirichlet"] = "neumann"
+    boundary: Boundary | tuple[Boundary, ...] = "neumann"
     start: Float[Tensor, "..."] | None = None
     domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
 
@@ -100,8 +100,7 @@ class IteratedFeatures(FeatureMap):
 
     def prepare(self, theta: Float[Tensor, "m fields modes"], grid: Nodes) -> tuple[Tensor]:
         """1 + w R_l on the grid, in which features are linear."""
-        law: Boundary = "periodic" if self._region.periodic else "neumann"
-        draws = GaussianField(self._region, law, self.field_tau, self.field_regularity, self.n_modes)
+        draws = GaussianField(self._region, self._region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
         return (1 + self.weight * draws(theta, self._region.grid(*grid.one_channel.shape)),)
 
     def combination(self, theta: Tensor, coef: Float[Tensor, "m *columns"], grid: Nodes) -> Callable[[Tensor], Tensor]:
@@ -131,7 +130,7 @@ class IteratedFeatures(FeatureMap):
         """q, from all channels normalised."""
         channels, each = a if self.domain.has_components else a[:, None], (-1, *[1] * len(grid.shape))
         shift, scale = (self._several(name, channels.shape[1], a).reshape(each) for name in ("shift", "scale"))
-        even = Series(grid, "periodic" if self._region.periodic else "neumann")
+        even = Series(grid, self._region.natural_boundary)
         return Smoothed.of((channels - shift) / scale, even, self._several("smoothing", 1, a))
 
     def _several(self, name: str, count: int, like: Tensor) -> Float[Tensor, "count"]:

@@ -96,8 +96,10 @@ class _BranchTrunk(nn.Module):
     def __init__(self, sizes: BranchTrunk, domain: Domain) -> None:
         super().__init__()
         self.domain, self.sigma = domain, ACTIVATIONS[sizes.activation]
-        self.basis = LaplacianBasis(domain, "periodic" if domain.periodic else "neumann", sizes.n_modes)
-        coordinates = 2 * domain.dim if domain.periodic else domain.dim
+        self.basis = LaplacianBasis(domain, domain.natural_boundary, sizes.n_modes)
+        self.around = [axis for axis, kind in enumerate(domain.kinds) if kind.around]
+        self.straight = [axis for axis, kind in enumerate(domain.kinds) if not kind.around]
+        coordinates = 2 * len(self.around) + len(self.straight)
         self.branch_in, self.branch_out = nn.Linear(sizes.n_modes, sizes.width), nn.Linear(sizes.width, sizes.rank)
         self.trunk_in, self.trunk_out = nn.Linear(coordinates, sizes.width), nn.Linear(sizes.width, sizes.rank)
 
@@ -105,8 +107,8 @@ class _BranchTrunk(nn.Module):
         grid = self.domain.grid_of(a)
         z = self.basis.analysis(a, grid)
         x = grid.nodes().to(a) / torch.tensor(self.domain.extents).to(a)
-        if self.domain.periodic:
-            x = torch.cat([torch.sin(2 * math.pi * x), torch.cos(2 * math.pi * x)], dim=-1)
+        angle = 2 * math.pi * x[..., self.around]
+        x = torch.cat([torch.sin(angle), torch.cos(angle), x[..., self.straight]], dim=-1)
         branch = self.branch_out(self.sigma(self.branch_in(z)))
         trunk = self.sigma(self.trunk_out(self.sigma(self.trunk_in(x))))
         return torch.einsum("np,...p->n...", branch, trunk) / math.sqrt(branch.shape[-1])

@@ -40,8 +40,8 @@ class ScalarFeatures(FeatureMap):
     `whitening` > 0 divides principal components of inputs by that power of their deviations; 1 makes all of them alike. With the law
     "affine" this is ridge regression on all that an input has.
 
-    Inputs may be functions on a torus, a box or a `Mesh`; several of them (`Channels`), each with its own modes; or vectors
-    (`Vectors`), whose components are the coefficients, with one length scale for all.
+    Inputs may be functions on a `Domain` or a `Mesh`; several of them (`Channels`), each with its own modes; or vectors (`Vectors`),
+    whose components are the coefficients, with one length scale for all.
     """
 
     n_modes: int | None = 64
@@ -165,7 +165,7 @@ class ScalarFeatures(FeatureMap):
             raise RaffiaError(
                 f"ScalarFeatures(domain=…) must be a Domain, a Mesh, Channels of one, or Vectors; got {self.domain!r}."
             )
-        return LaplacianBasis(domain, self.boundary or ("periodic" if domain.periodic else "neumann"), self._modes)
+        return LaplacianBasis(domain, self.boundary or domain.natural_boundary, self._modes)
 
     @property
     def _modes(self) -> int:

@@ -18,6 +18,11 @@ class Selected(FeatureMap):
     kept: Int[Tensor, "m"]
 
     @property
+    def pool(self) -> FeatureMap:
+        """The map."""
+        return self.of
+
+    @property
     def domain(self) -> Space:
         """That of the map."""
         return self.of.domain

@@ -41,8 +41,7 @@ def pruned(trained: Trained, count: int) -> Trained:
         ridge *= len(kept) / fewer
         statistics, kept = _part(statistics, best), kept[best]
     before = settings.feature_map
-    pool, rows = (before.of, before.kept[kept.cpu()]) if isinstance(before, Selected) else (before, kept.cpu())
-    feature_map = Selected(pool, rows)
+    feature_map = Selected(before.pool, kept.cpu() if before.kept is None else before.kept[kept.cpu()])
     there = replace(settings, feature_map=feature_map, n_features=count, ridge=ridge)
     solution = direct_solution(statistics, ridge)
     return replace(

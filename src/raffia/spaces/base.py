@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.spaces.axes import Axis
+
 
 class Space(ABC):
     """A space of functions (or vectors), whatever their discretisation; the last `ndim` axes of an array hold one of them."""
@@ -19,8 +21,12 @@ class Space(ABC):
     """How many functions a sample consists of."""
     periodic: bool = False
     """Whether samples are on a grid without its right ends."""
+    kinds: tuple[Axis, ...] = ()
+    """The kinds of the axes of a grid, where samples are on one."""
     tabular: ClassVar[bool] = False
     """Whether samples are vectors, rows of a table, and no functions."""
+    gridded: ClassVar[bool] = False
+    """Whether samples of one channel are on equispaced grids."""
     has_components: ClassVar[bool] = False
     """Whether the first axis of a sample counts quantities with units of their own: channels, or components of a vector."""
 

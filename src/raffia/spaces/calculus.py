@@ -1,4 +1,6 @@
-"""Discrete calculus on box grids: gradient, Poisson's equation, heat flow. Batched, differentiable, on any device.
+"""Discrete calculus on grids: gradient, Poisson's equation, heat flow. Batched, differentiable, on any device.
+
+Axes may be of any kind, but `inner` nodes are those of a box.
 
 A sine transform along an axis of up to `MATRIX_POINTS` points is a product with a dense matrix, which is faster there than a
 padded FFT; longer axes use the FFT (`benchmarks/poisson.py` measures both).
@@ -13,7 +15,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.grid import Grid
+from raffia.spaces.laplacian import frequencies
 
 Field = Float[Tensor, "*batch_and_shape"]
 
@@ -23,8 +27,12 @@ MATRIX_POINTS = 128
 def gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_shape"]:
     """∇f by centred differences, one-sided of second order at the edges: (*batch, dim, *shape)."""
     _check(f, grid, least=3)
-    dim = len(grid.shape)
-    parts = torch.gradient(f, spacing=list(grid.spacings), dim=list(range(-dim, 0)), edge_order=2)
+    dim, parts = len(grid.shape), []
+    for axis, (kind, h) in enumerate(zip(grid.domain.kinds, grid.spacings, strict=True), -dim):
+        if kind.around:
+            parts.append((f.roll(-1, axis) - f.roll(1, axis)) / (2 * h))
+        else:
+            parts += torch.gradient(f, spacing=h, dim=axis, edge_order=2)
     return torch.stack(parts, dim=f.ndim - dim)
 
 
@@ -49,9 +57,20 @@ def _inside(f: Tensor, axes: Iterable[int]) -> Tensor:
 
 
 def poisson(f: Field, grid: Grid) -> Field:
-    """Solve −Δp = f with p = 0 on the boundary, by the five-point stencil; f on the boundary is not used."""
+    """Solve −Δp = f with p = 0 at the ends of all axes that have them, by the five-point stencil; f at nodes that are ends is not used."""
     _check(f, grid, least=3)
-    return inner_poisson(inner(f, grid), grid)
+    if grid.domain.boxed:
+        return inner_poisson(inner(f, grid), grid)
+    if grid.domain.periodic:
+        raise RaffiaError(f"this operation needs a grid on a box, or one with an axis that is not periodic; got {grid.domain}.")
+    whole = grid.with_ends
+    pairs = [_zero_pairs(kind, points, h) for (kind, points, _), h in zip(whole.lines, whole.spacings, strict=True)]
+    eigenvalues = torch.zeros((), dtype=torch.float64)
+    for _, values in pairs:
+        eigenvalues = eigenvalues[..., None] + values
+    f = grid.put_back(f, grid.domain.boundaries("dirichlet"))
+    coef = _along_axes(f, [basis.mT.to(f) for basis, _ in pairs]) / eigenvalues.to(f)
+    return grid.cropped(_along_axes(coef, [basis.to(f) for basis, _ in pairs]))
 
 
 def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
@@ -64,12 +83,13 @@ def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
 
 
 def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
-    """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 on the boundary: the exact flow of the five-point stencil."""
+    """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 at ends: the exact flow of the five-point stencil, ends put back."""
     _check(f, grid, least=3)
-    learnt = isinstance(time, Tensor) and time.requires_grad
-    axes = zip(grid.shape, grid.spacings, strict=True)
-    flows = [_heat_flow(points, h, time) if learnt else _kept_heat_flow(points, h, float(time)) for points, h in axes]
-    return _along_axes(f, [flow.to(f) for flow in flows])
+    learnt, whole = isinstance(time, Tensor) and time.requires_grad, grid.with_ends
+    f = grid.put_back(f, tuple("periodic" if kind.around else "neumann" for kind in grid.domain.kinds))
+    axes = [(kind, points, h) for (kind, points, _), h in zip(whole.lines, whole.spacings, strict=True)]
+    flows = [_heat_flow(*axis, time) if learnt else _kept_heat_flow(*axis, float(time)) for axis in axes]
+    return grid.cropped(_along_axes(f, [flow.to(f) for flow in flows]))
 
 
 def _sine_transform(f: Tensor, grid: Grid) -> Tensor:
@@ -105,20 +125,25 @@ def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
 
 
 @lru_cache(maxsize=32)
-def _cosine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Eigenvectors of −Δ_h with reflecting ends, their inverse, and the eigenvalues."""
-    n = points - 1
-    k = torch.arange(points)
-    basis = (math.pi * (k[:, None] * k % (2 * n)).double() / n).cos()
-    ends = torch.ones(points, dtype=torch.float64)
-    ends[0] = ends[-1] = 0.5
-    inverse = 2 / n * ends[:, None] * basis * ends
-    return basis, inverse, (2 - 2 * (math.pi * k.double() / n).cos()) / spacing**2
+def _zero_pairs(kind: Axis, points: int, spacing: float) -> tuple[Tensor, Tensor]:
+    """Orthonormal eigenvectors of −Δ_h along one axis, in columns, zero at its ends if it has them, and the eigenvalues."""
+    basis, _, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.around else "dirichlet")
+    return basis / basis.norm(dim=0), eigenvalues
 
 
-def _heat_flow(points: int, spacing: float, time: float | Tensor) -> Tensor:
-    """exp(time · Δ_h) along one axis with reflecting ends."""
-    basis, inverse, eigenvalues = _cosine_pairs(points, spacing)
+@lru_cache(maxsize=32)
+def _wave_pairs(kind: Axis, points: int, spacing: float, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvectors of −Δ_h along one axis with its ends, in columns, their adjoint in the quadrature, and the eigenvalues."""
+    rank = kind.rank(points, boundary)
+    basis = kind.synthesis(torch.eye(rank, dtype=torch.float64), points, boundary).mT
+    inverse = (basis * kind.weights(points, 1.0)[:, None]).mT
+    turn = 2 * math.pi * frequencies(torch.arange(rank)[:, None], (boundary,))[:, 0].double() / kind.period(points)
+    return basis, inverse, (2 - 2 * turn.cos()) / spacing**2
+
+
+def _heat_flow(kind: Axis, points: int, spacing: float, time: float | Tensor) -> Tensor:
+    """exp(time · Δ_h) along one axis with reflecting ends, or around it."""
+    basis, inverse, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.around else "neumann")
     time = torch.as_tensor(time, dtype=torch.float64)
     return (basis.to(time) * torch.exp(-time * eigenvalues.to(time))) @ inverse.to(time)
 
@@ -127,8 +152,6 @@ _kept_heat_flow = lru_cache(maxsize=32)(_heat_flow)
 
 
 def _check(f: Tensor, grid: Grid, least: int) -> None:
-    if grid.domain.periodic:
-        raise RaffiaError(f"this operation needs a grid on a box; got {grid.domain}.")
     if min(grid.shape) < least:
         raise RaffiaError(f"this operation needs {least} points or more along each axis; got a grid of shape {grid.shape}.")
     if tuple(f.shape[f.ndim - len(grid.shape) :]) != grid.shape:

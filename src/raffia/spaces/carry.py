@@ -9,7 +9,7 @@ from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.resample import resample
 
-WRAPPED = 4  # points of a torus that are repeated at either end, for splines to be smooth across it
+WRAPPED = 4  # points of a periodic axis that are repeated at either end, for splines to be smooth across it
 
 
 def carry(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
@@ -28,11 +28,10 @@ def carry(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
 def _at(f: np.ndarray, nodes: Nodes, positions: np.ndarray) -> np.ndarray:
     """By splines from a grid; from scattered nodes linearly, and outside of them by the nearest."""
     if isinstance(nodes, Grid):
-        axes = [axis.numpy() for axis in nodes.axes()]
-        if nodes.domain.periodic:
-            wrapped = min(WRAPPED, *nodes.shape)
-            f = np.pad(f, wrapped, mode="wrap")
-            axes = [np.arange(-wrapped, len(axis) + wrapped) * h for axis, h in zip(axes, nodes.spacings, strict=True)]
+        wrapped = [min(WRAPPED, points) if kind.around else 0 for kind, points, _ in nodes.lines]
+        f = np.pad(f, [(many, many) for many in wrapped], mode="wrap")
+        steps = zip(nodes.axes(), nodes.spacings, wrapped, strict=True)
+        axes = [float(x[0]) + np.arange(-many, len(x) + many) * h for x, h, many in steps]
         method = "cubic" if min(f.shape) > 3 else "linear"
         return RegularGridInterpolator(axes, f, method=method, bounds_error=False, fill_value=None)(positions)
     known = nodes.positions.numpy()  # type: ignore[attr-defined]  # grids and meshes have them

@@ -4,13 +4,15 @@ Functions are plain tensors whose last axes are the grid axes; a `Grid` is infer
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary, kinds_of
 from raffia.spaces.base import Nodes, Space
 
 MOST_DIMENSIONS = 9
@@ -20,16 +22,26 @@ MOST_DIMENSIONS = 9
 class Domain(Space):
     """The torus or the box [0, extent]^dim; dim 0 is a single point, the domain of real numbers.
 
-    `extent` is one length for all axes, or one per axis.
+    `extent` is one length for all axes, or one per axis. `axes` are kinds, one for all or one per axis, where not all are periodic, or
+    not all have both ends: "periodic", "box", "cells" (the nodes are centres of cells), "left" (a box without its last end) or
+    "right" (without its first), as in Domain(2, axes=("periodic", "box")), a channel. `periodic` then says whether all are.
     """
+
+    gridded: ClassVar[bool] = True
 
     dim: int
     periodic: bool = True
     extent: float | tuple[float, ...] = 1.0
+    axes: str | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.dim not in range(MOST_DIMENSIONS + 1):
             raise RaffiaError(f"Domain(dim=…) needs dim >= 0 and at most {MOST_DIMENSIONS}; got {self.dim!r}.")
+        if self.axes is not None:  # equal domains are written alike, so those that `periodic` describes have no axes
+            kinds = kinds_of(self.axes, self.dim, "Domain(axes=…)")
+            plain = kinds in ((PERIODIC,) * self.dim, (BOX,) * self.dim)
+            object.__setattr__(self, "periodic", all(kind.around for kind in kinds))
+            object.__setattr__(self, "axes", None if plain else tuple(kind.name for kind in kinds))
         if len(self.extents) != self.dim:
             raise RaffiaError(f"Domain(extent=…) needs one length, or {self.dim}; got {self.extent}.")
         if not all(length > 0 for length in self.extents):
@@ -40,10 +52,51 @@ class Domain(Space):
         """One axis for each dimension."""
         return self.dim
 
+    def __repr__(self) -> str:
+        axes = "" if self.axes is None else f", axes={self.axes}"
+        return f"Domain(dim={self.dim}, periodic={self.periodic}, extent={self.extent}{axes})"
+
     @property
     def in_words(self) -> str:
         """What samples are."""
         return f"functions on a domain of dimension {self.dim}"
+
+    @property
+    def noun(self) -> str:
+        """What the domain is: a torus, a box, or one whose axes are named."""
+        return "torus" if self.periodic else "box" if self.boxed else f"domain with axes {', '.join(self.axes or ())}"
+
+    @property
+    def kinds(self) -> tuple[Axis, ...]:  # type: ignore[override]
+        """The kind of each axis."""
+        if self.axes is None:
+            return (PERIODIC if self.periodic else BOX,) * self.dim
+        return kinds_of(self.axes, self.dim, "Domain(axes=…)")
+
+    @property
+    def boxed(self) -> bool:
+        """Whether all axes have both of their ends."""
+        return self.axes is None and not self.periodic
+
+    @property
+    def natural_boundary(self) -> Boundary:
+        """The condition that asks nothing of functions: that of a torus, or Neumann's wherever there are ends."""
+        return "periodic" if self.periodic else "neumann"
+
+    def boundaries(self, boundary: Boundary | tuple[Boundary, ...]) -> tuple[Boundary, ...]:
+        """A condition for each axis: one for all ends of a domain, as periodic axes have none, or one per axis."""
+        one = boundary in get_args(Boundary)
+        found = tuple("periodic" if kind.around else boundary for kind in self.kinds) if one else tuple(boundary)
+        for word in found:
+            if word not in get_args(Boundary):
+                raise RaffiaError(f"boundary must be one of {get_args(Boundary)}, or one for each axis; got {boundary!r}.")
+        fits = [word == "periodic" for word in found] == [kind.around for kind in self.kinds]
+        if not fits or (one and self.dim and (boundary == "periodic") != self.periodic):
+            raise RaffiaError(
+                f"boundary {boundary!r} does not go with a {self.noun}: 'periodic' is for axes that are so, "
+                "'neumann' and 'dirichlet' for others."
+            )
+        return cast(tuple[Boundary, ...], found)
 
     @property
     def extents(self) -> tuple[float, ...]:
@@ -69,20 +122,20 @@ class Domain(Space):
 
 @dataclass(frozen=True)
 class Grid(Nodes):
-    """Equispaced nodes. Periodic: the right end is excluded. Box: both ends are included.
+    """Equispaced nodes. Periodic: the right end is excluded. Box: both ends are included. Other axes are as their kinds say.
 
-    The quadrature is the composite trapezoid rule, which on a torus is the mean over the nodes.
+    The quadrature gives each node what is nearest to it: the composite trapezoid rule, which on a torus is the mean over the nodes.
     """
 
     domain: Domain
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        least = 1 if self.domain.periodic else 2
-        if len(self.shape) != self.domain.dim or any(points < least for points in self.shape):
-            kind = "torus" if self.domain.periodic else "box"
+        kinds = self.domain.kinds
+        if len(self.shape) != len(kinds) or any(points < kind.least for points, kind in zip(self.shape, kinds, strict=True)):
+            least = max((kind.least for kind in kinds), default=1)
             raise RaffiaError(
-                f"a grid on a {kind} of dimension {self.domain.dim} needs {self.domain.dim} axes "
+                f"a grid on a {self.domain.noun} of dimension {self.domain.dim} needs {self.domain.dim} axes "
                 f"of {least} point(s) or more; got shape {self.shape}."
             )
 
@@ -92,14 +145,18 @@ class Grid(Nodes):
         return self.domain
 
     @property
+    def lines(self) -> tuple[tuple[Axis, int, float], ...]:
+        """The kind, the number of points and the length of each axis."""
+        return tuple(zip(self.domain.kinds, self.shape, self.domain.extents, strict=True))
+
+    @property
     def spacings(self) -> tuple[float, ...]:
         """The distance between neighbours along each axis."""
-        intervals = (points if self.domain.periodic else points - 1 for points in self.shape)
-        return tuple(extent / n for extent, n in zip(self.domain.extents, intervals, strict=True))
+        return tuple(extent / kind.intervals(points) for kind, points, extent in self.lines)
 
     def axes(self) -> tuple[Float[Tensor, "_"], ...]:
         """The coordinates of the nodes along each axis."""
-        return tuple(h * torch.arange(points, dtype=torch.float64) for h, points in zip(self.spacings, self.shape, strict=True))
+        return tuple(kind.coordinates(points, extent) for kind, points, extent in self.lines)
 
     def nodes(self) -> Float[Tensor, "*shape dim"]:
         """The coordinates of every node."""
@@ -113,21 +170,46 @@ class Grid(Nodes):
         return self.nodes().reshape(self.size, self.domain.dim)
 
     def weights(self) -> Float[Tensor, "*shape"]:
-        """The trapezoid weights: ∫ f ≈ Σ weights · f."""
+        """The weights of the quadrature: ∫ f ≈ Σ weights · f."""
         weights = torch.ones((), dtype=torch.float64)
-        for h, points in zip(self.spacings, self.shape, strict=True):
-            axis = torch.full((points,), h, dtype=torch.float64)
-            if not self.domain.periodic:
-                axis[0] = axis[-1] = h / 2
-            weights = weights[..., None] * axis
+        for kind, points, extent in self.lines:
+            weights = weights[..., None] * kind.weights(points, extent)
         return weights
 
     @property
     def root_weights(self) -> Float[Tensor, "_"]:
         """√w, flattened; a single number where all weights are equal."""
-        if self.domain.periodic:
+        if all(kind.around for kind in self.domain.kinds):
             return torch.tensor([math.sqrt(math.prod(self.spacings))], dtype=torch.float64)
         return self.weights().flatten().sqrt()
+
+    def refined(self) -> tuple["Grid", tuple[slice, ...]]:
+        """A finer grid that has all of these nodes, and where they are in it."""
+        finer = [kind.refined(points) for kind, points, _ in self.lines]
+        return Grid(self.domain, tuple(points for points, _ in finer)), tuple(where for _, where in finer)
+
+    @property
+    def with_ends(self) -> "Grid":
+        """The grid with all ends that were left out; itself, where none is."""
+        if not any(any(kind.left_out) for kind in self.domain.kinds):
+            return self
+        domain = replace(self.domain, axes=tuple(kind.with_ends.name for kind in self.domain.kinds))
+        return Grid(domain, tuple(points + sum(kind.left_out) for kind, points, _ in self.lines))
+
+    def put_back(
+        self, f: Float[Tensor, "*batch_and_shape"], boundaries: tuple[Boundary, ...]
+    ) -> Float[Tensor, "*batch_and_more"]:
+        """Functions on `with_ends`: zero at ends that were left out, or as their neighbours are, by the condition of each axis."""
+        for dim, (kind, boundary) in enumerate(zip(self.domain.kinds, boundaries, strict=True), -len(self.shape)):
+            f = kind.put_back(f, dim, boundary)
+        return f
+
+    def cropped(self, f: Float[Tensor, "*batch_and_more"]) -> Float[Tensor, "*batch_and_shape"]:
+        """Functions on `with_ends`, at the nodes of this grid."""
+        for dim, (kind, points, _) in enumerate(self.lines, -len(self.shape)):
+            if any(kind.left_out):
+                f = f.narrow(dim, kind.left_out[0], points)
+        return f
 
 
 POINT = Domain(0).grid()

@@ -149,7 +149,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
     if domain.dim == 1:
         weights = _line_weights(points[:, 0], domain)
     else:
-        around = _with_copies(points, domain) if domain.periodic else points
+        around = _with_copies(points, domain) if any(kind.around for kind in domain.kinds) else points
         try:
             triangulation = Delaunay(around.numpy())
         except QhullError:
@@ -165,10 +165,11 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
 
 
 def _with_copies(points: Points, domain: Domain) -> Float[Tensor, "more dim"]:
-    """The points of a torus and, after them, their copies around it."""
+    """The points and, after them, their copies around each periodic axis."""
     lengths = torch.tensor(domain.extents, dtype=torch.float64)
     low, high = points.amin(0) - 0.35 * lengths, points.amin(0) + 1.35 * lengths
-    shifts = torch.cartesian_prod(*[torch.tensor([0.0, -1.0, 1.0], dtype=torch.float64)] * domain.dim)[1:]
+    turns = [[0.0, -1.0, 1.0] if kind.around else [0.0] for kind in domain.kinds]
+    shifts = torch.cartesian_prod(*[torch.tensor(some, dtype=torch.float64) for some in turns])[1:]
     copies = (points[None] + (shifts * lengths)[:, None]).reshape(-1, domain.dim)
     near = ((copies >= low) & (copies <= high)).all(1)
     return torch.cat([points, copies[near]])

@@ -1,24 +1,28 @@
-"""Orthonormal modes (ψ_k) of functions on given nodes: waves on a torus, sines or cosines on a box, any functions on a mesh.
+"""Orthonormal modes (ψ_k) of functions on given nodes: waves on a torus, sines or cosines where axes have ends, any functions on a mesh.
 
 A mode of a real function on a torus stands for ψ_k and its conjugate ψ_−k, which count as one, or as two where they differ; `twice`
 says which, so that ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Modes of different grids are the same functions, as long as both grids hold them;
-the highest wave of an even torus, and the highest cosine, alias, so they are those of their own grid alone.
+the highest wave of an even torus, and the highest cosine, alias, so they are those of their own grid alone. Where an end is left out,
+modes are those of the grid that has it: one more than there are nodes, and orthonormal there.
 """
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import cast
 
 import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
+from raffia.spaces.laplacian import analysis, synthesis
 
 VANISHES = 1e-6  # of the largest value: functions that are smaller at the boundary count as zero there
+LED = 0.5  # of the value at the last node: what a line may leave of it at an end where functions vanish
 Coefficients = Inexact[Tensor, "*batch modes"]
 
 
@@ -95,49 +99,53 @@ class Waves(Modes):
 
 @dataclass(frozen=True, eq=False)
 class BoxWaves(Modes):
-    """cos kπx/L ("neumann") or sin kπx/L ("dirichlet") along every axis of a box, normalised for the trapezoid rule."""
+    """Products of real waves along the axes: cos kπx/L ("neumann"), sin kπx/L ("dirichlet"), or both of 2kπx/L around a "periodic" axis.
+
+    They are normalised for the quadrature of the grid. `boundary` is one condition for all axes that have ends, or one for each axis.
+    """
 
     grid: Grid
-    boundary: Literal["neumann", "dirichlet"]
+    boundary: Boundary | tuple[Boundary, ...]
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Coefficients:
-        """By a real transform over twice the box along each axis."""
-        root = nodes.root_weights.reshape(nodes.shape).to(f)
-        f = f * root.square()
-        for axis in _axes(nodes):
-            f = _along(f.transpose(axis, -1), self.boundary).transpose(axis, -1)
-        return f.flatten(-len(nodes.shape)) / math.sqrt(nodes.volume)
+        """By a real transform along each axis, over twice its length where it has ends."""
+        coef = analysis(f, _grid(nodes), self._boundaries, self._ranks(nodes))
+        return coef.flatten(-len(nodes.shape)) / math.sqrt(nodes.volume)
 
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
         """By its inverse."""
-        f = coef.reshape(*coef.shape[:-1], *self._ranks(nodes))
-        for axis, points in zip(_axes(nodes), nodes.shape, strict=True):
-            f = _back(f.transpose(axis, -1), points, self.boundary).transpose(axis, -1)
-        return f / math.sqrt(nodes.volume)
+        coef = coef.reshape(*coef.shape[:-1], *self._ranks(nodes))
+        return synthesis(coef, _grid(nodes), self._boundaries) / math.sqrt(nodes.volume)
 
     def density(self, power: Float[Tensor, "*batch modes"], nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
         """Products of squares along the axes."""
-        f = power.reshape(*power.shape[:-1], *self._ranks(nodes))
-        for axis, points, rank in zip(_axes(nodes), nodes.shape, self._ranks(nodes), strict=True):
-            squares = _back(torch.eye(rank, dtype=f.dtype, device=f.device), points, self.boundary).square()
-            f = (f.transpose(axis, -1) @ squares).transpose(axis, -1)
-        return f / nodes.volume
+        whole, f = _grid(nodes).with_ends, power.reshape(*power.shape[:-1], *self._ranks(nodes))
+        for axis, (kind, points, _), boundary in zip(_axes(nodes), whole.lines, self._boundaries, strict=True):
+            waves = kind.synthesis(torch.eye(f.shape[axis], dtype=f.dtype, device=f.device), points, boundary)
+            f = (f.transpose(axis, -1) @ waves.square()).transpose(axis, -1)
+        return _grid(nodes).cropped(f) / nodes.volume
 
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
         """They are real."""
         return torch.ones(math.prod(self._ranks(nodes)), dtype=torch.float64)
 
     def places(self, nodes: Nodes) -> Int[Tensor, "modes"]:
-        """By their numbers; the highest cosine is that of its own grid."""
+        """By their numbers; the highest wave of an axis is that of its own grid, where sines of both do not end before."""
         axes, ranks = [], self._ranks(self.grid)
-        for here, there in zip(self._ranks(nodes), ranks, strict=True):
-            k = torch.arange(here)
-            held = k < min(here, there) - (self.boundary == "neumann")
+        sizes = zip(self._ranks(nodes), nodes.shape, self.grid.shape, strict=True)
+        for (rank, here, there), kind, boundary in zip(sizes, self.grid.domain.kinds, self._boundaries, strict=True):
+            k = torch.arange(rank)
+            held = k < min(kind.capacity(points, boundary) for points in (here, there))
             axes.append(torch.where(held | (here == there), k, -1))
         return _joint(axes, ranks)
 
+    @property
+    def _boundaries(self) -> tuple[Boundary, ...]:
+        return self.grid.domain.boundaries(self.boundary)
+
     def _ranks(self, nodes: Nodes) -> tuple[int, ...]:
-        return tuple(points - 2 * (self.boundary == "dirichlet") for points in nodes.shape)
+        lines = zip(_grid(nodes).with_ends.lines, self._boundaries, strict=True)
+        return tuple(kind.rank(points, boundary) for (kind, points, _), boundary in lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +188,29 @@ class Components(Modes):
 
 
 def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes) -> Modes:
-    """Modes that suit these functions: sines where they vanish at the boundary of a box, their principal components on a mesh."""
+    """Modes that suit these functions: sines along axes at whose ends they vanish, their principal components on a mesh."""
     one = nodes.one_channel
     if not isinstance(one, Grid):
         return Components(one, _principal(one.embed(f.reshape(-1, *one.shape))))
     if one.domain.periodic:
         return Waves(one)
-    f = f.reshape(-1, *one.shape).abs()
-    ends = max(float(f.select(axis, end).max()) for axis in _axes(one) for end in (0, -1))
-    odd = ends <= VANISHES * float(f.max()) and min(one.shape) > 2
-    return BoxWaves(one, "dirichlet" if odd else "neumann")
+    f = f.reshape(-1, *one.shape)
+    free = one.domain.boundaries("neumann")
+    odd = [
+        word == "neumann" and _vanish(f, kind, dim) for word, kind, dim in zip(free, one.domain.kinds, _axes(one), strict=True)
+    ]
+    found = tuple("dirichlet" if sines else word for sines, word in zip(odd, free, strict=True))
+    alike = {word for word in found if word != "periodic"}
+    return BoxWaves(one, alike.pop() if len(alike) == 1 else found)
+
+
+def _vanish(f: Float[Tensor, "n *shape"], kind: Axis, dim: int) -> bool:
+    """Whether functions are zero at both ends of an axis; at ends without a node, whether a line leads them to about zero there."""
+    zero = [
+        float(end.abs().max()) <= VANISHES * float(f.abs().max()) if gap == 0 else float(end.norm()) <= LED * float(near.norm())
+        for (end, near), gap in zip(kind.at_ends(f, dim), (kind.before, kind.after), strict=True)
+    ]
+    return all(zero) and f.shape[dim] > 2
 
 
 def _principal(v: Float[Tensor, "n points"]) -> Float[Tensor, "modes points"]:
@@ -197,6 +218,11 @@ def _principal(v: Float[Tensor, "n points"]) -> Float[Tensor, "modes points"]:
     _, s, modes = torch.linalg.svd(v, full_matrices=False)
     kept = s > 1e-12 * s[0] if s[0] > 0 else torch.arange(len(s), device=s.device) < 1
     return modes[kept].cpu()
+
+
+def _grid(nodes: Nodes) -> Grid:
+    """Modes of grids are asked for on grids."""
+    return cast(Grid, nodes)
 
 
 def _axes(nodes: Nodes) -> tuple[int, ...]:
@@ -211,26 +237,3 @@ def _joint(axes: list[Tensor], ranks: tuple[int, ...]) -> Int[Tensor, "modes"]:
         places = places[..., None] * rank + numbers
         missing = missing[..., None] | (numbers < 0)
     return torch.where(missing, -1, places).flatten()
-
-
-def _along(f: Tensor, boundary: str) -> Tensor:
-    """√2 Σ_j f_j cos(πjk/N) or sin along the last axis, N + 1 points; without √2 for cosines with k = 0 and N."""
-    spectrum = torch.fft.rfft(f, n=2 * (f.shape[-1] - 1))
-    return spectrum.real * _scale(f) if boundary == "neumann" else -math.sqrt(2) * spectrum.imag[..., 1:-1]
-
-
-def _back(coef: Tensor, points: int, boundary: str) -> Tensor:
-    """The transpose of `_along`."""
-    if boundary == "neumann":
-        real = coef / _scale(coef)
-        spectrum = torch.complex(real, torch.zeros_like(real))
-    else:
-        imaginary = torch.nn.functional.pad(-coef / math.sqrt(2), (1, 1))
-        spectrum = torch.complex(torch.zeros_like(imaginary), imaginary)
-    return torch.fft.irfft(spectrum, n=2 * (points - 1), norm="forward")[..., :points]
-
-
-def _scale(f: Tensor) -> Tensor:
-    scale = torch.full((f.shape[-1],), math.sqrt(2), dtype=f.dtype, device=f.device)
-    scale[0] = scale[-1] = 1
-    return scale

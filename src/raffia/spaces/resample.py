@@ -10,19 +10,21 @@ from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.axes import BOX, Axis
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 
-KINDS = ("linear", "spline", "cosine")
+INTERPOLANTS = ("linear", "spline", "cosine")
 
 
 def resample(
     f: Float[Tensor, "*batch_and_shape"], source: Nodes, target: Nodes, smooth: bool = False
 ) -> Float[Tensor, "*batch_and_target"]:
-    """The interpolant of f on `source`, evaluated on `target`: trigonometric on a torus, piecewise linear on a box.
+    """The interpolant of f on `source`, evaluated on `target`: trigonometric along periodic axes, piecewise linear along others.
 
-    Nodes that both grids share keep their values exactly, but for `smooth` ones: there functions on a box are interpolated by what
-    predicts every other of their nodes best from the rest: lines, splines of degree five, or a cosine series.
+    Beyond the first and the last node, lines go on. Nodes that both grids share keep their values exactly, but for `smooth` ones: there
+    functions along an axis with ends are interpolated by what predicts every other of their nodes best from the rest: lines, splines
+    of degree five, or a cosine series.
     """
     if not isinstance(source, Grid) or not isinstance(target, Grid):
         raise RaffiaError(f"resample needs two grids; got {source!r} and {target!r}.")
@@ -30,15 +32,14 @@ def resample(
         raise RaffiaError(f"resample needs two grids of one domain; got {source.domain} and {target.domain}.")
     if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
         raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its grid has shape {source.shape}.")
-    along = _trigonometric if source.domain.periodic else _best if smooth else _piecewise_linear
-    for axis, points in enumerate(target.shape):
-        if source.shape[axis] != points:
-            position = axis - len(target.shape)
-            f = along(f.transpose(position, -1), points).transpose(position, -1)
+    for position, (kind, points, _) in enumerate(target.lines, -len(target.shape)):
+        if f.shape[position] != points:
+            along = _trigonometric if kind.around else _best if smooth else _piecewise_linear
+            f = along(f.transpose(position, -1), points, kind).transpose(position, -1)
     return f.contiguous()
 
 
-def _trigonometric(f: Tensor, points: int) -> Tensor:
+def _trigonometric(f: Tensor, points: int, kind: Axis) -> Tensor:
     """Refine to a multiple of `points`, then keep every stride-th value."""
     n = f.shape[-1]
     fine = points * math.ceil(n / points)
@@ -50,31 +51,47 @@ def _trigonometric(f: Tensor, points: int) -> Tensor:
     return f[..., :: fine // points]
 
 
-def _piecewise_linear(f: Tensor, points: int) -> Tensor:
-    intervals = f.shape[-1] - 1
-    position = torch.arange(points, device=f.device) * intervals  # in units of the old spacing, times points − 1
-    left = (position // (points - 1)).clamp(max=intervals - 1)
-    fraction = (position - left * (points - 1)).to(f) / (points - 1)
+def _piecewise_linear(f: Tensor, points: int, kind: Axis) -> Tensor:
+    n, old, new = f.shape[-1], kind.intervals(f.shape[-1]), kind.intervals(points)
+    if n == 1:
+        return f.expand(*f.shape[:-1], points)
+    twice = round(2 * kind.before)
+    # in units of the old spacing from the first node, times twice the new number of intervals: whole numbers
+    position = (2 * torch.arange(points, device=f.device) + twice) * old - twice * new
+    left = (position // (2 * new)).clamp(min=0, max=n - 2)
+    fraction = (position - left * (2 * new)).to(f) / (2 * new)
     return f[..., left] * (1 - fraction) + f[..., left + 1] * fraction
 
 
-def _best(f: Tensor, points: int) -> Tensor:
-    """Along one axis of a box, the interpolant that predicts every other node of all functions best from the rest."""
+def _best(f: Tensor, points: int, kind: Axis) -> Tensor:
+    """Along one axis with ends, the interpolant that predicts every other node of all functions best from the rest."""
     n = f.shape[-1]
     if n < 5:
-        return _piecewise_linear(f, points)
+        return _piecewise_linear(f, points, kind)
+    if any(kind.left_out):
+        first, last = kind.left_out
+        parts = [_beyond(f.flip(-1)), f] if first else [f, _beyond(f)]
+        return _best(torch.cat(parts, dim=-1), points + 1, BOX)[..., first : points + 1 - last]
     odd = n - 1 + n % 2  # nodes that halve: all, or all but the last
     known, held = f[..., :odd:2], f[..., 1:odd:2]
-    wrong = {kind: float((known @ _matrix(kind, odd // 2 + 1, odd).to(f)[1::2].mT - held).square().sum()) for kind in KINDS}
-    return f @ _matrix(min(wrong, key=lambda kind: wrong[kind]), n, points).to(f).mT
+    wrong = {
+        name: float((known @ _matrix(name, odd // 2 + 1, odd, BOX).to(f)[1::2].mT - held).square().sum())
+        for name in INTERPOLANTS
+    }
+    return f @ _matrix(min(wrong, key=lambda name: wrong[name]), n, points, kind).to(f).mT
+
+
+def _beyond(f: Tensor) -> Tensor:
+    """One step beyond the last node, by a parabola."""
+    return (3 * (f[..., -1] - f[..., -2]) + f[..., -3])[..., None]
 
 
 @lru_cache(maxsize=32)
-def _matrix(kind: str, n: int, points: int) -> Float[Tensor, "points n"]:
+def _matrix(name: str, n: int, points: int, kind: Axis) -> Float[Tensor, "points n"]:
     """Values at `points` equispaced points of the interpolant through n, as a matrix."""
-    old, new, eye = np.linspace(0, 1, n), np.linspace(0, 1, points), np.eye(n)
-    if kind == "cosine":
+    old, new = (kind.coordinates(count, 1.0).numpy() for count in (n, points))
+    if name == "cosine":
         waves = [np.cos(np.pi * np.arange(n) * x[:, None]) for x in (old, new)]
         return torch.from_numpy(np.linalg.solve(waves[0].T, waves[1].T).T.copy())
-    degree = 1 if kind == "linear" else min(5, n - 1 - (n % 2 == 1))
-    return torch.from_numpy(np.ascontiguousarray(make_interp_spline(old, eye, k=degree)(new)))
+    degree = 1 if name == "linear" else min(5, n - 1 - (n % 2 == 1))
+    return torch.from_numpy(np.ascontiguousarray(make_interp_spline(old, np.eye(n), k=degree)(new)))

@@ -1,20 +1,20 @@
 """Series of waves, cosines or sines on a grid: transforms and gradients, for radial multipliers.
 
-Along an axis of up to `MATRIX_POINTS` points a transform is a product with a dense matrix; longer axes use the FFT.
+Along an axis of up to `MATRIX_POINTS` points a transform is a product with a dense matrix; longer axes use the FFT, where they are
+periodic or have both ends.
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary
 from raffia.spaces.grid import Grid
-from raffia.spaces.laplacian import Boundary
 
 Field = Float[Tensor, "*shape_and_batch"]
 Spectrum = Float[Tensor, "*ranks_and_batch"]
@@ -24,115 +24,137 @@ MATRIX_POINTS = 128
 
 @dataclass(frozen=True)
 class Series:
-    """f = Σ_k f_k ψ_k with products ψ_k of 1, cos, sin ("periodic"), of cosines ("neumann") or of sines ("dirichlet") along the axes.
+    """f = Σ_k f_k ψ_k with products ψ_k of 1, cos, sin along periodic axes, of cosines ("neumann") or sines ("dirichlet") along others.
 
     Lengths are in units of the longest side over π, on a torus over 2π, so that the lowest wavenumber along it is 1. Waves that the grid
-    cannot hold are dropped, never aliased; so is the highest one of an even torus, and the highest cosine. Here the axes of the grid come
+    cannot hold are dropped, never aliased; so is the highest one of an even circle, and the highest cosine. Here the axes of the grid come
     first and those of a batch last: products are then with a few wide matrices, which takes half the time of many small ones.
     """
 
     grid: Grid
-    boundary: Boundary
+    boundary: Boundary | tuple[Boundary, ...]
 
     def __post_init__(self) -> None:
-        if self.boundary not in get_args(Boundary):
-            raise RaffiaError(f"boundary must be one of {get_args(Boundary)}; got {self.boundary!r}.")
-        if (self.boundary == "periodic") != self.grid.domain.periodic:
-            kind = "a torus" if self.grid.domain.periodic else "a box"
-            raise RaffiaError(f"boundary {self.boundary!r} does not go with {kind}, {self.grid.domain}.")
+        self.grid.domain.boundaries(self.boundary)
         if min(self.grid.shape) < 3:
             raise RaffiaError(f"a series needs 3 points or more along each axis; got a grid of shape {self.grid.shape}.")
+
+    @property
+    def lines(self) -> list["Line"]:
+        """One for each axis."""
+        domain, unit = self.grid.domain, max(self.grid.domain.extents) * (1 if self.grid.domain.periodic else 2)
+        axes = zip(self.grid.shape, domain.kinds, domain.boundaries(self.boundary), domain.extents, strict=True)
+        return [
+            Line(points, kind, boundary, unit / (extent * (1 if kind.around else 2))) for points, kind, boundary, extent in axes
+        ]
 
     @property
     def squares(self) -> Float[Tensor, "*ranks"]:
         """|k|² of every ψ_k."""
         total = torch.zeros((), dtype=torch.float64)
-        for points, stretch in zip(self.grid.shape, self._stretches, strict=True):
-            total = total[..., None] + (stretch * _wavenumbers(points, self.boundary)).square()
+        for line in self.lines:
+            total = total[..., None] + (line.stretch * line.wavenumbers).square()
         return total
 
     def analysis(self, f: Field) -> Spectrum:
         """The coefficients f_k."""
-        for axis, points in enumerate(self.grid.shape):
-            f = _forth(f, points, self.boundary, axis)
+        for axis, line in enumerate(self.lines):
+            f = line.forth(f, axis)
         return f
 
     def synthesis(self, coef: Spectrum) -> Field:
         """Σ_k f_k ψ_k on the grid."""
-        for axis, points in enumerate(self.grid.shape):
-            coef = _back(coef, points, self.boundary, axis)
+        for axis, line in enumerate(self.lines):
+            coef = line.back(coef, axis)
         return coef
 
     def with_gradient(self, coef: Spectrum) -> tuple[Field, list[Field]]:
         """The function and its derivatives along each axis."""
         value, slopes = coef, list[Tensor]()
-        for axis, (points, stretch) in enumerate(zip(self.grid.shape, self._stretches, strict=True)):
-            slopes = [
-                *(_back(slope, points, self.boundary, axis) for slope in slopes),
-                _back(value, points, self.boundary, axis, stretch),
-            ]
-            value = _back(value, points, self.boundary, axis)
+        for axis, line in enumerate(self.lines):
+            slopes = [*(line.back(slope, axis) for slope in slopes), line.slope(value, axis)]
+            value = line.back(value, axis)
         return value, slopes
 
+
+@dataclass(frozen=True)
+class Line:
+    """The functions of one axis, of length π, or 2π if it is a circle; `stretch` is a length of π in units of the grid's."""
+
+    points: int
+    kind: Axis
+    boundary: Boundary
+    stretch: float
+
     @property
-    def _stretches(self) -> tuple[float, ...]:
-        """The longest side over each."""
-        extents = self.grid.domain.extents
-        return tuple(max(extents) / extent for extent in extents)
+    def wavenumbers(self) -> Float[Tensor, "rank"]:
+        """All cosines, then all sines."""
+        return _wavenumbers(self.kind.intervals(self.points), self.boundary)
+
+    def forth(self, f: Tensor, axis: int) -> Tensor:
+        """The coefficients along an axis."""
+        if self._dense:
+            return _along(f, _matrices(self.points, self.kind, self.boundary)[0], axis)
+        f, points = f.movedim(axis, -1), self.points
+        if self.boundary == "periodic":
+            spectrum = torch.fft.rfft(f)[..., : (points + 1) // 2] * (2 / points)
+            parts = torch.cat([spectrum.real, -spectrum.imag[..., 1:]], -1)
+        else:
+            ends = torch.nn.functional.pad(f[..., 1:-1], (1, 1)) + f
+            spectrum = torch.fft.rfft(ends, n=2 * (points - 1))[..., :-1] / (points - 1)  # half of either end
+            parts = spectrum.real if self.boundary == "neumann" else -spectrum.imag[..., 1:]
+        return (parts * torch.where(self.wavenumbers == 0, 0.5, 1.0).to(f)).movedim(-1, axis)
+
+    def back(self, coef: Tensor, axis: int) -> Tensor:
+        """The function along an axis."""
+        return (
+            _along(coef, _matrices(self.points, self.kind, self.boundary)[1], axis) if self._dense else self._summed(coef, axis)
+        )
+
+    def slope(self, coef: Tensor, axis: int) -> Tensor:
+        """Its derivative."""
+        if self._dense:
+            return _along(coef, self.stretch * _matrices(self.points, self.kind, self.boundary)[2], axis)
+        return self._summed(coef, axis, self.stretch)
+
+    @property
+    def _dense(self) -> bool:
+        return self.points <= MATRIX_POINTS or self.kind not in (PERIODIC, BOX)
+
+    def _summed(self, coef: Tensor, axis: int, slope: float = 0.0) -> Tensor:
+        """f = Re Σ_k (c_k − i s_k) e^(ikx), from cosines and sines, or `slope` times its derivative."""
+        coef, period, boundary = coef.movedim(axis, -1), self.kind.period(self.points), self.boundary
+        half = (coef.shape[-1] + 1) // 2
+        cosine = coef[..., :half] if boundary == "periodic" else coef
+        sine = torch.nn.functional.pad(coef[..., half:] if boundary == "periodic" else coef, (1, 0))
+        nothing = torch.zeros_like(cosine if boundary == "neumann" else sine)
+        Z = torch.complex(nothing if boundary == "dirichlet" else cosine, nothing if boundary == "neumann" else -sine)
+        k = torch.arange(Z.shape[-1], dtype=coef.dtype, device=coef.device)
+        Z = Z * (period / 2 * (1 + (k == 0))) * (1j * slope * k if slope else 1.0)
+        return torch.fft.irfft(Z, n=period)[..., : self.points].movedim(-1, axis)
 
 
-def _wavenumbers(points: int, boundary: Boundary) -> Float[Tensor, "rank"]:
-    """Of the functions of one axis: all cosines, then all sines."""
+def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
+    """Of the functions of an axis that is so many spacings long."""
     if boundary == "periodic":
-        k = torch.arange((points + 1) // 2, dtype=torch.float64)
+        k = torch.arange((intervals + 1) // 2, dtype=torch.float64)
         return torch.cat([k, k[1:]])
-    return torch.arange(0 if boundary == "neumann" else 1, points - 1, dtype=torch.float64)
+    return torch.arange(0 if boundary == "neumann" else 1, intervals, dtype=torch.float64)
 
 
 @lru_cache(maxsize=64)
-def _matrices(points: int, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
-    """Along one axis, of length π, or 2π on a torus: analysis (rank, points), synthesis and derivative (points, rank)."""
-    k, period = _wavenumbers(points, boundary), points if boundary == "periodic" else 2 * (points - 1)
-    phase = 2 * math.pi / period * (torch.arange(points)[:, None] * k % period)
-    rank = len(k)
-    sines = torch.arange(rank) >= {"periodic": (points + 1) // 2, "neumann": rank, "dirichlet": 0}[boundary]
+def _matrices(points: int, kind: Axis, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
+    """Along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends that were left out are put back."""
+    whole, (first, last) = kind.with_ends, kind.left_out
+    there, intervals = points + first + last, kind.intervals(points)
+    k, length = _wavenumbers(intervals, boundary), (2 if kind.around else 1) * math.pi
+    phase = whole.coordinates(there, length)[:, None] * k
+    sines = torch.arange(len(k)) >= {"periodic": (intervals + 1) // 2, "neumann": len(k), "dirichlet": 0}[boundary]
     back, slopes = torch.where(sines, phase.sin(), phase.cos()), k * torch.where(sines, phase.cos(), -phase.sin())
-    weights = torch.ones(points, 1, dtype=torch.float64)
-    if boundary != "periodic":
-        weights[0] = weights[-1] = 0.5
-    forth = (back * weights / (weights * back.square()).sum(0)).mT
-    return forth.contiguous(), back, slopes
-
-
-def _forth(f: Tensor, points: int, boundary: Boundary, axis: int) -> Tensor:
-    """The coefficients along one axis."""
-    if points <= MATRIX_POINTS:
-        return _along(f, _matrices(points, boundary)[0], axis)
-    f = f.movedim(axis, -1)
-    if boundary == "periodic":
-        spectrum = torch.fft.rfft(f)[..., : (points + 1) // 2] * (2 / points)
-        parts = torch.cat([spectrum.real, -spectrum.imag[..., 1:]], -1)
-    else:
-        ends = torch.nn.functional.pad(f[..., 1:-1], (1, 1)) + f
-        spectrum = torch.fft.rfft(ends, n=2 * (points - 1))[..., :-1] / (points - 1)  # half of either end
-        parts = spectrum.real if boundary == "neumann" else -spectrum.imag[..., 1:]
-    return (parts * torch.where(_wavenumbers(points, boundary) == 0, 0.5, 1.0).to(f)).movedim(-1, axis)
-
-
-def _back(coef: Tensor, points: int, boundary: Boundary, axis: int, slope: float = 0.0) -> Tensor:
-    """The function along one axis, or `slope` times its derivative: f = Re Σ_k (c_k − i s_k) e^(ikx), from cosines and sines."""
-    if points <= MATRIX_POINTS:
-        _, back, derivative = _matrices(points, boundary)
-        return _along(coef, slope * derivative if slope else back, axis)
-    coef, period = coef.movedim(axis, -1), points if boundary == "periodic" else 2 * (points - 1)
-    half = (coef.shape[-1] + 1) // 2
-    cosine = coef[..., :half] if boundary == "periodic" else coef
-    sine = torch.nn.functional.pad(coef[..., half:] if boundary == "periodic" else coef, (1, 0))
-    nothing = torch.zeros_like(cosine if boundary == "neumann" else sine)
-    Z = torch.complex(nothing if boundary == "dirichlet" else cosine, nothing if boundary == "neumann" else -sine)
-    k = torch.arange(Z.shape[-1], dtype=coef.dtype, device=coef.device)
-    Z = Z * (period / 2 * (1 + (k == 0))) * (1j * slope * k if slope else 1.0)
-    return torch.fft.irfft(Z, n=period)[..., :points].movedim(-1, axis)
+    weights = whole.weights(there, length)[:, None]
+    forth = (back * weights / (weights * back.square()).sum(0)).mT @ kind.put_back(torch.eye(points).double(), 0, boundary)
+    inside = slice(first, there - last)
+    return forth.contiguous(), back[inside].contiguous(), slopes[inside].contiguous()
 
 
 def _along(f: Tensor, matrix: Float[Tensor, "rows columns"], axis: int) -> Tensor:

@@ -58,9 +58,7 @@ class Glance:
     @property
     def on_a_rectangle(self) -> bool:
         """Whether inputs and outputs are functions of one channel on a rectangle."""
-        return (
-            self.domain == self.output and self.domain.dim == 2 and isinstance(self.domain, Domain) and not self.domain.periodic
-        )
+        return self.domain == self.output and self.domain.dim == 2 and isinstance(self.domain, Domain) and self.domain.boxed
 
 
 @dataclass(frozen=True)
@@ -204,7 +202,7 @@ FAMILIES = (
     ),
     Family(
         "iterated",
-        lambda glance: glance.on_one_domain and isinstance(glance.domain.one_channel, Domain),
+        lambda glance: glance.on_one_domain and glance.domain.one_channel.gridded,
         lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain),
         enters=_few_pairs,
         coefficients="modal",

@@ -65,7 +65,9 @@ def _coarse(fine: Grid, points: int) -> Grid:
 
 
 def _half(fine: Grid, points: int) -> int:
-    return points // 2 if fine.domain.periodic else (points - 1) // 2 + 1
+    """So many points that an axis like the longest has half the intervals."""
+    kind = fine.domain.kinds[fine.shape.index(max(fine.shape))]
+    return kind.points(kind.intervals(points) // 2)
 
 
 def _spread(values: Tensor, count: int) -> Tensor:

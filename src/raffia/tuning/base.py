@@ -63,8 +63,7 @@ class History:
     def found(self) -> str:
         """The best hyperparameters of the feature map, in words."""
         named = {name.removeprefix(PREFIX): value for name, value in self.best.parameters.items() if name != "ridge"}
-        words = {name: f"{value:.3g}" if isinstance(value, float) else value for name, value in named.items()}
-        return ", ".join(f"{name} {value}" for name, value in words.items())
+        return ", ".join(f"{name} {_in_words(value)}" for name, value in named.items())
 
     @property
     def summary(self) -> str:
@@ -197,3 +196,10 @@ def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> di
             moved = space.numbers(space.line(best[1] | {name: within.at((place + 0.5) / swept)}))
             best = min(best, (objective.value(moved, screens), moved), key=lambda pair: pair[0])
     return best[1]
+
+
+def _in_words(value: Any) -> str:
+    """A number in three digits, several of them in parentheses, or a word."""
+    if torch.is_tensor(value):
+        return f"({' '.join(f'{number:.3g}' for number in value.flatten().tolist())})" if value.ndim else f"{float(value):.3g}"
+    return f"{value:.3g}" if type(value) is float else str(value)

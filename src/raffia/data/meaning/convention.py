@@ -1,4 +1,4 @@
-"""Periodic or box: whether the right end of a grid belongs to it, by the values of functions and by coordinates."""
+"""Which nodes an axis has, periodic or a box, with which of its ends: by the values of functions and by coordinates."""
 
 import math
 from collections.abc import Sequence
@@ -8,51 +8,106 @@ import numpy as np
 
 
 class Ends(StrEnum):
-    """What the two ends of an axis look like."""
+    """What the two ends of an axis look like. The first five are kinds of axes."""
 
     PERIODIC = "periodic"
     BOX = "box"
+    CELLS = "cells"
+    LEFT = "left"
+    RIGHT = "right"
     REPEATED = "repeated"
     FIXED = "fixed"
     UNCLEAR = "unclear"
 
 
+Verdict = tuple[Ends, str]
 ROUGH = "neighbours differ as much as points far apart do"
+LED = 0.3  # of the values next to an end that was left out: what lines may miss zero by there
+ENOUGH = 8  # values at an end, for it to be no chance that all lines lead to zero
+KINK = 4.0  # times a usual bend: what the bend across the ends of a periodic axis may be
+ROUND = ("lon", "longitude", "theta", "phi")
+STRAIGHT = ("t", "time", "ts", "times", "lat", "latitude")
+"""Names of coordinates that go around where they span 360 or 2π, and of those that never do."""
 
 
-def by_values(f: np.ndarray, axis: int) -> tuple[Ends, str]:
+def by_values(f: np.ndarray, axis: int) -> Verdict:
     """What samples (n, …) say about one of their axes, and the reason.
 
-    Around a circle, the last point and the first are neighbours, and differ as neighbours do.
+    Around a circle, the last point and the first are neighbours, and differ as neighbours do. Where all functions are zero at one end,
+    and about to be so one step beyond the other, that other end was left out.
     """
     first, last = np.take(f, 0, axis), np.take(f, -1, axis)
     steps = np.abs(np.diff(f, axis=axis))
     scale = float(np.abs(f).max()) or 1.0
     typical, jump = float(steps.mean()), float(np.abs(first - last).mean())
+    rounding = (1e-9 if f.dtype == np.float64 else 2e-5) * scale
     if typical <= 1e-9 * scale:
         return Ends.UNCLEAR, "the functions are constant"
     if typical > 0.5 * float(np.abs(f - np.roll(f, f.shape[axis] // 2, axis)).mean()):
         return Ends.UNCLEAR, ROUGH
-    if float(np.abs(first - last).max()) <= (1e-9 if f.dtype == np.float64 else 2e-5) * scale:
+    if float(np.abs(first - last).max()) <= rounding:
         if float(np.ptp(first)) <= 1e-6 * scale:
             return Ends.FIXED, "all functions have one value at both ends"
         return Ends.REPEATED, "the last point repeats the first"
+    for kind, zero, where in ((Ends.LEFT, first, ("first", "last")), (Ends.RIGHT, last, ("last", "first"))):
+        if float(np.abs(zero).max()) <= rounding and first.size >= ENOUGH and _led_to_zero(f, axis, kind):
+            return kind, f"all functions vanish at the {where[0]} point, and would one step beyond the {where[1]}"
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"
     return Ends.BOX, f"from the last point to the first is {jump / typical:.0f} times a usual step"
 
 
-def by_coordinates(x: np.ndarray) -> tuple[Ends, str]:
-    """What equispaced coordinates say: a round length from end to end, or one step further."""
+def by_name(x: np.ndarray, name: str) -> Verdict | None:
+    """An angle that goes once around is periodic, whatever the values."""
     step = float(abs(x[-1] - x[0])) / (len(x) - 1)
-    span, around = step * (len(x) - 1), step * len(x)
-    if abs(float(min(x[0], x[-1])) - step / 2) < 1e-3 * step:
-        return Ends.UNCLEAR, "the coordinates are the centres of cells"
+    if _word(name) in ROUND and any(abs(step * len(x) - turn) < 1e-3 * step for turn in (360.0, 2 * math.pi)):
+        return Ends.PERIODIC, f"{name} goes once around, to one step before {step * len(x):.6g}"
+    return None
+
+
+def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
+    """What equispaced coordinates say: a round length from end to end, or one step further, and where it begins."""
+    step = float(abs(x[-1] - x[0])) / (len(x) - 1)
+    low, high = float(min(x[0], x[-1])), float(max(x[0], x[-1]))
+    span, around, near = step * (len(x) - 1), step * len(x), 1e-3 * step
+    rounder = _digits(around) < _digits(span)
+    if abs(low - step / 2) < near or (abs(low + high) < near and rounder):
+        return Ends.CELLS, "the coordinates are the centres of cells"
     if _digits(span) < _digits(around):
         return Ends.BOX, f"the coordinates span {span:.6g}, with both ends"
-    if _digits(around) < _digits(span):
-        return Ends.PERIODIC, f"the coordinates stop one step before {around:.6g}"
+    if rounder and abs(low - step) < near:
+        counted = abs(step - 1) < near
+        return (
+            (Ends.UNCLEAR, "the coordinates count points")
+            if counted
+            else (Ends.RIGHT, "the coordinates begin one step after 0")
+        )
+    if rounder:
+        stop = f"the coordinates stop one step before {around:.6g}"
+        return Ends.LEFT if _word(name) in STRAIGHT else Ends.PERIODIC, stop
     return Ends.UNCLEAR, "the coordinates may go either way"
+
+
+def of_axis(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
+    """Coordinates speak before values, which say whether an axis goes around; `smooth` is whether functions do so without a kink."""
+    if values[0] is Ends.REPEATED or coordinates[0] is Ends.UNCLEAR:
+        return values
+    if coordinates[0] is Ends.PERIODIC and values[0] in (Ends.LEFT, Ends.RIGHT):
+        return values
+    if coordinates[0] is Ends.PERIODIC and values[0] is Ends.BOX:
+        return Ends.LEFT, f"{coordinates[1]}, and {values[1]}"
+    if coordinates[0] is Ends.CELLS and values[0] is Ends.PERIODIC and smooth:
+        return Ends.PERIODIC, f"{coordinates[1]}, and functions go on smoothly from the last to the first"
+    return values if values[0] is coordinates[0] is Ends.BOX else coordinates
+
+
+def wraps(f: np.ndarray, axis: int) -> bool:
+    """Whether functions bend from the last point to the first no more than elsewhere: they are not only as high at both ends."""
+    if f.shape[axis] < 4:
+        return False
+    bends = np.abs(np.roll(f, 1, axis) - 2 * f + np.roll(f, -1, axis))
+    across = np.take(bends, (0, -1), axis)
+    return float(across.mean()) <= KINK * float(np.take(bends, range(1, f.shape[axis] - 1), axis).mean())
 
 
 def equispaced(x: np.ndarray) -> bool:
@@ -62,13 +117,26 @@ def equispaced(x: np.ndarray) -> bool:
     return bool(np.abs(steps - mean).max() <= 1e-3 * abs(mean) + 4e-7 * float(np.abs(x).max())) and mean != 0
 
 
-def together(verdicts: Sequence[tuple[Ends, str]]) -> tuple[Ends, str]:
-    """One for all: a box if anything says so, then repeated ends, then fixed ones, then periodic."""
-    for kind in (Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One for all: an end left out if anything says so, then cells, a box, repeated ends, fixed ones, and periodic."""
+    for kind in (Ends.LEFT, Ends.RIGHT, Ends.CELLS, Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
         for verdict in verdicts:
             if verdict[0] is kind:
                 return verdict
     return verdicts[0]
+
+
+def _led_to_zero(f: np.ndarray, axis: int, kind: Ends) -> bool:
+    """Whether lines through the last two points, or the first two, meet zero one step beyond."""
+    if f.shape[axis] < 4:
+        return False
+    near, next_to = (np.take(f, place, axis) for place in ((-1, -2) if kind is Ends.LEFT else (0, 1)))
+    return float(np.abs(2 * near - next_to).mean()) <= LED * float(np.abs(near).mean())
+
+
+def _word(name: str) -> str:
+    """The name of an array, without its group."""
+    return name.rpartition("/")[2].lower()
 
 
 def _digits(length: float) -> int:

@@ -22,6 +22,7 @@ class Places:
 
     mesh: Mesh | None = None
     axes: tuple[np.ndarray | None, ...] = ()
+    names: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
 
 
@@ -34,7 +35,7 @@ def locate(path: object, column: Column, pool: Variables, given: Names | None, c
     axes, names = _axes(column, chosen, pool)
     if chosen and not names:
         return None
-    places = Places(axes=axes)
+    places = Places(axes=axes, names=tuple(names))
     for axis, (x, name) in enumerate(zip(axes, names, strict=False)):
         if x is None or not len(x):
             continue

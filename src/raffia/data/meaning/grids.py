@@ -1,18 +1,48 @@
-"""Domains of functions on grids: the convention and the lengths, by coordinates, by values, or as given."""
+"""Domains of functions on grids: the kinds of their axes and the lengths, by coordinates, by values, or as given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raffia.data.meaning.convention import Ends, by_coordinates, by_values, together
+from raffia.data.meaning.convention import Ends, Verdict, by_coordinates, by_name, by_values, of_axis, together, wraps
 from raffia.data.meaning.coordinates import Places
 from raffia.data.meaning.names import FLAGS, shown
 from raffia.errors import RaffiaError
-from raffia.spaces import Domain, Space
+from raffia.spaces import KINDS, Domain, Space
+from raffia.spaces.axes import Axis, kinds_of, names_of
 
 Extent = float | tuple[float, ...] | None
 MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
+
+
+@dataclass(frozen=True)
+class Convention:
+    """What the caller says of grids: whether they are periodic, or the kinds of their axes, and their lengths."""
+
+    periodic: bool | None = None
+    axes: str | tuple[str, ...] | None = None
+    extent: Extent = None
+
+    @property
+    def said(self) -> bool:
+        """Whether nothing is to be guessed."""
+        return self.periodic is not None or self.axes is not None
+
+    def check(self, dims: list[int]) -> None:
+        """Refuse two answers to one question, and kinds for more axes than any grid has."""
+        if self.periodic is not None and self.axes is not None:
+            raise RaffiaError(
+                f"periodic=… (--periodic, --box) and axes=… ({FLAGS['axes']}) say the same: give one of them, such as axes='periodic,box'."
+            )
+        if self.axes is not None and all(self.kinds(dim) is None for dim in dims):
+            kinds_of(self.axes, max(dims, default=0), f"axes=… ({FLAGS['axes']})")
+
+    def kinds(self, dim: int) -> tuple[Axis, ...] | None:
+        """Those of a grid with so many axes, if anything was said of it."""
+        if self.axes is None:
+            return None if self.periodic is None else kinds_of("periodic" if self.periodic else "box", dim, "periodic")
+        return kinds_of(self.axes, dim, f"axes=… ({FLAGS['axes']})") if len(names_of(self.axes)) in (1, dim) else None
 
 
 @dataclass
@@ -25,83 +55,114 @@ class Function:
     places: Places
 
 
-def domains(
-    path: object, sides: Sequence[Function | None], periodic: bool | None, extent: Extent, notes: list[str]
-) -> list[Space | None]:
+def domains(path: object, sides: Sequence[Function | None], asked: Convention, notes: list[str]) -> list[Space | None]:
     """The space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share the convention."""
     spaces: list[Space | None] = []
+    asked.check([len(side.grid) for side in sides if side and side.places.mesh is None])
     for side in sides:
         if side is None or side.places.mesh is not None:
             spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
-        ends, reason = _ends(path, alike, periodic)
-        lengths = _lengths(side, ends, extent)
-        if extent is None and max(lengths) > MOST_APART * min(lengths):
+        verdicts = _verdicts(path, alike, asked)
+        kinds = tuple(KINDS[ends.value] for ends, _ in verdicts)
+        lengths = _lengths(side, kinds, asked.extent)
+        if asked.extent is None and max(lengths) > MOST_APART * min(lengths):
             said = " and ".join(f"{length:g}" for length in lengths)
             notes.append(
                 f"axes of lengths {said} are of different kinds: each is taken as 1; {FLAGS['extent']} says otherwise."
             )
             lengths = (1.0,) * len(lengths)
-        domain = Domain(len(side.grid), ends is Ends.PERIODIC, lengths[0] if len(set(lengths)) == 1 else lengths)
-        kind = "periodic, so the right end is left out" if domain.periodic else "a box, so both ends are in it"
-        note = f"the grid of {shown(side.grid)} is taken as {kind}: {reason}."
+        extent = lengths[0] if len(set(lengths)) == 1 else lengths
+        note = _in_words(shown(side.grid), kinds, [reason for _, reason in verdicts])
         notes += [note] if note not in notes else []
-        spaces.append(domain)
+        spaces.append(Domain(len(side.grid), extent=extent, axes=tuple(kind.name for kind in kinds)))
     return spaces
 
 
-def _ends(path: object, alike: list[Function], periodic: bool | None) -> tuple[Ends, str]:
-    """One convention for all axes, as a domain has."""
-    verdicts = [_ends_of_axis(alike, axis) for axis in range(len(alike[0].grid))]
-    repeated = [axis for axis, (ends, _) in enumerate(verdicts) if ends is Ends.REPEATED]
-    if periodic is not None:
-        if periodic and repeated:
+def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
+    if len(set(kinds)) == 1:
+        return f"the grid of {grid} is taken as {kinds[0].in_words}: {'; '.join(dict.fromkeys(reasons))}."
+    each = [f"axis {i} as {kind.in_words} ({reason})" for i, (kind, reason) in enumerate(zip(kinds, reasons, strict=True), 1)]
+    return f"of the grid of {grid} is taken {'; '.join(each)}."
+
+
+def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Verdict]:
+    """A kind for each axis, and why."""
+    dim = len(alike[0].grid)
+    found = [_of_axis(alike, axis) for axis in range(dim)]
+    repeated = [axis for axis, (ends, _) in enumerate(found) if ends is Ends.REPEATED]
+    said = asked.kinds(dim)
+    if said is not None:
+        wrong = [axis for axis in repeated if said[axis].around]
+        if wrong:
             raise RaffiaError(
-                f"{path}: functions of {_repeating(alike, repeated[0])} repeat their first point at the right end of axis "
-                f"{repeated[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
-                "periodic=False (--box)."
+                f"{path}: functions of {_repeating(alike, wrong[0])} repeat their first point at the right end of axis "
+                f"{wrong[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
+                f"periodic=False (--box)."
             )
-        return Ends.PERIODIC if periodic else Ends.BOX, "as asked for"
-    ends, reason = together(verdicts)
-    if ends is Ends.REPEATED:
+        return [(Ends(kind.name), "as asked for") for kind in said]
+    joint, reason = together(found)
+    if joint is Ends.REPEATED:
         raise RaffiaError(
             f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. "
             "Is their grid a box with both ends in it, or periodic with its first point repeated? "
             "Pass periodic=False (--box), or drop the last point from the file."
         )
-    if ends is Ends.UNCLEAR:
+    if joint is Ends.UNCLEAR:
         raise RaffiaError(
             f"{path} does not say whether its grid is periodic: pass domain=Domain(dim, periodic=…), on the command line --periodic "
             f"or --box. {alike[0].name} does not show it, as {reason}. If it holds no functions but parameters, pass domain=Vectors()."
         )
-    around = [axis for axis, verdict in enumerate(verdicts) if verdict[0] is Ends.PERIODIC]
-    if around and ends is not Ends.PERIODIC:
-        reason += f" (axis {around[0] + 1} looks periodic, but a domain is so in all of its axes or in none)"
-    return ends, reason
+    if joint is Ends.PERIODIC:
+        return [(Ends.PERIODIC, reason)] * dim
+    return [_beside(verdict, alike, axis, (joint, reason)) for axis, verdict in enumerate(found)]
+
+
+def _beside(verdict: Verdict, alike: list[Function], axis: int, joint: Verdict) -> Verdict:
+    """The kind of an axis among others that do not all go around: what is not clear is a box, or as the others are."""
+    ends, reason = verdict
+    if ends is Ends.UNCLEAR:
+        return joint if joint[0] is not Ends.FIXED else (Ends.BOX, joint[1])
+    if ends is Ends.FIXED:
+        return Ends.BOX, reason
+    if ends is Ends.REPEATED:
+        return Ends.BOX, f"{reason}; without it the axis would be periodic"
+    lines = [g.places.axes[axis] for g in alike if g.places.axes and g.places.axes[axis] is not None]
+    if ends is Ends.PERIODIC and not lines and not _smooth(alike, axis):
+        return Ends.BOX, "functions bend from the last point to the first"
+    return verdict
+
+
+def _smooth(alike: list[Function], axis: int) -> bool:
+    """Whether all functions that say something go around an axis without a kink."""
+    telling = [f for g in alike for f in g.glance if by_values(f, 2 + axis)[0] is not Ends.UNCLEAR]
+    return bool(telling) and all(wraps(f, 2 + axis) for f in telling)
 
 
 def _repeating(alike: list[Function], axis: int) -> str:
     return next(g.name for g in alike for f in g.glance if by_values(f, 2 + axis)[0] is Ends.REPEATED)
 
 
-def _ends_of_axis(alike: list[Function], axis: int) -> tuple[Ends, str]:
-    """Values that jump make a box; else coordinates speak before values."""
+def _of_axis(alike: list[Function], axis: int) -> Verdict:
+    """By values and coordinates."""
     values = together([by_values(f, 2 + axis) for g in alike for f in g.glance])
-    lines = [g.places.axes[axis] for g in alike if g.places.axes and g.places.axes[axis] is not None]
-    coordinates = together([by_coordinates(x) for x in lines if x is not None]) if lines else (Ends.UNCLEAR, "")
-    return values if values[0] in (Ends.BOX, Ends.REPEATED) or coordinates[0] is Ends.UNCLEAR else coordinates
+    places = [g.places for g in alike if g.places.axes]
+    lines = [(x, p.names[axis] if p.names else "") for p in places if (x := p.axes[axis]) is not None]
+    around = [verdict for x, name in lines if (verdict := by_name(x, name)) is not None]
+    coordinates = together([by_coordinates(x, name) for x, name in lines]) if lines else (Ends.UNCLEAR, "")
+    return around[0] if around else of_axis(values, coordinates, _smooth(alike, axis))
 
 
-def _lengths(side: Function, ends: Ends, extent: Extent) -> tuple[float, ...]:
+def _lengths(side: Function, kinds: tuple[Axis, ...], extent: Extent) -> tuple[float, ...]:
     dim = len(side.grid)
     if extent is not None:
         lengths = tuple(float(length) for length in np.atleast_1d(extent))
         if len(lengths) not in (1, dim):
             raise RaffiaError(f"extent=… ({FLAGS['extent']}) needs one length, or {dim}; got {extent}.")
         return lengths * dim if len(lengths) == 1 else lengths
-    around = ends is Ends.PERIODIC
     axes = side.places.axes or (None,) * dim
     return tuple(
-        1.0 if x is None else float(f"{abs(float(x[-1] - x[0])) / (len(x) - 1) * (len(x) - 1 + around):.6g}") for x in axes
+        1.0 if x is None else float(f"{abs(float(x[-1] - x[0])) / (len(x) - 1) * kind.intervals(len(x)):.6g}")
+        for x, kind in zip(axes, kinds, strict=True)
     )

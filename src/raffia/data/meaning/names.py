@@ -7,7 +7,7 @@ from raffia.errors import RaffiaError
 
 FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
-    "extent": "--extent",
+    "extent": "--extent", "axes": "--axes",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (

@@ -1,14 +1,14 @@
 """Inputs and outputs: which of them are functions, vectors or numbers, and the spaces that they live in."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning.columns import Axes, Column, column, sample_shape
 from raffia.data.meaning.convention import ROUGH, Ends, by_values
 from raffia.data.meaning.coordinates import Places, locate
-from raffia.data.meaning.grids import Extent, Function, domains
+from raffia.data.meaning.grids import Convention, Function, domains
 from raffia.data.meaning.names import FLAGS, Names, Variables, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
@@ -23,8 +23,7 @@ class Asked:
 
     coordinates: Names | None = None
     cells: str | None = None
-    periodic: bool | None = None
-    extent: Extent = None
+    convention: Convention = field(default_factory=Convention)
     vectors: bool = False
 
 
@@ -67,7 +66,7 @@ def spaces_of(
             f"coordinates={asked.coordinates!r} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
             f"{shapes([part.variable for part in (*inputs, *outputs)])}."
         )
-    bases = domains(path, sides, asked.periodic, asked.extent, notes)
+    bases = domains(path, sides, asked.convention, notes)
     return _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
 
 
@@ -96,7 +95,7 @@ def _side(
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
     glance = [part.glance(GLANCE) for part in parts if part.grid == whole.grid]
-    if without_places and inputs and asked.periodic is None and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
+    if without_places and inputs and not asked.convention.said and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
         notes.append(
             f"{name}: {whole.grid[0]} numbers a sample are a vector of parameters, as {ROUGH}; if they are a function, "
             "pass periodic=… (--periodic or --box)."

@@ -24,6 +24,7 @@ PROBLEMS = {
     "Darcy 12/3, 85²": (Darcy(fine_points=421), 1000, 85),
     "Darcy lognormal, 65²": (Darcy(law="lognormal"), 500, 65),
     "Navier–Stokes, forced, t = 2": (NavierStokes(time=2.0), 1000, 64),
+    "Navier–Stokes, forced, t = 2, law of the authors' program": (NavierStokes(time=2.0, variance=2 * 7**3), 1000, 64),
     "Navier–Stokes, decaying, t = 1": (NavierStokes(forcing=None, deviation=2.0, fine_points=128, step=0.01), 1000, 64),
     "Helmholtz, ω = 100": (Helmholtz(100.0, fine_points=101), 500, 101),
     "Helmholtz, ω = 1000": (Helmholtz(1000.0), 500, 101),

@@ -5,6 +5,7 @@ from raffia.data import read
 from raffia.errors import RaffiaError
 from raffia.features import (
     BrownianBridge,
+    CarriedFeatures,
     FourierFeatures,
     IteratedFeatures,
     NeuralFeatures,
@@ -40,8 +41,9 @@ from raffia.surrogate import Surrogate, fit
 __version__ = "0.1.0"
 
 __all__ = [
-    "Advection", "AllenCahn", "BridgeRegression", "BrownianBridge", "Burgers", "Channels", "Cholesky", "Darcy", "Dataset",
-    "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "Helmholtz", "IteratedFeatures",
+    "Advection", "AllenCahn", "BridgeRegression", "BrownianBridge", "Burgers", "CarriedFeatures", "Channels", "Cholesky", "Darcy",
+    "Dataset", "Domain", "Dual", "FeatureMap", "FourierFeatures", "GaussianField", "GrayScott", "Grid", "Helmholtz",
+    "IteratedFeatures",
     "KortewegDeVries", "KuramotoSivashinsky", "LevelSet", "Mesh", "NavierStokes", "NeuralFeatures", "NormalEquations",
     "NystromPCG", "PredictorCorrectorFeatures", "Problem", "Pseudoinverse", "Pushforward", "RaffiaError", "RandomFeatureModel",
     "ScalarFeatures", "SketchedLSQR", "Solution", "Solver", "Surrogate", "SwiftHohenberg", "TriangularQR", "Union",

@@ -3,6 +3,7 @@
 from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import FeatureMap
 from raffia.features.brownian_bridge import BrownianBridge
+from raffia.features.carried import CarriedFeatures
 from raffia.features.fourier import FourierFeatures
 from raffia.features.iterated import IteratedFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
@@ -12,6 +13,6 @@ from raffia.features.selected import Selected
 from raffia.features.union import Union
 
 __all__ = [
-    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "FeatureMap", "FourierFeatures", "IteratedFeatures", "Network", "NeuralFeatures",
-    "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "IteratedFeatures", "Network",
+    "NeuralFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
 ]  # fmt: skip

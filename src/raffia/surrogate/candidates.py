@@ -10,7 +10,14 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features import FeatureMap, FourierFeatures, IteratedFeatures, PredictorCorrectorFeatures, ScalarFeatures
+from raffia.features import (
+    CarriedFeatures,
+    FeatureMap,
+    FourierFeatures,
+    IteratedFeatures,
+    PredictorCorrectorFeatures,
+    ScalarFeatures,
+)
 from raffia.spaces import Domain, Mesh, Space
 
 Kind = Literal["ordinary", "modal", "kernel"]
@@ -21,6 +28,7 @@ MODAL_BYTES = {
     2: 2**28,
     3: 2**28,
 }  # that block equations of modal coefficients may take, by dimension; time goes with them
+CARRIED_FEATURES = 16  # each of them takes as long as a hundred others
 ITERATED_FEATURES = 128  # more are hardly better
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
@@ -162,6 +170,10 @@ def _few_pairs(glance: Glance) -> bool:
     return not glance.streamed and glance.n <= MOST_PAIRS
 
 
+def _channelled(glance: Glance) -> bool:
+    return glance.domain.has_components or glance.output.has_components
+
+
 def _most_modal(glance: Glance) -> int:
     """How many features memory, and patience, hold in every mode."""
     return max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes)))
@@ -201,6 +213,16 @@ FAMILIES = (
         most=_most_modal,
     ),
     Family(
+        "carried",
+        lambda glance: glance.on_one_domain and glance.domain.gridded and glance.domain.periodic and not _channelled(glance),
+        lambda glance: CarriedFeatures.suited(glance.a, glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=False,
+        most=lambda glance: min(CARRIED_FEATURES, _most_modal(glance)),
+        steps=(20, 60),
+    ),
+    Family(
         "iterated",
         lambda glance: glance.on_one_domain and glance.domain.one_channel.gridded,
         lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain),
@@ -208,7 +230,7 @@ FAMILIES = (
         coefficients="modal",
         normalize=False,
         most=lambda glance: min(ITERATED_FEATURES, _most_modal(glance)),
-        steps=(40, 120),
+        steps=(30, 170),
     ),
     Family(
         "fourier",

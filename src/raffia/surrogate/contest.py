@@ -191,6 +191,8 @@ class Judge:
                         settings, history = searched(settings, prepared)
                     elif stages and self._hopeful(candidate, settings, prepared, judged, best):
                         settings, history = _searched(settings, prepared, stages, best)
+                        if candidate.steps and history.best.error > HOPELESS * best and not history.interrupted:
+                            return self._given_up(candidate, history, begun)
                         prepared = prepared.with_modes(settings)
                     elif stages:
                         words = "too far behind to be tuned"
@@ -208,6 +210,12 @@ class Judge:
         fitted = replace(candidate, feature_map=settings.feature_map)
         errors = self.frame.errors(self.y[self.rows], guess)
         return Entry(fitted, errors, guess, time.perf_counter() - begun, history.found if history else words, history)
+
+    def _given_up(self, candidate: Candidate, history: History, begun: float) -> Entry:
+        """An entry that was not trained: its error is that of the small models of its search."""
+        error, words = history.best.error, f"given up after {len(history.curve)} steps; the error is that of small models"
+        errors = torch.full((len(self.rows),), error, dtype=torch.float64)
+        return Entry(candidate, errors, None, time.perf_counter() - begun, words)
 
     def _left_out(self, candidate: Candidate, settings: Settings) -> tuple[Settings, History | None, Tensor]:
         """Predictions of kernel and linear models trained without each pair, which have closed formulas."""
@@ -246,9 +254,11 @@ class Judge:
 def _stages(candidate: Candidate, effort: Effort, several: bool) -> list[GradientSearch]:
     """The searches of a candidate, one after the other; `several` dimensions have shorter ones."""
     longer = 3 if effort == "long" else 1
-    own = [GradientSearch(steps=longer * steps, last_steps=0) for steps in candidate.steps]
-    if own:
-        return [*own[:-1], replace(own[-1], last_steps=20 * longer)]
+    if candidate.steps:
+        first, *others = (longer * steps for steps in candidate.steps)
+        later = [GradientSearch(steps, 0, 0, screened=0, swept=0) for steps in others]
+        searches = [GradientSearch(first, 8, 0, screened=4, swept=0), *later]
+        return [*searches[:-1], replace(searches[-1], last_steps=30 * longer)]
     search = SEARCHES[effort, several]
     return [] if search is None else [search]
 

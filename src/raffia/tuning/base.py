@@ -126,7 +126,7 @@ def score(objective: Objective, parameters: dict[str, Any], history: History) ->
 def scored_draws(objective: Objective) -> range:
     """Four draws, or more where few samples are held out in each."""
     held = max(1, min(objective.n_samples, len(objective.a)) // 4)
-    return range(SCORED, SCORED + max(4, min(32, 256 // held)))
+    return range(SCORED, SCORED + max(4, min(16, 128 // held)))
 
 
 def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) -> dict[str, Any]:

@@ -1,0 +1,135 @@
+"""Carried random features: the input moved along velocities that are made from it, as a flow does."""
+
+import math
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, Prepared
+from raffia.features.hyperparameters import Choice, Range
+from raffia.spaces import Domain, Grid, Nodes, Space
+from raffia.spaces.between import values_at
+
+Number = float | Float[Tensor, ""]
+
+SHAPES = 4  # random numbers of a multiplier
+
+
+@dataclass(repr=False, eq=False)
+class CarriedFeatures(FeatureMap):
+    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)), u_l = (s_θ/L) (turn ∇^⊥ + climb ∇) M_θ p_{l−1}, on a torus.
+
+    q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function, s_θ = 1 + spread·ξ_θ,
+    and G = e^(−damping |k|²/L). On a line the velocity is (turn + climb ∂) M_θ p; in three dimensions there is no turn. Lengths are
+    such that the longest side is 2π. L is `steps`: each traces back to the middle of the way first.
+
+    They represent transport by a velocity that the input itself makes, for times in which particles move many grid spacings, where
+    expansions in powers of the velocity fail; vorticity has turn and power = 2. They do not represent sources and reactions, but for
+    what coefficients="modal", which gives each wavenumber its own, adds to them: diffusion, a mean function and a linear map.
+
+    Good values: `suited(a, domain)`, then `tune` with modal coefficients.
+    """
+
+    steps: int = 1
+    turn: Number = 0.3
+    climb: Number = 0.1
+    power: Number = 1.0
+    spread: Number = 0.3
+    shape: Number = 0.1
+    damping: Number = 1e-3
+    shift: Number = 0.0
+    scale: Number = 1.0
+    domain: Space = field(default_factory=lambda: Domain(2))
+
+    @classmethod
+    def suited(cls, a: Tensor, domain: Space, **more: object) -> "CarriedFeatures":
+        """Features for such inputs, which are normalised."""
+        scale, shift = torch.std_mean(a.double())
+        return cls(shift=float(shift), scale=float(scale) or 1.0, domain=domain, **more)  # type: ignore[arg-type]
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """How far to go, and the numbers of a multiplier."""
+        return (1 + SHAPES,)
+
+    @property
+    def work_per_value(self) -> int:
+        """The taps of splines, of a velocity and a value."""
+        return 4**self.domain.dim * self.steps
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """All numbers, and how many steps to take."""
+        ranges: dict[str, Range | Choice] = {
+            "climb": Range(-5.0, 5.0, log=False),
+            "power": Range(0.0, 4.0, log=False),
+            "spread": Range(0.01, 1.0),
+            "shape": Range(1e-3, 1.0),
+            "damping": Range(1e-6, 0.3),
+            "steps": Choice((1, 4)),
+        }
+        return ranges | ({"turn": Range(-5.0, 5.0, log=False)} if self.domain.dim < 3 else {})
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions."""
+        return grid
+
+    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, (theta,))
+
+    def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """Features first, then samples, then the grid."""
+        if self.steps < 1 or not (self.domain.gridded and self.domain.periodic) or not 1 <= self.domain.dim <= 3:
+            raise RaffiaError(
+                f"CarriedFeatures needs steps >= 1 and functions of one channel on a torus; got steps={self.steps!r} and {self.domain!r}."
+            )
+        grid, (theta,) = cast(Grid, self.domain.grid_of(a)), prepared
+        axes = tuple(range(-len(grid.shape), 0))
+        waves = _waves(grid, a)
+        squares = reduce(torch.add, [k.square() for k in waves])
+        multiplier, blur = self._multiplier(theta, squares), torch.exp(-self.damping * squares / self.steps)
+        way = ((1 + self.spread * theta[:, 0]) / self.steps).repeat_interleave(len(a)).reshape(-1, *[1] * (len(grid.shape) + 1))
+        units = 2 * math.pi / max(grid.domain.extents) * torch.tensor(grid.spacings).to(a)
+        way = way / units.reshape(-1, *[1] * len(grid.shape))
+        nodes = (grid.nodes() / torch.tensor(grid.spacings, dtype=torch.float64)).movedim(-1, 0).to(a)
+        p = ((a - self.shift) / self.scale).expand(len(theta), *a.shape)
+        for _ in range(self.steps):
+            spectrum = torch.fft.rfftn(p, dim=axes)
+            velocity = torch.stack(self._velocity(multiplier * spectrum, waves), 2).flatten(0, 1)  # (m n, dim, *spectrum)
+            half = nodes - way / 2 * torch.fft.irfftn(velocity, s=grid.shape, dim=axes)
+            there = nodes - way * values_at(velocity, half, grid)
+            p = values_at((blur * spectrum).flatten(0, 1)[:, None], there, grid).reshape(p.shape)
+        return p.transpose(0, 1)
+
+    def _multiplier(self, theta: Tensor, squares: Float[Tensor, "*spectrum"]) -> Float[Tensor, "m 1 *spectrum"]:
+        """M_θ, zero for the mean."""
+        length = squares.sqrt()
+        phase = math.pi * length / (length + 4)
+        random = sum(theta[:, j].reshape(-1, *[1] * squares.ndim) * torch.cos((j - 1) * phase) for j in range(1, 1 + SHAPES))
+        falling = squares.clamp(min=1) ** (-torch.as_tensor(self.power, dtype=squares.dtype, device=squares.device) / 2)
+        return ((squares > 0) * falling * (1 + self.shape * random / math.sqrt(SHAPES)))[:, None]
+
+    def _velocity(self, potential: Tensor, waves: list[Tensor]) -> list[Tensor]:
+        """The spectra of its components."""
+        slopes = [1j * k * potential for k in waves]
+        if len(waves) == 1:
+            return [self.turn * potential + self.climb * slopes[0]]
+        across = [slopes[1], -slopes[0]] if len(waves) == 2 else [torch.zeros_like(potential)] * 3
+        return [self.turn * u + self.climb * v for u, v in zip(across, slopes, strict=True)]
+
+
+def _waves(grid: Grid, like: Tensor) -> list[Tensor]:
+    """Wavenumbers along each axis in the layout of `rfftn`; the highest of an even axis is left out of derivatives, as 0."""
+    found, longest = [], max(grid.domain.extents)
+    for axis, (points, extent) in enumerate(zip(grid.shape, grid.domain.extents, strict=True)):
+        last = axis == len(grid.shape) - 1
+        k = torch.fft.rfftfreq(points, 1 / points) if last else torch.fft.fftfreq(points, 1 / points)
+        k = torch.where(2 * k.abs() == points, 0.0, k) * longest / extent
+        found.append(k.to(like).reshape(-1, *[1] * (len(grid.shape) - 1 - axis)))
+    return found

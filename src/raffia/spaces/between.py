@@ -1,0 +1,57 @@
+"""Values of functions on a torus between the nodes of a grid: cubic B-splines, differentiable, batched, on any device.
+
+Weights of B-splines are positive, so that two terms are one value of a piecewise linear function: w₀f₀ + w₁f₁ = (w₀ + w₁) f(w₁/(w₀ + w₁)).
+A sum over 4^d neighbours is then one over 2^d linear interpolations, for which torch has fast kernels.
+"""
+
+import itertools
+import math
+
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from raffia.spaces.grid import Grid
+
+Spectra = Complex[Tensor, "batch functions *half_spectrum"]
+Values = Float[Tensor, "batch functions *grid"]
+Positions = Float[Tensor, "batch dim *grid"]
+
+
+def values_at(spectra: Spectra, positions: Positions, grid: Grid) -> Values:
+    """Functions with spectra as `torch.fft.rfftn` gives them, at positions in units of the spacing along each axis, on whatever turn."""
+    shape, dim = grid.shape, len(grid.shape)
+    coefficients = _coefficients(spectra, grid)
+    f = torch.zeros_like(coefficients)
+    for axis in range(2, f.ndim):  # one neighbour before the first node, two after the last
+        ends = coefficients.narrow(axis, -1, 1), coefficients.narrow(axis, 0, 2)
+        coefficients = torch.cat([ends[0], coefficients, ends[1]], axis)
+    sides = [_sides(positions[:, axis], points) for axis, points in enumerate(shape)]
+    lift = max(0, 2 - dim)  # torch interpolates in planes and in space: a line is a plane of one row
+    image, total = coefficients[(slice(None), slice(None), *[None] * lift)], f
+    for chosen in itertools.product((0, 1), repeat=dim):
+        places, weights = zip(*(side[one] for side, one in zip(sides, chosen, strict=True)), strict=True)
+        flat = [*reversed(places), *[torch.zeros_like(places[0])] * lift]  # the last axis first
+        at = torch.stack(flat, -1).reshape(len(f), *[1] * lift, *shape, dim + lift)
+        found = torch.nn.functional.grid_sample(image, at, "bilinear", "border", align_corners=True).reshape(f.shape)
+        total = total + math.prod(weights)[:, None] * found
+    return total
+
+
+def _sides(x: Float[Tensor, "batch *grid"], points: int) -> list[tuple[Tensor, Tensor]]:
+    """For both neighbours on the left and both on the right: where between them, from −1 to 1 across the image, and their weight."""
+    left = torch.floor(x.detach())
+    t = x - left
+    s, first = 1 - t, left % points  # the place of the left neighbour's left one, in the image
+    weights = s**3 / 6, 2 / 3 - t * t * (1 + s) / 2, 2 / 3 - s * s * (1 + t) / 2, t**3 / 6
+    pairs = (first, weights[0], weights[1]), (first + 2, weights[2], weights[3])
+    return [(2 * (place + v / (u + v)) / (points + 2) - 1, u + v) for place, u, v in pairs]
+
+
+def _coefficients(spectra: Spectra, grid: Grid) -> Values:
+    """Of the splines through functions: their spectra over Π (2 + cos κ_d)/3, κ the phase between neighbours."""
+    dim, divisor = len(grid.shape), torch.ones((), dtype=torch.float64)
+    for axis, points in enumerate(grid.shape):
+        k = torch.arange(points // 2 + 1 if axis == dim - 1 else points, dtype=torch.float64) / points
+        divisor = divisor[..., None] * (2 + torch.cos(2 * math.pi * k)) / 3
+    return torch.fft.irfftn(spectra / divisor.to(spectra.real), s=grid.shape, dim=tuple(range(-dim, 0)))

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from raffia import CarriedFeatures, Channels, Domain, GaussianField, NavierStokes, RaffiaError, RandomFeatureModel
+from raffia import CarriedFeatures, Channels, Domain, GaussianField, NavierStokes, RaffiaError, RandomFeatureModel, resample
 from raffia.tuning import GradientSearch
 
 PLANE, CIRCLE = Domain(2), Domain(1)
@@ -60,6 +60,19 @@ def test_damping_is_diffusion():
     torch.testing.assert_close(features(a, features.draw(1, 0))[:, 0], wanted)
 
 
+def test_a_source_is_added_a_share_a_step_on_every_grid():
+    a, source = smooth(PLANE, 16), smooth(PLANE, 8, 1)[0]
+    features = CarriedFeatures(3, turn=0.0, climb=0.0, gain=2.0, scale=0.5, source=source, **STILL)
+    there = resample(source, PLANE.grid(8), PLANE.grid(16))
+    torch.testing.assert_close(features(a, features.draw(1, 0))[:, 0], a / 0.5 + 2.0 * there / 0.5)
+
+
+def test_what_outputs_have_on_the_mean_is_a_source_if_it_is_much():
+    a, f = smooth(PLANE, 16, 20), smooth(PLANE, 16, 1)[0]
+    assert CarriedFeatures.suited(a, a, PLANE).source is None
+    torch.testing.assert_close(CarriedFeatures.suited(a, a + f, PLANE).source, f)
+
+
 @pytest.mark.parametrize("domain", [CIRCLE, PLANE, Domain(2, extent=(1.0, 2.0))])
 def test_the_same_features_on_a_finer_grid(domain):
     features = CarriedFeatures(2, domain=domain)
@@ -91,7 +104,7 @@ def test_a_search_learns_to_carry_vorticity():
     """From values that favour nothing: the turn of a velocity, and that a stream function is about two derivatives smoother."""
     problem = NavierStokes(forcing=None, deviation=2.0, time=0.5)
     (a, y), (test, truth) = problem.dataset(60, 16, seed=0), problem.dataset(30, 16, seed=1)
-    model = RandomFeatureModel(CarriedFeatures.suited(a, PLANE, steps=2), 16, "auto", coefficients="modal")
+    model = RandomFeatureModel(CarriedFeatures.suited(a, y, PLANE, steps=2), 16, "auto", coefficients="modal")
     before = -model.fit(a, y).score(test, truth)
     model.tune(a, y, GradientSearch(40, 4, screened=4, swept=0))
     assert -model.score(test, truth) < 0.5 * before

@@ -12,27 +12,29 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
-from raffia.spaces import Domain, Grid, Nodes, Space
+from raffia.spaces import Domain, Grid, Nodes, Space, carry
 from raffia.spaces.between import values_at
 
 Number = float | Float[Tensor, ""]
 
+FORCED = 0.1  # of the deviation of outputs: a mean change that is larger is a source
 SHAPES = 4  # random numbers of a multiplier
 
 
 @dataclass(repr=False, eq=False)
 class CarriedFeatures(FeatureMap):
-    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)), u_l = (s_θ/L) (turn ∇^⊥ + climb ∇) M_θ p_{l−1}, on a torus.
+    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
 
-    q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function, s_θ = 1 + spread·ξ_θ,
-    and G = e^(−damping |k|²/L). On a line the velocity is (turn + climb ∂) M_θ p; in three dimensions there is no turn. Lengths are
-    such that the longest side is 2π. L is `steps`: each traces back to the middle of the way first.
+    On a torus; q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function,
+    s_θ = 1 + spread·ξ_θ, and G = e^(−damping |k|²/L). f is `source`/scale, a function given on any grid, or None. On a line the velocity
+    is (turn + climb ∂) M_θ p; in three dimensions there is no turn. Lengths are such that the longest side is 2π. L is `steps`: each
+    traces back to the middle of the way first.
 
     They represent transport by a velocity that the input itself makes, for times in which particles move many grid spacings, where
-    expansions in powers of the velocity fail; vorticity has turn and power = 2. They do not represent sources and reactions, but for
-    what coefficients="modal", which gives each wavenumber its own, adds to them: diffusion, a mean function and a linear map.
+    expansions in powers of the velocity fail; vorticity has turn and power = 2. They do not represent reactions, but for what
+    coefficients="modal", which gives each wavenumber its own, adds to them: diffusion, a mean function and a linear map.
 
-    Good values: `suited(a, domain)`, then `tune` with modal coefficients.
+    Good values: `suited(a, y, domain)`, then `tune` with modal coefficients.
     """
 
     steps: int = 1
@@ -42,15 +44,20 @@ class CarriedFeatures(FeatureMap):
     spread: Number = 0.3
     shape: Number = 0.1
     damping: Number = 1e-3
+    gain: Number = 0.5
     shift: Number = 0.0
     scale: Number = 1.0
+    source: Float[Tensor, "..."] | None = None
     domain: Space = field(default_factory=lambda: Domain(2))
 
     @classmethod
-    def suited(cls, a: Tensor, domain: Space, **more: object) -> "CarriedFeatures":
-        """Features for such inputs, which are normalised."""
+    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: object) -> "CarriedFeatures":
+        """Features for such pairs: inputs are normalised, and what outputs have on the mean that inputs have not is a source."""
         scale, shift = torch.std_mean(a.double())
-        return cls(shift=float(shift), scale=float(scale) or 1.0, domain=domain, **more)  # type: ignore[arg-type]
+        gained = (y - a).double().mean(0)
+        own = {"shift": float(shift), "scale": float(scale) or 1.0, "domain": domain}
+        source = gained if float(gained.std()) > FORCED * float(y.double().std()) else None
+        return cls(**own | {"source": source} | more)  # type: ignore[arg-type]
 
     @property
     def theta_shape(self) -> tuple[int]:
@@ -73,6 +80,7 @@ class CarriedFeatures(FeatureMap):
             "damping": Range(1e-6, 0.3),
             "steps": Choice((1, 4)),
         }
+        ranges |= {} if self.source is None else {"gain": Range(-5.0, 5.0, log=False)}
         return ranges | ({"turn": Range(-5.0, 5.0, log=False)} if self.domain.dim < 3 else {})
 
     def values_on(self, grid: Nodes) -> Nodes:
@@ -99,12 +107,16 @@ class CarriedFeatures(FeatureMap):
         way = way / units.reshape(-1, *[1] * len(grid.shape))
         nodes = (grid.nodes() / torch.tensor(grid.spacings, dtype=torch.float64)).movedim(-1, 0).to(a)
         p = ((a - self.shift) / self.scale).expand(len(theta), *a.shape)
+        driven = torch.zeros((), dtype=a.dtype, device=a.device)
+        if self.source is not None:
+            given = carry(self.source, cast(Grid, self.domain.grid_of(self.source)), grid).to(a)
+            driven = self.gain / (self.steps * self.scale) * given
         for _ in range(self.steps):
             spectrum = torch.fft.rfftn(p, dim=axes)
             velocity = torch.stack(self._velocity(multiplier * spectrum, waves), 2).flatten(0, 1)  # (m n, dim, *spectrum)
             half = nodes - way / 2 * torch.fft.irfftn(velocity, s=grid.shape, dim=axes)
             there = nodes - way * values_at(velocity, half, grid)
-            p = values_at((blur * spectrum).flatten(0, 1)[:, None], there, grid).reshape(p.shape)
+            p = values_at((blur * spectrum).flatten(0, 1)[:, None], there, grid).reshape(p.shape) + driven
         return p.transpose(0, 1)
 
     def _multiplier(self, theta: Tensor, squares: Float[Tensor, "*spectrum"]) -> Float[Tensor, "m 1 *spectrum"]:

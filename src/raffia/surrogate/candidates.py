@@ -215,7 +215,7 @@ FAMILIES = (
     Family(
         "carried",
         lambda glance: glance.on_one_domain and glance.domain.gridded and glance.domain.periodic and not _channelled(glance),
-        lambda glance: CarriedFeatures.suited(glance.a, glance.domain),
+        lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
         enters=_few_pairs,
         coefficients="modal",
         normalize=False,

@@ -1,6 +1,6 @@
 """Which features suit which problem: every family of a contest on generated problems, its error and seconds, and the surrogate's.
 
-    python benchmarks/families.py [--device cuda] [--only NAME …] [--seeds 1] [--effort normal] [--processes 1]
+    python benchmarks/families.py [--device cuda] [--only NAME …] [--seeds 1] [--effort normal] [--processes 1] [--finer 65 129]
 
 Errors of families are those on the pairs that the contest judges by; the last is the surrogate's, on 200 pairs of another seed.
 """
@@ -61,6 +61,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS), help="beginnings of names")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--effort", default="normal")
+    parser.add_argument("--finer", type=int, nargs="*", default=[], help="grids to test on, beside that of the training")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
     for name, (problem, n, points) in PROBLEMS.items():
@@ -78,6 +79,9 @@ def main():
                 print("   ", "  ".join(row))
             errors = found.errors.numpy()
             print(f"    surrogate {np.mean(errors):.5f}, worst {np.max(errors):.4f}, {found.seconds:.1f} s", flush=True)
+            for finer in options.finer:
+                other = generated(problem, TESTS, finer, TEST_SEED, options)
+                print(f"    on {finer} points {float(found.model.errors(other.a, other.y).mean()):.5f}", flush=True)
             begun = time.perf_counter()
 
 

@@ -68,7 +68,7 @@ def test_a_source_is_added_a_share_a_step_on_every_grid():
 
 
 def test_what_outputs_have_on_the_mean_is_a_source_if_it_is_much():
-    a, f = smooth(PLANE, 16, 20), smooth(PLANE, 16, 1)[0]
+    a, f = smooth(PLANE, 16, 100), 2 * smooth(PLANE, 16, 1)[0]
     assert CarriedFeatures.suited(a, a, PLANE).source is None
     torch.testing.assert_close(CarriedFeatures.suited(a, a + f, PLANE).source, f)
 

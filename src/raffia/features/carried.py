@@ -56,7 +56,8 @@ class CarriedFeatures(FeatureMap):
         scale, shift = torch.std_mean(a.double())
         gained = (y - a).double().mean(0)
         own = {"shift": float(shift), "scale": float(scale) or 1.0, "domain": domain}
-        source = gained if float(gained.std()) > FORCED * float(y.double().std()) else None
+        much = max(FORCED, 4 / math.sqrt(len(a))) * float(y.double().std())  # a mean of few pairs has noise
+        source = gained if float(gained.std()) > much else None
         return cls(**own | {"source": source} | more)  # type: ignore[arg-type]
 
     @property
@@ -66,8 +67,8 @@ class CarriedFeatures(FeatureMap):
 
     @property
     def work_per_value(self) -> int:
-        """The taps of splines, of a velocity and a value."""
-        return 4**self.domain.dim * self.steps
+        """The taps of splines, in as many steps as a search tries."""
+        return 3 * 4**self.domain.dim
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:

@@ -28,7 +28,7 @@ MODAL_BYTES = {
     2: 2**28,
     3: 2**28,
 }  # that block equations of modal coefficients may take, by dimension; time goes with them
-CARRIED_FEATURES = 16  # each of them takes as long as a hundred others
+CARRIED_FEATURES = 12  # each of them takes as long as a hundred others
 ITERATED_FEATURES = 128  # more are hardly better
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
@@ -204,15 +204,6 @@ FAMILIES = (
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
     Family(
-        "modal",
-        lambda glance: glance.on_one_domain,
-        _fourier,
-        enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
-        coefficients="modal",
-        normalize=True,
-        most=_most_modal,
-    ),
-    Family(
         "carried",
         lambda glance: glance.on_one_domain and glance.domain.gridded and glance.domain.periodic and not _channelled(glance),
         lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
@@ -231,6 +222,15 @@ FAMILIES = (
         normalize=False,
         most=lambda glance: min(ITERATED_FEATURES, _most_modal(glance)),
         steps=(30, 170),
+    ),
+    Family(
+        "modal",
+        lambda glance: glance.on_one_domain,
+        _fourier,
+        enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
+        coefficients="modal",
+        normalize=True,
+        most=_most_modal,
     ),
     Family(
         "fourier",

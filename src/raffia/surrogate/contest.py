@@ -191,7 +191,7 @@ class Judge:
                         settings, history = searched(settings, prepared)
                     elif stages and self._hopeful(candidate, settings, prepared, judged, best):
                         settings, history = _searched(settings, prepared, stages, best)
-                        if candidate.steps and history.best.error > HOPELESS * best and not history.interrupted:
+                        if history.best.error > self._limit(candidate) * best and not history.interrupted:
                             return self._given_up(candidate, history, begun)
                         prepared = prepared.with_modes(settings)
                     elif stages:
@@ -210,6 +210,12 @@ class Judge:
         fitted = replace(candidate, feature_map=settings.feature_map)
         errors = self.frame.errors(self.y[self.rows], guess)
         return Entry(fitted, errors, guess, time.perf_counter() - begun, history.found if history else words, history)
+
+    def _limit(self, candidate: Candidate) -> float:
+        """How many times the best error small models may have: where features are many in the end, they say less."""
+        if candidate.steps:
+            return HOPELESS
+        return 2 * HOPELESS if candidate.coefficients == "modal" and self.frame.input.dim > 1 else math.inf
 
     def _given_up(self, candidate: Candidate, history: History, begun: float) -> Entry:
         """An entry that was not trained: its error is that of the small models of its search."""

@@ -124,7 +124,7 @@ class Kernel(Coefficients):
         """Errors of leaving out, each with a weight that is normal with the covariance of the inputs."""
         x = coordinates(settings.feature_map, trained.frame, inputs.to(law.errors.device))
         s, U = torch.linalg.eigh(law.spread(x, x))
-        root = U * s.clamp(min=0).sqrt()
+        root = (U * s.clamp(min=0).sqrt()) @ U.mT  # the same on every machine, whatever signs eigenvectors have
         generator = torch.Generator().manual_seed(seed)
         z = torch.randn(count, len(x), len(law.errors), dtype=root.dtype, generator=generator).to(root.device)
         mean = self.combination(settings, trained.frame, trained.solution, inputs)(inputs)

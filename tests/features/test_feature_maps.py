@@ -12,6 +12,7 @@ from raffia import (
     FourierFeatures,
     GaussianField,
     IteratedFeatures,
+    LocalFeatures,
     NeuralFeatures,
     PredictorCorrectorFeatures,
     ScalarFeatures,
@@ -49,6 +50,14 @@ MAPS = [
     FourierFeatures(n_modes=20, domain=Domain(2, periodic=False, extent=(1.0, 2.0)), profile="matern", amplitude=2.0),
     FourierFeatures(n_modes=10, domain=Domain(3), activation="sin", profile="matern", amplitude=2.0),
     IteratedFeatures(0, 0.5, source=torch.tensor([0.3, 1.0, 0.0]).double(), n_modes=4, domain=CIRCLE),
+    *(
+        LocalFeatures(0.5, domain=domain)
+        for domain in (CIRCLE, Domain(1, periodic=False), Domain(2), Domain(3, periodic=False))
+    ),
+    *(
+        LocalFeatures(0.5, domain=Domain(len(axes), axes=axes))
+        for axes in (("periodic", "box"), ("cells",), ("cells", "periodic"))
+    ),
     *(
         IteratedFeatures(0, 2.0, source=torch.tensor([0.3, 1.0, 0.0]).double(), n_modes=4, domain=Domain(len(axes), axes=axes))
         for axes in (("periodic", "box"), ("cells",), ("cells", "periodic"), ("periodic", "cells", "box"))

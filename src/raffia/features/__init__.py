@@ -6,6 +6,7 @@ from raffia.features.brownian_bridge import BrownianBridge
 from raffia.features.carried import CarriedFeatures
 from raffia.features.fourier import FourierFeatures
 from raffia.features.iterated import IteratedFeatures
+from raffia.features.local import LocalFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
 from raffia.features.scalar import ScalarFeatures
@@ -13,6 +14,7 @@ from raffia.features.selected import Selected
 from raffia.features.union import Union
 
 __all__ = [
-    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "IteratedFeatures", "Network",
+    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "IteratedFeatures", "LocalFeatures",
+    "Network",
     "NeuralFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Float
@@ -23,12 +23,12 @@ SHAPES = 4  # random numbers of a multiplier
 
 @dataclass(repr=False, eq=False)
 class CarriedFeatures(FeatureMap):
-    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
+    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (±turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
 
     On a torus; q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function,
     s_θ = 1 + spread·ξ_θ, and G = e^(−damping |k|²/L). f is `source`/scale, a function given on any grid, or None. On a line the velocity
-    is (turn + climb ∂) M_θ p; in three dimensions there is no turn. Lengths are such that the longest side is 2π. L is `steps`: each
-    traces back to the middle of the way first.
+    is (±turn + climb ∂) M_θ p; in three dimensions there is no turn. Lengths are such that the longest side is 2π. L is `steps`: each
+    traces back to the middle of the way first. ± is `sense`, which a search tries both ways.
 
     They represent transport by a velocity that the input itself makes, for times in which particles move many grid spacings, where
     expansions in powers of the velocity fail; vorticity has turn and power = 2. They do not represent reactions, but for what
@@ -38,6 +38,7 @@ class CarriedFeatures(FeatureMap):
     """
 
     steps: int = 1
+    sense: Literal[1, -1] = 1
     turn: Number = 0.3
     climb: Number = 0.1
     power: Number = 1.0
@@ -68,7 +69,7 @@ class CarriedFeatures(FeatureMap):
     @property
     def work_per_value(self) -> int:
         """The taps of splines, in as many steps as a search tries."""
-        return 3 * 4**self.domain.dim
+        return 3 * 4**self.domain.dim // 2
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -82,7 +83,7 @@ class CarriedFeatures(FeatureMap):
             "steps": Choice((1, 4)),
         }
         ranges |= {} if self.source is None else {"gain": Range(-5.0, 5.0, log=False)}
-        return ranges | ({"turn": Range(-5.0, 5.0, log=False)} if self.domain.dim < 3 else {})
+        return ranges | ({"turn": Range(0.01, 5.0), "sense": Choice((1, -1))} if self.domain.dim < 3 else {})
 
     def values_on(self, grid: Nodes) -> Nodes:
         """Functions."""
@@ -132,9 +133,9 @@ class CarriedFeatures(FeatureMap):
         """The spectra of its components."""
         slopes = [1j * k * potential for k in waves]
         if len(waves) == 1:
-            return [self.turn * potential + self.climb * slopes[0]]
+            return [self.sense * self.turn * potential + self.climb * slopes[0]]
         across = [slopes[1], -slopes[0]] if len(waves) == 2 else [torch.zeros_like(potential)] * 3
-        return [self.turn * u + self.climb * v for u, v in zip(across, slopes, strict=True)]
+        return [self.sense * self.turn * u + self.climb * v for u, v in zip(across, slopes, strict=True)]
 
 
 def _waves(grid: Grid, like: Tensor) -> list[Tensor]:

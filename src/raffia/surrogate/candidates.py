@@ -15,6 +15,7 @@ from raffia.features import (
     FeatureMap,
     FourierFeatures,
     IteratedFeatures,
+    LocalFeatures,
     PredictorCorrectorFeatures,
     ScalarFeatures,
 )
@@ -29,6 +30,7 @@ MODAL_BYTES = {
     3: 2**28,
 }  # that block equations of modal coefficients may take, by dimension; time goes with them
 CARRIED_FEATURES = 12  # each of them takes as long as a hundred others
+LOCAL_FEATURES = 256
 ITERATED_FEATURES = 128  # more are hardly better
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
@@ -203,6 +205,16 @@ FAMILIES = (
         tuned=False,
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
+    Family(
+        "local",
+        lambda glance: glance.on_one_domain and glance.domain.one_channel.gridded,
+        lambda glance: LocalFeatures(domain=glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=True,
+        most=lambda glance: min(LOCAL_FEATURES, _most_modal(glance)),
+        steps=(10, 50),
+    ),
     Family(
         "carried",
         lambda glance: glance.on_one_domain and glance.domain.gridded and glance.domain.periodic and not _channelled(glance),

@@ -1,0 +1,85 @@
+"""Local random features: a pointwise function of the input and its derivatives, smoothed over a short length."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.activations import activate
+from raffia.features.base import FeatureMap, Prepared
+from raffia.features.hyperparameters import Choice, Range
+from raffia.spaces import Domain, Nodes, Space
+from raffia.spaces.spectral import Series
+
+Number = float | Float[Tensor, ""]
+
+
+@dataclass(repr=False, eq=False)
+class LocalFeatures(FeatureMap):
+    """φ(a; θ) = σ(amplitude · Σ_j θ_j ℓ^{o_j} D_j G a + bias·θ₀), with D_j one of 1, ∂₁ … ∂_d, Δ, ∂₁Δ … ∂_dΔ, of order o_j.
+
+    G = e^(−(ℓ|k|)²/2) smooths over the `length` ℓ, in units of the longest side over π, on a torus over 2π; along axes with ends in
+    cosines. Of several channels each has its own numbers. What makes them random is a few numbers each, so features cost one matrix
+    product however many there are.
+
+    They represent what happens at a point in a short time: one step of an evolution equation, with coefficients="modal" for what is
+    linear and global in it. They do not represent what comes from afar.
+
+    Good values: a length of a few grid spacings, normalize=True, coefficients="modal", then `tune`.
+    """
+
+    length: Number = 0.1
+    amplitude: Number = 1.0
+    bias: Number = 0.5
+    activation: Literal["gelu", "tanh", "elu", "sin"] = "gelu"
+    domain: Space = field(default_factory=lambda: Domain(1))
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """A shift, then for each channel a number for each derivative."""
+        return (1 + self.domain.channels * 2 * (1 + self._region.dim),)
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """All numbers, and the pointwise function."""
+        ranges: dict[str, Range | Choice] = {
+            "length": Range(1e-3, 1.0),
+            "amplitude": Range(0.02, 50.0),
+            "bias": Range(1e-3, 30.0),
+        }
+        return ranges | {"activation": Choice(("gelu", "tanh"))}
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions of one channel."""
+        return grid.one_channel
+
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, (theta,))
+
+    def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """Derivatives once, then one product."""
+        (theta,), grid = prepared, self._region.grid_of(a)
+        series = Series(grid, self._region.natural_boundary)
+        channels = a if self.domain.has_components else a[:, None]
+        length = torch.as_tensor(self.length, dtype=a.dtype, device=a.device)
+        squares = length**2 * series.squares.to(a)[..., None, None]
+        smooth = torch.exp(-squares / 2) * series.analysis(channels.movedim((0, 1), (-1, -2)))
+        parts: list[Tensor] = []
+        for coefficients in (smooth, -squares * smooth):  # the function, and its Laplacian
+            value, slopes = series.with_gradient(coefficients)
+            parts += [value, *(length * slope for slope in slopes)]
+        fields = torch.stack(parts).movedim((-2, -1), (0, 2)).flatten(0, 1)  # (channels · derivatives, n, *grid)
+        waves = (self.amplitude * theta[:, 1:]) @ fields.flatten(1) + self.bias * theta[:, :1]
+        return activate(self.activation, waves.reshape(len(theta), len(a), *grid.shape)).transpose(0, 1)
+
+    @property
+    def _region(self) -> Domain:
+        """The torus or box of the inputs."""
+        domain = self.domain.one_channel
+        if not isinstance(domain, Domain) or domain.dim < 1:
+            raise RaffiaError(f"LocalFeatures needs functions on a grid of a line, a square or a cube; got {self.domain!r}.")
+        return domain

@@ -30,6 +30,7 @@ from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
 ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
+DEAR = 16  # work for a value of a feature, above which it is not done again for all samples
 MOST_ORDINARY = 8192  # features that are tried with an ordinary part, which takes an eigendecomposition of their Gram matrix
 LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
 
@@ -114,13 +115,18 @@ def modal_ridges(
 def modal_left_out(
     statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, ridges: Tensor, measure: ErrorMeasure
 ) -> ModalLeftOut:
-    """Errors of leaving out each sample in turn, and the noise that they tell of: mean |e_i(k)|² / (1 + h_i/(1 − h_i))."""
+    """Errors of leaving out each sample in turn, and the noise that they tell of: mean |e_i(k)|² / (1 + h_i/(1 − h_i)).
+
+    Of features that take long, which are not kept, 128 samples are left out.
+    """
     own, towards = ridges[1:].to(statistics.twice), float(ridges[0])
     start = ordinary_part(statistics, towards)
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
     errors, total = [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    for rows in torch.arange(len(a)).split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
+    dear = stream.stream.feature_map.work_per_value > DEAR
+    everyone = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long() if dear else torch.arange(len(a))
+    for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
         residual, gap = statistics.left_out(own, start, some, coef)
         e = _quotient(residual, gap)
@@ -132,7 +138,7 @@ def modal_left_out(
         squares = squared(e)
         errors.append((statistics.twice[:, None, None] * squares).sum((0, 2)).sqrt() / sizes[rows.to(sizes.device)])
         total += (gap[..., None] * squares).sum(1)  # 1/(1 + h/(1 − h)) = 1 − h
-    return ModalLeftOut(torch.cat(errors), ModalNoise(total / len(a)), torch.cat([start.to(coef)[None], coef]))
+    return ModalLeftOut(torch.cat(errors), ModalNoise(total / len(everyone)), torch.cat([start.to(coef)[None], coef]))
 
 
 def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "ridges"], float]:

@@ -29,7 +29,7 @@ MODAL_BYTES = {
     2: 2**28,
     3: 2**28,
 }  # that block equations of modal coefficients may take, by dimension; time goes with them
-CARRIED_FEATURES = 12  # each of them takes as long as a hundred others
+CARRIED_FEATURES = 10  # each of them takes as long as a hundred others
 LOCAL_FEATURES = 256
 ITERATED_FEATURES = 128  # more are hardly better
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
@@ -213,7 +213,7 @@ FAMILIES = (
         coefficients="modal",
         normalize=True,
         most=lambda glance: min(LOCAL_FEATURES, _most_modal(glance)),
-        steps=(10, 50),
+        steps=(8, 22),
     ),
     Family(
         "carried",
@@ -223,7 +223,7 @@ FAMILIES = (
         coefficients="modal",
         normalize=False,
         most=lambda glance: min(CARRIED_FEATURES, _most_modal(glance)),
-        steps=(20, 60),
+        steps=(16, 40),
     ),
     Family(
         "iterated",

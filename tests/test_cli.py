@@ -425,7 +425,9 @@ def test_channels_that_come_last_are_predicted_as_they_are_fitted(tmp_path, caps
 def test_raffia_fit_says_how_each_entry_of_the_contest_did_as_it_ends(tmp_path, capsys):
     a = np.random.default_rng(0).standard_normal((40, 3))
     np.savez(tmp_path / "d.npz", a=a, u=a @ np.ones((3, 2)))
-    code, out, err = run(capsys, "fit", tmp_path / "d.npz", "--features", 40, "-o", tmp_path / "m.safetensors")
+    code, out, err = run(
+        capsys, "fit", tmp_path / "d.npz", "--effort", "quick", "--features", 40, "-o", tmp_path / "m.safetensors"
+    )
     assert code == 0, err
     assert re.search(r"linear: error \S+ on \d+ pairs", out)
     assert "contest" in out

@@ -213,7 +213,7 @@ FAMILIES = (
         coefficients="modal",
         normalize=True,
         most=lambda glance: min(LOCAL_FEATURES, _most_modal(glance)),
-        steps=(8, 22),
+        steps=(6, 14),
     ),
     Family(
         "carried",
@@ -223,7 +223,7 @@ FAMILIES = (
         coefficients="modal",
         normalize=False,
         most=lambda glance: min(CARRIED_FEATURES, _most_modal(glance)),
-        steps=(16, 40),
+        steps=(10, 46),
     ),
     Family(
         "iterated",
@@ -233,7 +233,7 @@ FAMILIES = (
         coefficients="modal",
         normalize=False,
         most=lambda glance: min(ITERATED_FEATURES, _most_modal(glance)),
-        steps=(30, 170),
+        steps=(20, 180),
     ),
     Family(
         "modal",

@@ -263,7 +263,7 @@ def _stages(candidate: Candidate, effort: Effort, several: bool) -> list[Gradien
     if candidate.steps:
         first, *others = (longer * steps for steps in candidate.steps)
         later = [GradientSearch(steps, 0, 0, screened=0, swept=0) for steps in others]
-        searches = [GradientSearch(first, 8, 0, screened=4, swept=0), *later]
+        searches = [GradientSearch(first, 8 if several else 3, 0, screened=4, swept=0), *later]
         return [*searches[:-1], replace(searches[-1], last_steps=30 * longer)]
     search = SEARCHES[effort, several]
     return [] if search is None else [search]

@@ -38,13 +38,13 @@ class FeatureMap(BaseEstimator, ABC):
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""
 
-    @property
-    def pool(self) -> "FeatureMap":
-        """The map that they are features of: itself, where it has not only some of them."""
-        return self
-
     domain: Any
     """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel)."""
+
+    @property
+    def pool(self) -> "FeatureMap":
+        """The map that its features are of: itself, where a model has not only `kept` ones."""
+        return self
 
     @property
     @abstractmethod

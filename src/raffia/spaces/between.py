@@ -6,12 +6,14 @@ A sum over 4^d neighbours is then one over 2^d linear interpolations, for which 
 
 import itertools
 import math
+from functools import reduce
 
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.spaces.grid import Grid
+from raffia.spaces.spectral import wavenumbers
 
 Spectra = Complex[Tensor, "batch functions *half_spectrum"]
 Values = Float[Tensor, "batch functions *grid"]
@@ -50,8 +52,6 @@ def _sides(x: Float[Tensor, "batch *grid"], points: int) -> list[tuple[Tensor, T
 
 def _coefficients(spectra: Spectra, grid: Grid) -> Values:
     """Of the splines through functions: their spectra over Π (2 + cos κ_d)/3, κ the phase between neighbours."""
-    dim, divisor = len(grid.shape), torch.ones((), dtype=torch.float64)
-    for axis, points in enumerate(grid.shape):
-        k = torch.arange(points // 2 + 1 if axis == dim - 1 else points, dtype=torch.float64) / points
-        divisor = divisor[..., None] * (2 + torch.cos(2 * math.pi * k)) / 3
-    return torch.fft.irfftn(spectra / divisor.to(spectra.real), s=grid.shape, dim=tuple(range(-dim, 0)))
+    axes = zip(wavenumbers(grid), grid.shape, strict=True)
+    divisor = reduce(torch.mul, ((2 + torch.cos(2 * math.pi / points * k)) / 3 for k, points in axes))
+    return torch.fft.irfftn(spectra / divisor.to(spectra.real), s=grid.shape, dim=tuple(range(-len(grid.shape), 0)))

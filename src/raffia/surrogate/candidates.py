@@ -280,7 +280,7 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
         raise RaffiaError(
             f"--map {name} (features={name!r}) does not go with these data, which have inputs in {domain} and outputs in {output}: "
             "fourier and modal need functions on one domain, local and iterated on one grid, carried one function on a torus, "
-            "predictor-corrector one on a rectangle; the others take any inputs but single numbers."
+            "predictor-corrector functions on a rectangle; the others take any inputs but single numbers."
         )
     features = (family.plain or family.make)(glance)
     normalize = "function" if family.coefficients == "kernel" else features.normalized

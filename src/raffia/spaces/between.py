@@ -44,10 +44,14 @@ def _sides(x: Float[Tensor, "batch *grid"], points: int) -> list[tuple[Tensor, T
     """For both neighbours on the left and both on the right: where between them, from −1 to 1 across the image, and their weight."""
     left = torch.floor(x.detach())
     t = x - left
-    s, first = 1 - t, left % points  # the place of the left neighbour's left one, in the image
-    weights = s**3 / 6, 2 / 3 - t * t * (1 + s) / 2, 2 / 3 - s * s * (1 + t) / 2, t**3 / 6
-    pairs = (first, weights[0], weights[1]), (first + 2, weights[2], weights[3])
-    return [(2 * (place + v / (u + v)) / (points + 2) - 1, u + v) for place, u, v in pairs]
+    first, square = (
+        left - points * torch.floor(left / points),
+        t * t,
+    )  # the place of the left neighbour's left one, in the image
+    second, fourth = 2 / 3 + square * (t / 2 - 1), square * t / 6  # weights of four neighbours, which sum to one
+    before = 5 / 6 - t * (0.5 + t * (0.5 - t / 3))  # of the first two
+    pairs = (first, second, before), (first + 2, fourth, 1 - before)
+    return [((place + weight / both) * (2 / (points + 2)) - 1, both) for place, weight, both in pairs]
 
 
 def _coefficients(spectra: Spectra, grid: Grid) -> Values:

@@ -77,6 +77,8 @@ class Candidate:
     """How many features a model may have at most, by its memory."""
     steps: tuple[int, ...] = ()
     """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
+    trained_on: int = sys.maxsize
+    """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
 
     @property
     def kernel(self) -> bool:
@@ -115,11 +117,13 @@ class Family:
     """How many features a model may have at most."""
     steps: tuple[int, ...] = ()
     """Of a search in stages; none where that of the contest serves."""
+    trained_on: int = sys.maxsize
+    """How many pairs they are trained on to be judged, at most."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        most = self.most(glance)
-        return Candidate(self.name, self.make(glance), self.coefficients, self.tuned, self.normalize, most, self.steps)
+        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on
+        return Candidate(self.name, self.make(glance), *own)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -185,10 +189,20 @@ def _staged(
     most: int,
     steps: tuple[int, ...],
     normalize: bool = False,
+    trained_on: int = sys.maxsize,
 ) -> Family:
     """Features that are found by a long search, in stages after which they may be given up: at most so many, with modal coefficients."""
-    fewest: Callable[[Glance], int] = lambda glance: min(most, _most_modal(glance))  # noqa: E731
-    return Family(name, applies, make, enters=_few_pairs, coefficients="modal", normalize=normalize, most=fewest, steps=steps)
+    return Family(
+        name,
+        applies,
+        make,
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=normalize,
+        most=lambda glance: min(most, _most_modal(glance)),
+        steps=steps,
+        trained_on=trained_on,
+    )
 
 
 FAMILIES = (
@@ -221,7 +235,8 @@ FAMILIES = (
         lambda glance: _on_one_grid(glance) and glance.domain.periodic and not _channelled(glance),
         lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
         10,  # each of them takes as long as a hundred others
-        (10, 46),
+        (10, 40),
+        trained_on=256,
     ),
     _staged(
         "iterated",

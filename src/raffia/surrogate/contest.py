@@ -185,6 +185,7 @@ class Judge:
                 settings, history, guess = self._left_out(candidate, settings)
                 return self._judged(candidate, settings, history, guess, words, begun)
             for number, (train, judged) in enumerate(self.splits):
+                train = train[: candidate.trained_on]
                 prepared = prepare(settings, self.a[train], self.y[train])
                 if candidate.tuned and len(prepared) >= 8 and (candidate.kernel or number == 0):
                     words = "not tuned"
@@ -282,7 +283,7 @@ def _searched(settings: Settings, prepared: Any, stages: Sequence[GradientSearch
 
 
 def _predicted(settings: Settings, prepared: Any, a: Tensor) -> Tensor:
-    return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(), settings)(a)
+    return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(errors=False), settings)(a)
 
 
 def noise_between(one: Float[Tensor, "judged"], other: Float[Tensor, "judged"]) -> float:

@@ -217,7 +217,7 @@ class Judge:
         """How many times the best error small models may have: where features are many in the end, they say less."""
         if candidate.steps:
             return HOPELESS
-        return 2 * HOPELESS if candidate.coefficients == "modal" and self.frame.input.dim > 1 else math.inf
+        return (4 if self.frame.input.dim == 1 else 2) * HOPELESS if candidate.coefficients == "modal" else math.inf
 
     def _given_up(self, candidate: Candidate, history: History, begun: float) -> Entry:
         """An entry that was not trained: its error is that of the small models of its search."""

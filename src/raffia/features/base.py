@@ -37,6 +37,9 @@ class FeatureMap(BaseEstimator, ABC):
     """Whether a search is easily led astray: it then begins at the present values, never at random ones, judges by ordinary
     coefficients, and ends on the grid of the data."""
 
+    fine: ClassVar[bool] = False
+    """Whether features are about lengths that a coarse grid does not show: on a line, a search then looks at a finer one."""
+
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""
 

@@ -1,7 +1,7 @@
 """Local random features: a pointwise function of the input and its derivatives, smoothed over a short length."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -32,6 +32,8 @@ class LocalFeatures(FeatureMap):
 
     Good values: a length of a few grid spacings, normalize=True, coefficients="modal", then `tune`.
     """
+
+    fine: ClassVar[bool] = True
 
     length: Number = 0.1
     amplitude: Number = 0.3

@@ -229,7 +229,7 @@ FAMILIES = (
         tuned=False,
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
-    _staged("local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 256, (6, 14), normalize=True),
+    _staged("local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True),
     _staged(
         "carried",
         lambda glance: _on_one_grid(glance) and glance.domain.periodic and not _channelled(glance),

@@ -192,8 +192,9 @@ class Judge:
                     if candidate.kernel:
                         settings, history = searched(settings, prepared)
                     elif stages and self._hopeful(candidate, settings, prepared, judged, best):
-                        settings, history = _searched(settings, prepared, stages, best)
-                        if history.best.error > self._limit(candidate) * best and not history.interrupted:
+                        limit = self._limit(candidate) * best
+                        settings, history = _searched(settings, prepared, stages, limit)
+                        if history.best.error > limit and not history.interrupted:
                             return self._given_up(candidate, history, begun)
                         prepared = prepared.with_modes(settings)
                     elif stages:
@@ -268,16 +269,18 @@ def _stages(candidate: Candidate, effort: Effort, several: bool) -> list[Gradien
         searches = [GradientSearch(first, 8 if several else 3, 0, screened=4, swept=0), *later]
         return [*searches[:-1], replace(searches[-1], last_steps=30 * longer)]
     search = SEARCHES[effort, several]
-    return [] if search is None else [search]
+    if search is None or several or candidate.coefficients != "modal":
+        return [] if search is None else [search]
+    return [replace(search, steps=0, last_steps=0), replace(search, contest_steps=0, screened=0, swept=0)]
 
 
-def _searched(settings: Settings, prepared: Any, stages: Sequence[GradientSearch], best: float) -> tuple[Settings, History]:
-    """What searches find, one going on from the other as long as small models are not far behind the best so far."""
+def _searched(settings: Settings, prepared: Any, stages: Sequence[GradientSearch], limit: float) -> tuple[Settings, History]:
+    """What searches find, one going on from the other as long as the error of small models is not above the limit."""
     whole = History()
     for search in stages:
         settings, history = searched(settings, prepared, search)
         whole = whole.then(history)
-        if whole.interrupted or history.best.error > HOPELESS * best:
+        if whole.interrupted or history.best.error > limit:
             break
     return settings, whole
 

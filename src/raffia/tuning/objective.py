@@ -207,7 +207,8 @@ COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
 """Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
 
 MODAL_POINTS = {0: 1, 1: 64, 2: 17, 3: 9}
-MODAL_SIZES, MODAL_SIZES_OF_MANY, FEW_MODES = (96, 192), (32, 64), 64
+FINE_POINTS = 160
+MODAL_SIZES, MODAL_SIZES_OF_MANY, FEW_MODES = (96, 192), (32, 64), 160
 """Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features.
 Where modes are more than a few, what is found is as good with fewer of either."""
 
@@ -248,6 +249,7 @@ def objective_for(
     if isinstance(fine, Grid) and fine.shape:
         most = (MODAL_POINTS if modal else COARSE_POINTS).get(fine.domain.dim, 17)
         functions = values != POINT
+        most = FINE_POINTS if modal and feature_map.fine and fine.domain.dim == 1 else most
         points = most if a.device.type == "cpu" else 2 * most - 1
         wanted = _coarsened(a, y, output_grid, fine, points, functions) if functions and feature_map.delicate else None
         if functions and not modal and fine.domain.dim == 2 and feature_map.work_per_value > 2:

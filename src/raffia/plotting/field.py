@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.tri import Triangulation
 
-from raffia.plotting.style import limits
+from raffia.plotting.ruler import Ruler, axis_name
+from raffia.plotting.style import Width, limits
 
 LONGEST_SIDE = 4
+MOST_TRIANGLES = 20_000  # more are a black field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +24,24 @@ class Field(ABC):
     titles = ("truth y", "prediction F(a)", "pointwise error |F(a) − y|")
     """What the panels that compare a prediction with the truth show."""
     box: tuple[float, float, float, float]
-    """Left, right, bottom and top."""
-    names: tuple[str, str] = ("x₁", "x₂")
-    where: str = ""
-    """Which part of the function is seen, where it is not the whole."""
+    """Left, right, bottom and top; a side may be the larger one, where coordinates descend."""
+    shown: tuple[int, int] = (0, 1)
+    """Which coordinates are to the right and upward."""
+    rulers: Sequence[Ruler] = ()
+    """The true axes, where they are known."""
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """Which part of the function is seen, where it is not the whole."""
+
+    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> "Field":
+        """The same with true axes."""
+        return replace(self, rulers=rulers) if rulers else self
+
+    def name(self, axis: int) -> str:
+        """What a coordinate is called."""
+        return self.rulers[axis].label if self.rulers else axis_name(axis)
 
     @abstractmethod
     def pick(self, values: np.ndarray) -> np.ndarray:
@@ -37,22 +53,28 @@ class Field(ABC):
 
     @property
     def ratio(self) -> float:
-        """How high the panel is, for its width: as the lengths are, unless one is many times the other."""
+        """How high the panel is, for its width: as the lengths are, unless one is many times the other or in other units."""
         left, right, bottom, top = self.box
-        ratio = (top - bottom) / (right - left)
-        return ratio if 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.9
+        ratio = abs((top - bottom) / (right - left))
+        alike = not self.rulers or len({self.rulers[axis].units for axis in self.shown}) == 1
+        return ratio if alike and 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.9
 
     def show(self, axes: Axes, values: np.ndarray, colours: str, ends: tuple[float, float] | None = None) -> None:
         """One function with its bar of colours, between its own least and greatest value unless told."""
         low, high = limits(self.pick(values)) if ends is None else ends
         shown = self.draw(axes, values, cmap=colours, vmin=low, vmax=high)
-        axes.set(xlabel=self.names[0], ylabel=self.names[1], xlim=self.box[:2], ylim=self.box[2:])
+        across, up = (self.name(axis) for axis in self.shown)
+        axes.set(xlabel=across, ylabel=up, xlim=sorted(self.box[:2]), ylim=sorted(self.box[2:]))
         axes.locator_params(nbins=5)
         axes.set_box_aspect(self.ratio)
         axes.figure.colorbar(shown, cax=axes.inset_axes((1.04, 0, 0.05, 1)))  # inset: as high as the panel
 
-    def compare(self, panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray) -> None:
-        """A panel for each of `titles`; truth and prediction share a scale of colours."""
+    def outline(self, axes: Axes) -> None:
+        """Show where values are given, where that is no grid."""
+        return
+
+    def compare(self, panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, width: Width = None) -> None:
+        """A panel for each of `titles`; truth and prediction share a scale of colours. A band has no place in it."""
         error, shared = np.abs(guess - truth), limits(self.pick(truth), self.pick(guess))
         self.show(panels[0], truth, "viridis", shared)
         self.show(panels[1], guess, "viridis", shared)
@@ -64,14 +86,33 @@ class Image(Field):
     """The values on a grid, the axes other than two held in the middle."""
 
     index: tuple[int | slice, ...]
+    held: tuple[tuple[int, float], ...] = ()
+    """The other axes, and where they are held."""
+
+    @property
+    def where(self) -> str:
+        """The axes that are held, and where."""
+        return ", ".join(_at(self, axis, place) for axis, place in self.held)
+
+    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Field:
+        """In true coordinates, and what is expected upward is drawn so."""
+        if not rulers:
+            return self
+        i, j = self.shown
+        turned = rulers[i].upward and not rulers[j].upward
+        sides = [tuple(rulers[axis](np.array(ends)).tolist()) for axis, ends in ((i, self.box[:2]), (j, self.box[2:]))]
+        (left, right), (bottom, top) = reversed(sides) if turned else sides
+        shown = (j, i) if turned else (i, j)
+        return replace(self, rulers=rulers, box=(left, right, bottom, top), shown=shown)
 
     def pick(self, values: np.ndarray) -> np.ndarray:
         """The slice, (points along the first, points along the second)."""
         return values[self.index]
 
     def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
-        """An image, its first axis to the right."""
-        return axes.imshow(self.pick(values).T, origin="lower", extent=self.box, aspect="auto", **colours)
+        """An image, its first axis to the right unless that is turned upward."""
+        pixels = self.pick(values).T if self.shown[0] < self.shown[1] else self.pick(values)
+        return axes.imshow(pixels, origin="lower", extent=self.box, aspect="auto", **colours)
 
 
 @dataclass(frozen=True)
@@ -79,6 +120,12 @@ class Triangles(Field):
     """Values at the corners of triangles."""
 
     triangulation: Triangulation
+    where = ""
+
+    def outline(self, axes: Axes) -> None:
+        """The triangles, if they can be told apart."""
+        if len(self.triangulation.triangles) <= MOST_TRIANGLES:
+            axes.triplot(self.triangulation, color="black", lw=0.2, alpha=0.5)
 
     def pick(self, values: np.ndarray) -> np.ndarray:
         """All."""
@@ -96,6 +143,13 @@ class Dots(Field):
     x: np.ndarray
     y: np.ndarray
     index: np.ndarray
+    held: tuple[tuple[int, float], ...] = ()
+    """The other coordinate, and the plane near which the points are."""
+
+    @property
+    def where(self) -> str:
+        """The plane near which the points are."""
+        return ", ".join(f"near {_at(self, axis, place)}" for axis, place in self.held)
 
     def pick(self, values: np.ndarray) -> np.ndarray:
         """Those at the points."""
@@ -105,3 +159,11 @@ class Dots(Field):
         """A dot each, smaller where there are many."""
         size = float(np.clip(9000 / len(self.x), 2, 60))
         return axes.scatter(self.x, self.y, size, self.pick(values), linewidths=0, **colours)
+
+
+def _at(field: Image | Dots, axis: int, place: float) -> str:
+    """A coordinate that is held, such as x₃ = 0.5, in its true units."""
+    if not field.rulers:
+        return f"{axis_name(axis)} = {place:.3g}"
+    ruler = field.rulers[axis]
+    return f"{ruler.name or axis_name(axis)} = {float(ruler(np.array([place]))[0]):.3g}{ruler.units and f' {ruler.units}'}"

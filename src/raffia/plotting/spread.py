@@ -38,7 +38,7 @@ def errors(errors: Array) -> Figure:
     axes.xaxis.set_minor_formatter("")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     left_out = len(values) - len(finite)
-    axes.set(xlabel="relative error", ylabel="samples", title=f"{left_out} errors are not finite" if left_out else "")
+    axes.set(xlabel="relative L² error", ylabel="samples", title=f"{left_out} errors are not finite" if left_out else "")
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     return figure
 

@@ -6,6 +6,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 Array = np.ndarray | Tensor
+Width = float | np.ndarray | None
+"""Half of the width of a band: one for all of a function, one for each component of a vector, or no band."""
 
 INK, TRUTH, PREDICTION, ERROR = "#4c4c4c", "#1f6fb2", "#d1495b", "#7a5195"
 

@@ -429,7 +429,7 @@ def test_raffia_fit_says_how_each_entry_of_the_contest_did_as_it_ends(tmp_path, 
         capsys, "fit", tmp_path / "d.npz", "--effort", "quick", "--features", 40, "-o", tmp_path / "m.safetensors"
     )
     assert code == 0, err
-    assert re.search(r"linear: error \S+ on \d+ pairs", out)
+    assert re.search(r"linear: error \S+ \(in deviations \S+\) on \d+ pairs", out)
     assert "contest" in out
     assert "deviation" in (tmp_path / "m.html").read_text()
 

@@ -1,6 +1,7 @@
 """What the commands share: the console, bars, and checks of what was asked."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
@@ -37,6 +38,32 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise SystemExit(128 + signal.SIGINT) from None
+
+
+METAVARS = {"list[str]": "NAME", "list[float]": "NUMBER", "str": "TEXT", "path": "FILE"} | dict.fromkeys(
+    ("int", "float", "int range", "float range"), "NUMBER"
+)
+"""What newer versions of typer call types, and what help calls them."""
+
+
+class GroupedCommand(TyperCommand):
+    """A command of many options: its help has them under headings, those that name none under the first."""
+
+    HEADINGS = ("Data", "Errors", "Model", "Effort", "Output")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then each heading with its options."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *self.HEADINGS, "Other")}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                record = (re.sub(r"<([\w\[\] ]+)>", lambda found: METAVARS.get(found[1], found[0]), record[0]), record[1])
+                own = getattr(param, "rich_help_panel", None) or ("Other" if param.name == "help" else self.HEADINGS[0])
+                sections["Arguments" if param.param_type_name == "argument" else own].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
 
 
 class _Console(Console):

@@ -1,0 +1,121 @@
+"""What was asked of a fit, and the model that it chooses, before and after training."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from torch import Tensor
+
+from raffia.data import Source
+from raffia.errors import RaffiaError
+from raffia.features import FeatureMap
+from raffia.model import RandomFeatureModel
+from raffia.model.conformal import rank_of
+from raffia.model.tuned import searched
+from raffia.pairs import Dataset
+from raffia.surrogate.candidates import Candidate, named
+from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
+from raffia.training.frame import prepare
+from raffia.tuning import GradientSearch, History
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked of a fit, whatever the pairs are."""
+
+    features: FeatureMap | str
+    n_features: int
+    ridge: float | Literal["auto"]
+    held_out: float | int
+    seed: int
+    tune: GradientSearch | None
+    normalize: bool | Literal["function"] | None
+    effort: Effort
+    verbose: bool
+    said: Callable[[str], None] | None
+    band: float | None
+    groups: np.ndarray | None
+    blocks: bool
+    settings: dict[str, Any]
+
+    def tell(self, notes: Sequence[str]) -> None:
+        """Say what is to be known before, or beside, the errors."""
+        for note in notes if self.said is not None else ():
+            self.said(note)  # type: ignore[misc]  # mypy forgets the condition
+
+    def check_band(self, pairs: int) -> None:
+        """Refuse to begin where too few pairs are held out for the band that is wanted."""
+        try:
+            _ = self.band is None or rank_of(self.band, pairs)
+        except RaffiaError as error:
+            raise RaffiaError(f"band={self.band!r}: {error} held_out=… (--held-out) says how many.") from None
+
+    def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
+        """An untrained model."""
+        told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
+        told = candidate.arguments(told | self.settings, MODAL_FEATURES if self.effort == "quick" else None)
+        said = {} if self.normalize is None else {"normalize": self.normalize}
+        return RandomFeatureModel(candidate.feature_map, **told | said)  # type: ignore[arg-type]
+
+    def chosen(
+        self, a: Tensor, y: Tensor, pairs: Dataset | Source, streamed: bool = False, groups: Tensor | None = None
+    ) -> "Choice":
+        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
+        spaces = (pairs.domain, pairs.output_space)
+        if self.features == "auto":
+            told = {"verbose": self.verbose, "said": self.said, "normalize": self.normalize, **self.settings}
+            told |= {"effort": self.effort, "streamed": streamed, "groups": groups}
+            held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
+            best, second = held.best, held.partner
+            model = self._settled(best, a, y, spaces[1])
+            partner = None if second is None else (self._settled(second[0], a, y, spaces[1]), second[1])
+            return Choice(model, partner, held, best.history)
+        if isinstance(self.features, str):
+            candidate = named(self.features, a, y, *spaces, streamed)
+        else:
+            candidate = Candidate("given", self.features, normalize=self.features.normalized)
+        model = self.model(candidate, spaces[1])
+        if self.tune is None and not (candidate.kernel and candidate.tuned):
+            return Choice(model)
+        return Choice(model, history=model.tune(a, y, self.tune).history_)
+
+    def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
+        """The model of an entry; where every fold had a search of its own, one on all pairs decides."""
+        model = self.model(entry.candidate, output)
+        if entry.candidate.kernel and entry.history is not None:
+            found = searched(model.settings, prepare(model.settings, a, y))[0]
+            model.set_params(feature_map=found.feature_map)
+        return model
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model to train, and another with its share of the predictions, if there is one; and how they were chosen."""
+
+    model: RandomFeatureModel
+    partner: tuple[RandomFeatureModel, float] | None = None
+    contest: Contest | None = None
+    history: History | None = None
+
+    def fit(self, a: Tensor, y: Tensor, ridge: float | Literal["auto"] | None = None) -> RandomFeatureModel:
+        """Train, with another ridge if there is one."""
+        for model in self._models():
+            model.set_params(ridge=model.ridge if ridge is None else ridge).fit(a, y)
+        return self.joined()
+
+    def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
+        """The same on other pairs, with the ridges that were found."""
+        again = [RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}) for model in self._models()]
+        partner = None if self.partner is None else (again[1], self.partner[1])
+        return replace(self, model=again[0], partner=partner).fit(a, y)
+
+    def joined(self) -> RandomFeatureModel:
+        """The model, which adds the share of the other."""
+        if self.partner is None:
+            return self.model
+        other, share = self.partner
+        return self.model.adopt(replace(self.model.trained_, partner=other.trained_, share=share))
+
+    def _models(self) -> list[RandomFeatureModel]:
+        return [self.model] if self.partner is None else [self.model, self.partner[0]]

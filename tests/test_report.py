@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from raffia import Dataset, Domain, RaffiaError
+from raffia.metrics import Sizes
 from raffia.plotting import Figure
 from raffia.report import Picture, Section, Table, cases, in_words, write, write_report
-from raffia.spaces import Mesh, Vectors
+from raffia.spaces import Channels, Mesh, Vectors
 from raffia.tuning import History, Trial
 
 HOSTILE = """<script>alert("x")</script>'&</title>"""
@@ -234,3 +235,47 @@ def test_the_median_case_is_the_lower_of_two():
 
 def test_errors_just_below_one_are_written_as_they_are_read():
     assert [in_words(error) for error in (0.98, 0.994, 0.998, 1.0, 12.0)] == ["98 %", "99 %", "100 %", "100 %", "1,200 %"]
+
+
+def test_a_picture_of_noise_takes_no_more_than_its_part_of_five_megabytes():
+    figure = Figure(figsize=(12, 12))
+    figure.figimage(np.random.default_rng(0).random((1320, 1320)), cmap="viridis")
+    picture = Picture.of(figure, "c")
+    assert 3 * len(picture.png) < 4.2e6
+    assert picture.least_width == pytest.approx(40.8)  # as that of any figure of 12 inches
+
+
+def measured(data, predicted):
+    grid = data.output_space.grid_of(data.y)
+    return Sizes.of(data.y, grid).errors(data.y, predicted, grid)
+
+
+def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors(tmp_path):
+    data = held_out(12, (2, 16), Channels(LINE, 2))
+    own = measured(data, 1.1 * data.y)
+    simple = {"the training mean": measured(data, 0 * data.y), "output = input": measured(data, 1.05 * data.y)}
+    names = ["pressure", "speed"]
+    page = report(tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, baselines=simple, output_names=names,
+                  widths=(0.8, [0.5, 0.2]), warnings=["rows follow one another."])  # fmt: skip
+    for words in (
+        "this model",
+        "the training mean",
+        "output = input",
+        *names,
+        "In units of deviations",
+        "Rows follow one another.",
+    ):
+        assert words in page.text
+    assert "hardly better than taking the input for the output" in page.text
+    assert "The band holds a whole new output with a probability of 80 % or more." in page.text
+    assert page.text.count(f"{float(own.relative.mean()):.3g}") >= 3  # of the model and of both channels, which are 10 % off
+
+
+def test_vectors_have_errors_against_each_parameter_and_blocks_are_in_the_headline(tmp_path):
+    data = held_out(12, (3,), Vectors(), LINE, (16,))
+    own = measured(data, 1.1 * data.y)
+    page = report(tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, rows=range(12), by_blocks=0.25)
+    captions = page.values("alt")
+    assert "Error against each parameter, a dot for each sample held out." in captions
+    assert "Error along the file, whose rows follow one another." in captions
+    assert "where blocks of them are held out, predictions are off by 25 %." in page.text

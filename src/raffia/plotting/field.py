@@ -11,7 +11,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.tri import Triangulation
 
 from raffia.plotting.ruler import Ruler, axis_name
-from raffia.plotting.style import Width, limits
+from raffia.plotting.style import Width, limits, short_numbers
 
 LONGEST_SIDE = 4
 MOST_TRIANGLES = 20_000  # more are a black field
@@ -67,7 +67,10 @@ class Field(ABC):
         axes.set(xlabel=across, ylabel=up, xlim=sorted(self.box[:2]), ylim=sorted(self.box[2:]))
         axes.locator_params(nbins=5)
         axes.set_box_aspect(self.ratio)
-        axes.figure.colorbar(shown, cax=axes.inset_axes((1.04, 0, 0.05, 1)))  # inset: as high as the panel
+        bar = axes.inset_axes((1.04, 0, 0.05, 1))  # as high as the panel
+        axes.figure.colorbar(shown, cax=bar)
+        bar.tick_params(labelsize=8)
+        short_numbers(bar)
 
     def outline(self, axes: Axes) -> None:
         """Show where values are given, where that is no grid."""

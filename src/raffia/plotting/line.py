@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from raffia.plotting.ruler import Ruler
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Width, limits
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
 
 MOST_NAMES = 12  # of components, under their bars
 
@@ -88,6 +88,8 @@ class Curve(Line):
     def frame(self, axes: Axes) -> None:
         """Label the axes."""
         axes.set_xlabel(self.name)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        short_numbers(axes)
 
     def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Line:
         """Against the true coordinate."""

@@ -6,18 +6,17 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.plotting.line import Curve
 from raffia.plotting.ruler import Labels
+from raffia.plotting.sheet import Sheet
 from raffia.plotting.style import INK, Array, Width
 from raffia.plotting.views import View, looks
 from raffia.spaces import Domain, Space
 
 MOST_CHANNELS, MOST_ACROSS = 16, 4
-WIDTH, BESIDE, BELOW = 3.1, 1.2, 0.9  # of a panel, and of its labels, in inches
 
 Row = tuple[str, np.ndarray, View]
 """Which channel, its values, and how to look at them."""
@@ -80,9 +79,7 @@ def fields(
     inputs, outputs = _rows(a, input_space, input_labels, input_names), _rows(y, output_space, output_labels, output_names)
     guesses = [guess for _, guess, _ in _rows(predicted, output_space)]
     bands = _bands(widths, output_space, len(outputs))
-    columns = len(outputs[0][2].titles)
-    height = max(_height(view) for _, _, view in (*inputs, *outputs))
-    figure, input_panels, output_panels = _layout(len(inputs), len(outputs), columns, height)
+    sheet, input_panels, output_panels = _layout(inputs, outputs, heading=title != "")
     for axes, (name, values, view) in zip(input_panels, inputs, strict=True):
         view.show(axes, values, "Greys")
         _titled(axes, "input a", name)
@@ -91,8 +88,8 @@ def fields(
         for axes, what in zip(panels, view.titles, strict=True):
             _titled(axes, what, name)
     if title != "":
-        figure.suptitle(title or _relative_error(y, predicted, output_space), fontsize=11)
-    return figure
+        sheet.figure.suptitle(title or _relative_error(y, predicted, output_space), fontsize=11)
+    return sheet.figure
 
 
 def pair(
@@ -113,27 +110,18 @@ def pair(
     a, y = _arrays(a, y)
     inputs = [("input a", *row) for row in _rows(a, input_space, input_labels, input_names)]
     outputs = [("output y", *row) for row in _rows(y, output_space or input_space, output_labels, output_names)]
-    height = max(_height(view) for *_, view in (*inputs, *outputs))
     if len(inputs) + len(outputs) <= MOST_ACROSS:
         rows = [[*inputs, *outputs]]
     else:
         rows = [side[i : i + MOST_ACROSS] for side in (inputs, outputs) for i in range(0, len(side), MOST_ACROSS)]
-    across = max(map(len, rows))
-    layout = ConstrainedLayoutEngine(wspace=0.05)
-    figure = Figure(figsize=(WIDTH * across, (height + 0.3) * len(rows)), layout=layout)
-    cells = figure.add_gridspec(len(rows), across)
+    sheet = Sheet(len(rows), max(map(len, rows)), [view for *_, view in (*inputs, *outputs)])
     for i, row in enumerate(rows):
         for j, (side, name, values, view) in enumerate(row):
-            axes = figure.add_subplot(cells[i, j])
+            axes = sheet.panel(i, j)
             view.show(axes, values, "viridis")
             view.outline(axes)
             _titled(axes, side, name)
-    return figure
-
-
-def _height(view: View) -> float:
-    """Of a panel, in inches."""
-    return float(np.clip(view.ratio, 0.4, 1.6)) * (WIDTH - BESIDE) + BELOW
+    return sheet.figure
 
 
 def _bands(widths: Sequence[float] | None, space: Space, rows: int) -> list[Width]:
@@ -166,22 +154,24 @@ def _rows(values: np.ndarray, space: Space, labels: Labels = (), names: Sequence
     return [(f"{named[i]}{suffix}", channels[i], seen[0]) for i in range(min(count, MOST_CHANNELS))]
 
 
-def _layout(inputs: int, outputs: int, columns: int, height: float) -> tuple[Figure, list[Axes], list[list[Axes]]]:
+def _layout(inputs: list[Row], outputs: list[Row], heading: bool) -> tuple[Sheet, list[Axes], list[list[Axes]]]:
     """Inputs to the left of the outputs; above them, if there are more of them."""
-    above = inputs > outputs
-    across = max(inputs, columns) if above else 1 + columns
-    figure = Figure(figsize=(WIDTH * across, height * (outputs + above) + 0.3), layout=ConstrainedLayoutEngine(wspace=0.05))
+    columns, above = len(outputs[0][2].titles), len(inputs) > len(outputs)
+    views = [view for _, _, view in (*inputs, *outputs)]
     if above:
-        first, second = figure.subfigures(2, 1, height_ratios=(1, outputs), squeeze=False)[:, 0]
-        panels = list(first.subplots(1, inputs, squeeze=False)[0])
-        return figure, panels, second.subplots(outputs, columns, squeeze=False).tolist()
-    cells = figure.add_gridspec(outputs, across)
-    left = [figure.add_subplot(cells[i, 0]) for i in range(inputs)]
-    return figure, left, [[figure.add_subplot(cells[i, 1 + j]) for j in range(columns)] for i in range(outputs)]
+        across = max(min(len(inputs), MOST_ACROSS), columns)
+        first = -(-len(inputs) // across)
+        sheet = Sheet(first + len(outputs), across, views, heading)
+        places, shift = [divmod(i, across) for i in range(len(inputs))], (first, 0)
+    else:
+        sheet = Sheet(len(outputs), 1 + columns, views, heading)
+        places, shift = [(i, 0) for i in range(len(inputs))], (0, 1)
+    left = [sheet.panel(*place) for place in places]
+    return sheet, left, [[sheet.panel(shift[0] + i, shift[1] + j) for j in range(columns)] for i in range(len(outputs))]
 
 
 def _titled(axes: Axes, what: str, name: str = "") -> None:
-    axes.set_title(f"{what}\n{name}" if name else what, fontsize=10)
+    axes.set_title(f"{what}\n{name}" if name else what, fontsize=9)
 
 
 def _relative_error(y: np.ndarray, predicted: np.ndarray, space: Space) -> str:

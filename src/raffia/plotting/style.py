@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 from torch import Tensor
 
 Array = np.ndarray | Tensor
@@ -22,3 +23,11 @@ def limits(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value; 0 and 1 if there is none."""
     values = np.concatenate([array[np.isfinite(array)] for array in arrays])
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+
+
+def short_numbers(axes: Axes) -> None:
+    """Have very large and very small numbers of the vertical axis written with a common power of ten."""
+    formatter = ScalarFormatter(useMathText=True)
+    formatter.set_powerlimits((-2, 4))
+    axes.yaxis.set_major_formatter(formatter)
+    axes.yaxis.get_offset_text().set_fontsize(8)

@@ -9,11 +9,12 @@ from html import escape
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from raffia.storage import atomic
 
 DOTS_PER_INCH = 110
-MOST_BYTES = 750_000  # of a picture, before it is written in base64: a page of a few stays below 5 MB
+MOST_BYTES = 1_000_000  # of a picture, before it is written in base64: a page of a few stays below 5 MB
 READABLE, NARROW, WIDEST = 3.4, 20.0, 54.0  # in rem: an inch of a picture one can read, what a phone holds, what the page holds
 LONG = 30  # letters, beyond which the text of a cell wraps
 STYLE = """
@@ -65,24 +66,27 @@ class Picture:
 
     caption: str
     png: str
-    dots: int = DOTS_PER_INCH
-    """An inch."""
+    inches: float
+    """How wide it is."""
 
     @classmethod
     def of(cls, figure: Figure, caption: str) -> "Picture":
-        """From a matplotlib figure; coarser, if it would take too much of a page."""
-        for dots in (DOTS_PER_INCH, 75, 50, 30):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=dots)
-            if buffer.tell() <= MOST_BYTES:
-                break
-        return cls(caption, base64.b64encode(buffer.getvalue()).decode(), dots)
+        """From a matplotlib figure; in fewer colours and coarser, if it would take too much of a page."""
+        buffer, scale = io.BytesIO(), 1.0
+        figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+        if buffer.tell() > MOST_BYTES:
+            whole = Image.open(buffer).convert("RGB")
+            while buffer.tell() > MOST_BYTES:
+                size = (max(1, round(scale * whole.width)), max(1, round(scale * whole.height)))
+                buffer = io.BytesIO()
+                whole.resize(size).quantize(256).save(buffer, "png")
+                scale *= 0.8
+        return cls(caption, base64.b64encode(buffer.getvalue()).decode(), round(figure.get_figwidth(), 3))
 
     @property
     def least_width(self) -> float:
         """In rem: below it a small screen scrolls the picture rather than shrinking it."""
-        header = base64.b64decode(self.png[:32])
-        return min(WIDEST, READABLE * int.from_bytes(header[16:20], "big") / self.dots)
+        return min(WIDEST, READABLE * self.inches)
 
 
 @dataclass(frozen=True)

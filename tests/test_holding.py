@@ -165,14 +165,14 @@ def test_groups_are_named_on_the_command_line_and_drawn_in_the_report(tmp_path, 
     names = np.array([f"run {i}" for i in runs])
     np.savez(tmp_path / "d.npz", a=data.a, y=data.y, run=names)
     words = ("fit", tmp_path / "d.npz", "--periodic", "--map", "linear", "-o", tmp_path / "m.safetensors")
-    code, out, err = run(capsys, *words, "--groups", "run")
+    code, out, err = run(capsys, *words, "--groups", "run", "--held-out", 80)
     assert code == 0, err
     page = (tmp_path / "m.html").read_text()
-    assert "in whole groups (1 of 6)" in page
+    assert "in whole groups (2 of 6)" in page
     assert "Error by group" in page
     assert "of trajectories, against time" in page
     assert load(tmp_path / "m.safetensors").held_out_error_ == pytest.approx(
-        float(re.search(r"mean relative error (\S+) on 40 pairs held out", out)[1]), rel=0.01
+        float(re.search(r"mean relative error (\S+) on 80 pairs held out", out)[1]), rel=0.01
     )
     code, _, err = run(capsys, *words, "--groups", "nothing")
     assert (code, "has no array of that name" in err) == (2, True)

@@ -262,6 +262,7 @@ def test_true_coordinates_names_and_units_are_on_the_axes_and_latitude_is_upward
     assert panel.get_ylim() == pytest.approx((-90, 90))
     assert np.array_equal(np.asarray(panel.images[0].get_array()), y)  # rows are latitudes, the first below
     assert panel.images[0].origin == "lower"
+    assert panel.get_box_aspect() == pytest.approx(180 / 360)  # degrees are degrees
 
 
 def test_axes_that_descend_are_drawn_ascending_and_in_place():

@@ -16,9 +16,11 @@ from rich.progress import Progress
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
+from raffia.plotting import Labels
 from raffia.problems import Problem
 from raffia.spaces import KINDS
 from raffia.storage import destination
@@ -162,3 +164,14 @@ def make_folder(folder: Path, option: str = "--output") -> None:
         raise RaffiaError(f"{option} {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise RaffiaError(f"{option} {folder}: files cannot be written to this folder. Choose another.")
+
+
+def labels_of(pairs: Source) -> tuple[list[Labels], list[list[str] | None]]:
+    """What pictures need to know of inputs and outputs: labels of axes, where the reading has them, and names of channels or components,
+    where there is an array for each."""
+    reading, (a, y) = pairs.reading, pairs.read(range(1))
+    names: list[list[str] | None] = []
+    for given, space, values in ((reading.input_names, pairs.domain, a), (reading.output_names, pairs.output_space, y)):
+        count = values.shape[1] if space.has_components else 1
+        names.append(list(given) if len(given) == count else None)
+    return [getattr(reading, frame, ()) for frame in ("input_frame", "output_frame")], names

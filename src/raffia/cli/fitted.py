@@ -5,13 +5,12 @@ import platform
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.table import Table as Printed
 
 from raffia import __version__
-from raffia.cli.common import console, ridge_in_words
+from raffia.cli.common import console, labels_of, ridge_in_words
 from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.metrics import Errors
@@ -68,7 +67,8 @@ def band_in_words(found: Surrogate, level: float) -> str:
 
 def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: int, band: str | None, level: float) -> None:
     """Write the report; pictures have the band of this level, where enough pairs were held out for it."""
-    model, held, reading = found.model, found.contest, pairs.reading
+    model, held = found.model, found.contest
+    frames, names = labels_of(pairs)
     assert found.test is not None
     assert found.predicted is not None
     assert found.measured is not None
@@ -110,19 +110,11 @@ def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: in
         by_blocks=found.by_blocks,
         groups=found.groups,
         warnings=found.notes,
-        **_labels(reading, found.test),
+        input_frame=frames[0],
+        output_frame=frames[1],
+        input_names=names[0],
+        output_names=names[1],
     )
-
-
-def _labels(reading: Any, test: Any) -> dict[str, Any]:
-    """Names of components and channels, where there is an array for each; and of axes, where the reading knows them."""
-    sides = {"input": (reading.input_names, test.domain, test.a), "output": (reading.output_names, test.output_space, test.y)}
-    labels: dict[str, Any] = {}
-    for side, (names, space, values) in sides.items():
-        count = values.shape[1] if space.has_components else 1
-        labels[f"{side}_names"] = list(names) if len(names) == count else None
-        labels[f"{side}_frame"] = getattr(reading, f"{side}_frame", ())
-    return labels
 
 
 def _title(held: Contest) -> str:

@@ -56,7 +56,7 @@ class Field(ABC):
         """How high the panel is, for its width: as the lengths are, unless one is many times the other or in other units."""
         left, right, bottom, top = self.box
         ratio = abs((top - bottom) / (right - left))
-        alike = not self.rulers or len({self.rulers[axis].units for axis in self.shown}) == 1
+        alike = not self.rulers or len({self.rulers[axis].scale for axis in self.shown}) == 1
         return ratio if alike and 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.9
 
     def show(self, axes: Axes, values: np.ndarray, colours: str, ends: tuple[float, float] | None = None) -> None:

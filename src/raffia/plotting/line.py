@@ -137,4 +137,4 @@ class Bars(Line):
         """Above the bars, which leave no room for it."""
         low, high = axes.get_ylim()
         axes.set_ylim(low, high + 0.25 * (high - low))
-        axes.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
+        axes.legend(frameon=False, fontsize=7, loc="upper center", ncols=2, columnspacing=0.8, handlelength=1.2)

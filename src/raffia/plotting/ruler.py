@@ -57,6 +57,11 @@ class Ruler:
         return self.start + self.slope * x
 
     @property
+    def scale(self) -> str:
+        """What lengths along it compare with: those along axes of the same units, degrees in whatever direction."""
+        return "degrees" if self.units.lower().startswith("degree") else self.units
+
+    @property
     def upward(self) -> bool:
         """Whether one expects it from below to above."""
         return self.name.lower() in UPWARD or self.name.lower().startswith("lat")

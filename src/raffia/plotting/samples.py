@@ -144,7 +144,7 @@ def _rows(values: np.ndarray, space: Space, labels: Labels = (), names: Sequence
     channels = values if space.ndim > one.ndim else values[None]
     seen, count = looks(one, channels.shape[1:], labels, names), channels.shape[-1 - one.ndim]
     if count == 1:
-        alone = names[0] if names is not None and len(names) == 1 and not one.tabular else ""
+        alone = names[0] if names is not None and len(names) == 1 and len(names[0]) > 1 and not one.tabular else ""
         titles = [", ".join(filter(None, (alone, view.where))) for view in seen]
         return [
             (title, channels[0, ...], view) for title, view in zip(titles, seen, strict=True)
@@ -171,7 +171,7 @@ def _layout(inputs: list[Row], outputs: list[Row], heading: bool) -> tuple[Sheet
 
 
 def _titled(axes: Axes, what: str, name: str = "") -> None:
-    axes.set_title(f"{what}\n{name}" if name else what, fontsize=9)
+    axes.set_title(f"{what}\n{name}" if name else what, fontsize=9, y=1.0, pad=11)  # above a power of ten
 
 
 def _relative_error(y: np.ndarray, predicted: np.ndarray, space: Space) -> str:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from raffia.plotting.views import View
 
 LEFT, WIDTH, RIGHT = 0.75, 1.9, 0.65  # of the labels of a panel, of itself, and of its bar of colours
-ABOVE, BELOW = 0.45, 0.45  # its title, and the labels of its axis
+ABOVE, BELOW = 0.6, 0.45  # its title, and the labels of its axis
 HEADING = 0.3  # of the figure
 
 

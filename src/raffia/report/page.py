@@ -66,8 +66,8 @@ class Picture:
 
     caption: str
     png: str
-    inches: float
-    """How wide it is."""
+    inches: float | None = None
+    """How wide it is; None is by its pixels, at 110 of them an inch."""
 
     @classmethod
     def of(cls, figure: Figure, caption: str) -> "Picture":
@@ -86,7 +86,8 @@ class Picture:
     @property
     def least_width(self) -> float:
         """In rem: below it a small screen scrolls the picture rather than shrinking it."""
-        return min(WIDEST, READABLE * self.inches)
+        pixels = int.from_bytes(base64.b64decode(self.png[:32])[16:20], "big")
+        return min(WIDEST, READABLE * (pixels / DOTS_PER_INCH if self.inches is None else self.inches))
 
 
 @dataclass(frozen=True)

@@ -161,9 +161,9 @@ def _where(held: _Held) -> list[Picture]:
         figure = plotting.errors_against_parameters(data.a, errors, held.input_names)
         pictures.append(Picture.of(figure, "Error against each parameter, a dot for each sample held out."))
     if held.groups is not None:
-        pictures.append(
-            Picture.of(plotting.errors_by_group(held.groups, errors), "Error by group, the worst first, with medians.")
-        )
+        if len(set(held.groups)) > 1:
+            figure = plotting.errors_by_group(held.groups, errors)
+            pictures.append(Picture.of(figure, "Error by group, the worst first, with medians."))
         steps = _steps(held.groups)
         if max(steps) + 1 >= LEAST_STEPS:
             figure = plotting.errors_along(np.array(steps), errors, "place within its group, in the order of the file")

@@ -257,12 +257,22 @@ def test_true_coordinates_names_and_units_are_on_the_axes_and_latitude_is_upward
     y = GENERATOR.random((7, 8))
     labels = (Label("latitude", "degrees_north", -90.0, 90.0), Label("longitude", "degrees_east", -180.0, 135.0))
     panel = plotting.fields(y, y, y, space, output_labels=labels).axes[1]
-    assert (panel.get_xlabel(), panel.get_ylabel()) == ("longitude (degrees_east)", "latitude (degrees_north)")
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("longitude (°E)", "latitude (°N)")
     assert panel.get_xlim() == pytest.approx((-180, 180))  # the end that is left out is where the first node is again
     assert panel.get_ylim() == pytest.approx((-90, 90))
     assert np.array_equal(np.asarray(panel.images[0].get_array()), y)  # rows are latitudes, the first below
     assert panel.images[0].origin == "lower"
     assert panel.get_box_aspect() == pytest.approx(180 / 360)  # degrees are degrees
+
+
+def test_stations_are_drawn_with_their_latitude_upward():
+    nodes = torch.from_numpy(GENERATOR.random((80, 2)) * [10, 30] + [40, 100])
+    labels = (Label("lat", "degrees_north"), Label("lon", "degrees_east"))
+    panel = plotting.fields(np.ones(80), np.ones(80), np.ones(80), Mesh(nodes), output_labels=labels).axes[1]
+    triangles = panel.collections[0]._triangulation
+    assert np.array_equal(np.stack([triangles.y, triangles.x], 1), nodes.numpy())
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("lon (°E)", "lat (°N)")
+    assert 100 < np.mean(panel.get_xlim()) < 130
 
 
 def test_axes_that_descend_are_drawn_ascending_and_in_place():

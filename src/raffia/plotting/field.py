@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.tri import Triangulation
 
-from raffia.plotting.ruler import Ruler, axis_name
+from raffia.plotting.ruler import Ruler, axis_name, to_turn
 from raffia.plotting.style import Width, limits, short_numbers
 
 LONGEST_SIDE = 4
@@ -36,8 +36,19 @@ class Field(ABC):
         """Which part of the function is seen, where it is not the whole."""
 
     def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> "Field":
-        """The same with true axes."""
-        return replace(self, rulers=rulers) if rulers else self
+        """The same with true axes, and what is expected upward drawn so."""
+        if not rulers:
+            return self
+        field = replace(self, rulers=rulers, box=self.placed(rulers))
+        return field.turned() if to_turn(self.shown, rulers) else field
+
+    def placed(self, rulers: Sequence[Ruler]) -> tuple[float, float, float, float]:
+        """The box in true coordinates, which those of meshes are already."""
+        return self.box
+
+    @abstractmethod
+    def turned(self) -> "Field":
+        """The same with its two coordinates exchanged."""
 
     def name(self, axis: int) -> str:
         """What a coordinate is called."""
@@ -97,16 +108,16 @@ class Image(Field):
         """The axes that are held, and where."""
         return ", ".join(_at(self, axis, place) for axis, place in self.held)
 
-    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Field:
-        """In true coordinates, and what is expected upward is drawn so."""
-        if not rulers:
-            return self
-        i, j = self.shown
-        turned = rulers[i].upward and not rulers[j].upward
-        sides = [tuple(rulers[axis](np.array(ends)).tolist()) for axis, ends in ((i, self.box[:2]), (j, self.box[2:]))]
-        (left, right), (bottom, top) = reversed(sides) if turned else sides
-        shown = (j, i) if turned else (i, j)
-        return replace(self, rulers=rulers, box=(left, right, bottom, top), shown=shown)
+    def placed(self, rulers: Sequence[Ruler]) -> tuple[float, float, float, float]:
+        """The box in true coordinates."""
+        (left, right), (bottom, top) = (
+            rulers[axis](np.array(ends)).tolist() for axis, ends in zip(self.shown, (self.box[:2], self.box[2:]), strict=True)
+        )
+        return left, right, bottom, top
+
+    def turned(self) -> Field:
+        """The image of the transpose."""
+        return replace(self, box=_exchanged(self.box), shown=self.shown[::-1])
 
     def pick(self, values: np.ndarray) -> np.ndarray:
         """The slice, (points along the first, points along the second)."""
@@ -124,6 +135,12 @@ class Triangles(Field):
 
     triangulation: Triangulation
     where = ""
+
+    def turned(self) -> Field:
+        """The triangles of the corners with their coordinates exchanged."""
+        old = self.triangulation
+        new = Triangulation(old.y, old.x, old.triangles[:, ::-1], mask=old.mask)
+        return replace(self, triangulation=new, box=_exchanged(self.box), shown=self.shown[::-1])
 
     def outline(self, axes: Axes) -> None:
         """The triangles, if they can be told apart."""
@@ -154,6 +171,10 @@ class Dots(Field):
         """The plane near which the points are."""
         return ", ".join(f"near {_at(self, axis, place)}" for axis, place in self.held)
 
+    def turned(self) -> Field:
+        """The dots with their coordinates exchanged."""
+        return replace(self, x=self.y, y=self.x, box=_exchanged(self.box), shown=self.shown[::-1])
+
     def pick(self, values: np.ndarray) -> np.ndarray:
         """Those at the points."""
         return values.reshape(-1)[self.index]
@@ -162,6 +183,10 @@ class Dots(Field):
         """A dot each, smaller where there are many."""
         size = float(np.clip(9000 / len(self.x), 2, 60))
         return axes.scatter(self.x, self.y, size, self.pick(values), linewidths=0, **colours)
+
+
+def _exchanged(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    return (*box[2:], *box[:2])
 
 
 def _at(field: Image | Dots, axis: int, place: float) -> str:

@@ -17,6 +17,14 @@ UPWARD = (
     "level",
 )  # and all that begin with lat: they are drawn from below to above
 
+SHORT = {
+    "degrees_north": "°N",
+    "degrees_east": "°E",
+    "degree_north": "°N",
+    "degree_east": "°E",
+    "degrees": "°",
+}  # as labels have them
+
 
 @runtime_checkable
 class Labelled(Protocol):
@@ -67,6 +75,11 @@ class Ruler:
         return self.name.lower() in UPWARD or self.name.lower().startswith("lat")
 
 
+def to_turn(shown: tuple[int, int], rulers: Sequence[Ruler]) -> bool:
+    """Whether the first of two coordinates is expected upward, and the second is not."""
+    return rulers[shown[0]].upward and not rulers[shown[1]].upward
+
+
 def rulers(space: Space, shape: tuple[int, ...], labels: Labels) -> list[Ruler]:
     """One for each axis of a grid, or for each coordinate of a mesh; none where nothing is known of them."""
     if len(labels) != space.dim or not labels:
@@ -77,7 +90,7 @@ def rulers(space: Space, shape: tuple[int, ...], labels: Labels) -> list[Ruler]:
 
 def _ruler(label: Labelled, axis: int, place: object) -> Ruler:
     name, units = label.name or "", label.units or ""
-    words = f"{name or axis_name(axis)}{f' ({units})' if units else ''}"
+    words = f"{name or axis_name(axis)}{f' ({SHORT.get(units, units)})' if units else ''}"
     ends = () if place is None else (float(place[0]), float(place[-1]))  # type: ignore[index]
     if label.first is None or label.last is None or len(ends) < 2 or ends[0] == ends[1]:
         return Ruler(words, name, units)

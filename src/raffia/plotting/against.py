@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from raffia.errors import RaffiaError
 from raffia.plotting.style import ERROR, INK, TRUTH, Array, panel
@@ -26,7 +26,7 @@ def errors_against_parameters(a: Array, errors: Array, names: Sequence[str] | No
     labels = list(names) if names is not None and len(names) == size else [f"parameter {i}" for i in range(size)]
     count = min(size, MOST_PANELS)
     columns = min(count, 3)
-    figure = Figure(figsize=(3.0 * columns + 0.3, 2.6 * -(-count // columns) + 0.2), layout="constrained")
+    figure = Figure(figsize=(2.8 * columns + 0.6, 2.6 * -(-count // columns) + 0.2), layout="constrained")
     for i, axes in enumerate(figure.subplots(-(-count // columns), columns, squeeze=False, sharey=True).flat):
         if i >= count:
             axes.remove()
@@ -44,7 +44,7 @@ def errors_along(places: Array, errors: Array, label: str) -> Figure:
     at, off = _numbers(places), _numbers(errors)
     if at.shape != off.shape or at.ndim != 1:
         raise RaffiaError(f"errors_along draws n places and n errors; got {at.shape} and {off.shape}.")
-    figure, axes = panel(6.4, 3.0)
+    figure, axes = panel(5.1, 3.0)
     _dots(axes, at, off)
     parts = [part for part in np.array_split(np.argsort(at, kind="stable"), 10) if len(part) and np.isfinite(off[part]).any()]
     if len(at) >= 20:
@@ -77,6 +77,10 @@ def _dots(axes: Axes, at: np.ndarray, errors: np.ndarray) -> None:
     axes.plot(at, np.where(errors > 0, errors, np.nan), "o", color=ERROR, ms=3.5, alpha=0.6, mew=0)
     if (np.isfinite(errors) & (errors > 0)).any():
         axes.set_yscale("log")
+        few = float(np.nanmax(errors)) < 30 * float(errors[errors > 0].min())
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
         axes.grid(axis="y", color=TRUTH, alpha=0.15)
 
 

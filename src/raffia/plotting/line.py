@@ -45,7 +45,7 @@ class Line(ABC):
 
     def legend(self, axes: Axes) -> None:
         """Say which function is which."""
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(fontsize=7, framealpha=0.7, edgecolor="none", borderpad=0.2)
 
     def show(self, axes: Axes, values: np.ndarray, colours: str) -> None:
         """One function alone, in ink whatever the colours."""

@@ -171,7 +171,7 @@ def _layout(inputs: list[Row], outputs: list[Row], heading: bool) -> tuple[Sheet
 
 
 def _titled(axes: Axes, what: str, name: str = "") -> None:
-    axes.set_title(f"{what}\n{name}" if name else what, fontsize=9, y=1.0, pad=11)  # above a power of ten
+    axes.set_title(f"{what}\n{name}" if name else what, fontsize=10, y=1.0, pad=11)  # above a power of ten
 
 
 def _relative_error(y: np.ndarray, predicted: np.ndarray, space: Space) -> str:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from raffia.plotting.views import View
 
-LEFT, WIDTH, RIGHT = 0.75, 1.9, 0.65  # of the labels of a panel, of itself, and of its bar of colours
+LEFT, WIDTH, RIGHT = 0.8, 2.0, 0.65  # of the labels of a panel, of itself, and of its bar of colours
 ABOVE, BELOW = 0.6, 0.45  # its title, and the labels of its axis
 HEADING = 0.3  # of the figure
 
@@ -25,7 +25,7 @@ class Sheet:
         left, bottom = column * self.cell[0] + LEFT, (self.rows - 1 - row) * self.cell[1] + BELOW
         place = (left / self.size[0], bottom / self.size[1], WIDTH / self.size[0], self.height / self.size[1])
         axes = self.figure.add_axes(place)
-        axes.tick_params(labelsize=8)
-        axes.xaxis.label.set_fontsize(9)
-        axes.yaxis.label.set_fontsize(9)
+        axes.tick_params(labelsize=9)
+        axes.xaxis.label.set_fontsize(10)
+        axes.yaxis.label.set_fontsize(10)
         return axes

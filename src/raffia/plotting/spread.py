@@ -23,7 +23,7 @@ def errors(errors: Array) -> Figure:
     finite = np.sort(values[np.isfinite(values)])
     if not len(finite):
         raise RaffiaError(f"errors needs at least one finite error; got {len(values)} that are not.")
-    figure, axes = panel(6.4, 3.2)
+    figure, axes = panel(5.1, 3.0)
     least = float(min(finite[finite > 0], default=1e-16))
     shown = np.maximum(finite, least)
     low, high = least / 1.05, float(shown[-1]) * 1.05

@@ -15,7 +15,11 @@ from raffia.storage import atomic
 
 DOTS_PER_INCH = 110
 MOST_BYTES = 1_000_000  # of a picture, before it is written in base64: a page of a few stays below 5 MB
-READABLE, NARROW, WIDEST = 3.4, 20.0, 54.0  # in rem: an inch of a picture one can read, what a phone holds, what the page holds
+READABLE, NARROW, WIDEST = (
+    4.2,
+    21.5,
+    80.0,
+)  # in rem: an inch of a picture one can read, what a phone holds, what anybody scrolls
 LONG = 30  # letters, beyond which the text of a cell wraps
 STYLE = """
 :root { color-scheme: light }
@@ -30,7 +34,7 @@ th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid #e4e
 th { border-bottom: 2px solid #999; white-space: normal; vertical-align: bottom; overflow-wrap: normal }
 th:first-child, td:first-child, td.text { text-align: left } td.text { white-space: normal; min-width: 14rem }
 caption span { position: sticky; left: 0; display: inline-block; max-width: min(60rem, calc(100vw - 2.4rem)) }
-@media (max-width: 30rem) { th, td { padding: .22rem .35rem } }
+@media (max-width: 40rem) { img { min-width: var(--least) } table { font-size: .78rem } th, td { padding: .22rem .3rem } }
 .facts th, .facts td { text-align: left; vertical-align: top; white-space: normal; border-bottom: 1px solid #e4e4e4 }
 .facts th { font-weight: normal; color: #555; min-width: 7rem; overflow-wrap: normal }
 caption { text-align: left; color: #555; padding: .3rem 0; caption-side: top } summary { cursor: pointer; color: #1f6fb2 }
@@ -85,7 +89,7 @@ class Picture:
 
     @property
     def least_width(self) -> float:
-        """In rem: below it a small screen scrolls the picture rather than shrinking it."""
+        """In rem: a small screen scrolls the picture rather than shrinking it below this."""
         pixels = int.from_bytes(base64.b64decode(self.png[:32])[16:20], "big")
         return min(WIDEST, READABLE * (pixels / DOTS_PER_INCH if self.inches is None else self.inches))
 
@@ -151,7 +155,7 @@ def _picture(picture: Picture) -> str:
     keys = ' tabindex="0"' if picture.least_width > NARROW else ""  # what scrolls is to be reached without a mouse
     caption = escape(picture.caption)
     return (
-        f'<figure><div class="scroll"{keys}><img alt="{caption}" style="min-width: {picture.least_width:.1f}rem" '
+        f'<figure><div class="scroll"{keys}><img alt="{caption}" style="--least: {picture.least_width:.1f}rem" '
         f'src="data:image/png;base64,{escape(picture.png)}"></div><figcaption>{caption}</figcaption></figure>'
     )
 

@@ -121,6 +121,7 @@ def test_blocks_are_runs_of_rows():
     assert 40 <= len(rows) <= 48
     assert (np.diff(rows) > 1).sum() <= 1  # two blocks
     assert "in blocks of consecutive rows" in found.split
+    assert found.in_order
 
 
 def test_a_sweep_of_one_parameter_is_told_from_parameters_at_random():

@@ -274,7 +274,9 @@ def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors
 def test_vectors_have_errors_against_each_parameter_and_blocks_are_in_the_headline(tmp_path):
     data = held_out(12, (3,), Vectors(), LINE, (16,))
     own = measured(data, 1.1 * data.y)
-    page = report(tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, rows=range(12), by_blocks=0.25)
+    page = report(
+        tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, rows=range(12), by_blocks=0.25, in_order=True
+    )
     captions = page.values("alt")
     assert "Error against each parameter, a dot for each sample held out." in captions
     assert "Error along the file, whose rows follow one another." in captions

@@ -108,6 +108,7 @@ def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: in
         band=band,
         widths=None if widths is None else (level, widths),
         by_blocks=found.by_blocks,
+        in_order=found.in_order,
         groups=found.groups,
         warnings=found.notes,
         input_frame=frames[0],

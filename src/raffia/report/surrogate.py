@@ -60,6 +60,7 @@ def write_report(
     band: str | None = None,
     widths: tuple[float, Sequence[float]] | None = None,
     by_blocks: float | None = None,
+    in_order: bool = False,
     groups: Sequence[object] | None = None,
     warnings: Sequence[str] = (),
     input_frame: Labels = (),
@@ -70,8 +71,8 @@ def write_report(
     """Write the report as one HTML page; atomic.
 
     `dataset` is the part held out, with its predictions and their relative errors, and `measured` errors of all kinds; `rows` are the
-    numbers of its samples in the file they came from, `groups` what was held out together, `by_blocks` the mean error of blocks of
-    consecutive rows, where rows follow one another. `baselines` are what simpler predictions have. `facts["model file"]` is the file that
+    numbers of its samples in the file they came from, `in_order` whether those follow one another, `by_blocks` the mean error of blocks of
+    them, `groups` what was held out together; `baselines` are what simpler predictions have. `facts["model file"]` is the file that
     the instructions name, `notes` what was guessed, `warnings` what is to be known of the errors, `split` how samples were held out;
     `band` says how wide a band around predictions is, `widths` are its level and its half-widths, for pictures. Frames tell names, units
     and coordinates of axes, names those of channels or components.
@@ -86,7 +87,7 @@ def write_report(
             f"{'no' if rows is None else len(rows)} rows."
         )
     held = _Held(
-        dataset, guess, off, measured, rows, groups, by_blocks is not None, input_frame, output_frame, input_names, output_names, widths
+        dataset, guess, off, measured, rows, groups, in_order, input_frame, output_frame, input_names, output_names, widths
     )  # fmt: skip
     deviations = None if measured is None else float(measured.deviations.mean())
     where = _where(held)

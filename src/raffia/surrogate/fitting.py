@@ -143,7 +143,7 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     labels = groups.of(holding.held) if groups is not None and count else None
     return Surrogate(
         model, len(train), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, history, 0.0,
-        judged.by_blocks, labels, judged.notes,
+        judged.by_blocks, plan.blocks or judged.by_blocks is not None, labels, judged.notes,
     )  # fmt: skip
 
 

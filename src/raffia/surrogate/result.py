@@ -34,6 +34,8 @@ class Surrogate:
     seconds: float
     by_blocks: float | None = None
     """The mean relative error on blocks of consecutive rows held out, where rows follow one another and pairs were held out at random."""
+    in_order: bool = False
+    """Whether rows of the data follow one another, as was noticed, or said with blocks."""
     groups: Sequence[object] | None = None
     """The label of each pair of `test`, where whole groups were held out."""
     notes: list[str] = field(default_factory=list)

@@ -41,8 +41,9 @@ class Plan:
 
     def tell(self, notes: Sequence[str]) -> None:
         """Say what is to be known before, or beside, the errors."""
-        for note in notes if self.said is not None else ():
-            self.said(note)  # type: ignore[misc]  # mypy forgets the condition
+        if self.said is not None:
+            for note in notes:
+                self.said(note)
 
     def check_band(self, pairs: int) -> None:
         """Refuse to begin where too few pairs are held out for the band that is wanted."""

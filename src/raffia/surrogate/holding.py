@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from raffia.data import Source, labels_in
+from raffia.data import Source
+from raffia.data.labels import labels_in
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset
 from raffia.training.copies import blocks_of, groups_of, split

@@ -27,13 +27,15 @@ class Field(ABC):
     """Left, right, bottom and top; a side may be the larger one, where coordinates descend."""
     shown: tuple[int, int] = (0, 1)
     """Which coordinates are to the right and upward."""
+    held: tuple[tuple[int, float], ...] = ()
+    """The other coordinates, and where they are held."""
     rulers: Sequence[Ruler] = ()
     """The true axes, where they are known."""
 
     @property
-    @abstractmethod
     def where(self) -> str:
         """Which part of the function is seen, where it is not the whole."""
+        return ", ".join(f"{self.name(axis, short=True)} = {self.at(axis, place)}" for axis, place in self.held)
 
     def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> "Field":
         """The same with true axes, and what is expected upward drawn so."""
@@ -46,13 +48,27 @@ class Field(ABC):
         """The box in true coordinates, which those of meshes are already."""
         return self.box
 
-    @abstractmethod
     def turned(self) -> "Field":
         """The same with its two coordinates exchanged."""
+        left, right, bottom, top = self.box
+        return replace(self, box=(bottom, top, left, right), shown=self.shown[::-1])
 
-    def name(self, axis: int) -> str:
-        """What a coordinate is called."""
-        return self.rulers[axis].label if self.rulers else axis_name(axis)
+    def upright(self, pixels: np.ndarray) -> np.ndarray:
+        """Values (points along the first axis, points along the second) as an image has them, from below to above."""
+        return pixels.T if self.shown[0] < self.shown[1] else pixels
+
+    def name(self, axis: int, short: bool = False) -> str:
+        """What a coordinate is called, with its units unless that is to be short."""
+        if not self.rulers:
+            return axis_name(axis)
+        return self.rulers[axis].name or axis_name(axis) if short else self.rulers[axis].label
+
+    def at(self, axis: int, place: float) -> str:
+        """A place along a coordinate, in its true units."""
+        if not self.rulers:
+            return f"{place:.3g}"
+        ruler = self.rulers[axis]
+        return f"{float(ruler(np.array([place]))[0]):.3g}{ruler.units and f' {ruler.units}'}"
 
     @abstractmethod
     def pick(self, values: np.ndarray) -> np.ndarray:
@@ -100,13 +116,6 @@ class Image(Field):
     """The values on a grid, the axes other than two held in the middle."""
 
     index: tuple[int | slice, ...]
-    held: tuple[tuple[int, float], ...] = ()
-    """The other axes, and where they are held."""
-
-    @property
-    def where(self) -> str:
-        """The axes that are held, and where."""
-        return ", ".join(_at(self, axis, place) for axis, place in self.held)
 
     def placed(self, rulers: Sequence[Ruler]) -> tuple[float, float, float, float]:
         """The box in true coordinates."""
@@ -115,18 +124,13 @@ class Image(Field):
         )
         return left, right, bottom, top
 
-    def turned(self) -> Field:
-        """The image of the transpose."""
-        return replace(self, box=_exchanged(self.box), shown=self.shown[::-1])
-
     def pick(self, values: np.ndarray) -> np.ndarray:
         """The slice, (points along the first, points along the second)."""
         return values[self.index]
 
     def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
         """An image, its first axis to the right unless that is turned upward."""
-        pixels = self.pick(values).T if self.shown[0] < self.shown[1] else self.pick(values)
-        return axes.imshow(pixels, origin="lower", extent=self.box, aspect="auto", **colours)
+        return axes.imshow(self.upright(self.pick(values)), origin="lower", extent=self.box, aspect="auto", **colours)
 
 
 @dataclass(frozen=True)
@@ -134,13 +138,12 @@ class Triangles(Field):
     """Values at the corners of triangles."""
 
     triangulation: Triangulation
-    where = ""
 
     def turned(self) -> Field:
         """The triangles of the corners with their coordinates exchanged."""
         old = self.triangulation
         new = Triangulation(old.y, old.x, old.triangles[:, ::-1], mask=old.mask)
-        return replace(self, triangulation=new, box=_exchanged(self.box), shown=self.shown[::-1])
+        return replace(super().turned(), triangulation=new)  # type: ignore[call-arg]  # of this class still
 
     def outline(self, axes: Axes) -> None:
         """The triangles, if they can be told apart."""
@@ -163,17 +166,15 @@ class Dots(Field):
     x: np.ndarray
     y: np.ndarray
     index: np.ndarray
-    held: tuple[tuple[int, float], ...] = ()
-    """The other coordinate, and the plane near which the points are."""
 
     @property
     def where(self) -> str:
         """The plane near which the points are."""
-        return ", ".join(f"near {_at(self, axis, place)}" for axis, place in self.held)
+        return f"near {super().where}" if self.held else ""
 
     def turned(self) -> Field:
         """The dots with their coordinates exchanged."""
-        return replace(self, x=self.y, y=self.x, box=_exchanged(self.box), shown=self.shown[::-1])
+        return replace(super().turned(), x=self.y, y=self.x)  # type: ignore[call-arg]  # of this class still
 
     def pick(self, values: np.ndarray) -> np.ndarray:
         """Those at the points."""
@@ -183,15 +184,3 @@ class Dots(Field):
         """A dot each, smaller where there are many."""
         size = float(np.clip(9000 / len(self.x), 2, 60))
         return axes.scatter(self.x, self.y, size, self.pick(values), linewidths=0, **colours)
-
-
-def _exchanged(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    return (*box[2:], *box[:2])
-
-
-def _at(field: Image | Dots, axis: int, place: float) -> str:
-    """A coordinate that is held, such as x₃ = 0.5, in its true units."""
-    if not field.rulers:
-        return f"{axis_name(axis)} = {place:.3g}"
-    ruler = field.rulers[axis]
-    return f"{ruler.name or axis_name(axis)} = {float(ruler(np.array([place]))[0]):.3g}{ruler.units and f' {ruler.units}'}"

@@ -51,7 +51,7 @@ def _(space: Domain, shape: tuple[int, ...]) -> list[View]:
         index = tuple(middle.get(axis, slice(None)) for axis in range(space.dim))
         held = tuple((k, float(grid.axes()[k][place])) for k, place in middle.items())
         box = (0.0, space.extents[i], 0.0, space.extents[j])
-        slices.append(Image(index, held, box=box, shown=(i, j)))
+        slices.append(Image(index, box=box, shown=(i, j), held=held))
     return slices
 
 
@@ -75,7 +75,7 @@ def _(space: Mesh, shape: tuple[int, ...]) -> list[View]:
         middle = float(low[k] + high[k]) / 2
         index = np.sort(np.argsort(np.abs(nodes[:, k] - middle), kind="stable")[: max(60, int(2 * len(nodes) ** (2 / 3)))])
         box = (float(low[i]), float(high[i]), float(low[j]), float(high[j]))
-        slices.append(Dots(nodes[index, i], nodes[index, j], index, ((k, middle),), box=box, shown=(i, j)))
+        slices.append(Dots(nodes[index, i], nodes[index, j], index, box=box, shown=(i, j), held=((k, middle),)))
     return slices
 
 

@@ -1,5 +1,7 @@
 """Errors as they are reported: one meaning for all outputs, the other beside it, each channel by itself."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -123,3 +125,11 @@ def test_a_model_file_keeps_the_sizes_that_errors_are_relative_to(tmp_path):
     kept = raffia.load(tmp_path / "m.safetensors").trained_.sizes
     assert torch.equal(kept.norms, found.model.trained_.sizes.norms)
     assert kept.spreads.isfinite().all()
+
+
+def test_a_model_file_whose_sizes_are_of_other_outputs_is_refused(tmp_path):
+    model = raffia.fit(parameters_to_channels(), "linear").model
+    wrong = Sizes(torch.ones(5, dtype=torch.float64), torch.ones(5, dtype=torch.float64))
+    model.adopt(replace(model.trained_, sizes=wrong)).save(tmp_path / "m.safetensors")
+    with pytest.raises(RaffiaError, match="damaged"):
+        raffia.load(tmp_path / "m.safetensors")

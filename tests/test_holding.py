@@ -8,6 +8,7 @@ import torch
 
 import raffia
 from raffia import Dataset, Domain, RaffiaError, Vectors, load
+from raffia.data import open_source
 from raffia.surrogate.contest import contest
 from raffia.training.copies import folds_of, split, together
 from raffia.training.neighbours import nearness
@@ -72,7 +73,7 @@ def test_whole_groups_are_held_out_by_a_fit_and_inside_its_contest(monkeypatch):
 
 
 def test_a_contest_never_judges_a_pair_by_models_that_saw_its_group():
-    data, runs = pairs(series(steps=12))
+    data, runs = pairs(series(steps=8))
     known = contest(data.a, data.y, CIRCLE, CIRCLE, 32, effort="quick", groups=torch.from_numpy(runs))
     alone = contest(data.a, data.y, CIRCLE, CIRCLE, 32, effort="quick")
     assert known.entries[1].error > 5 * alone.entries[1].error  # of a kernel
@@ -159,6 +160,15 @@ def test_groups_and_blocks_exclude_one_another():
     data, runs = pairs(series())
     with pytest.raises(RaffiaError, match="pass one of them"):
         raffia.fit(data, "linear", groups=runs, blocks=True)
+
+
+def test_groups_are_for_data_that_are_read_as_a_whole(tmp_path):
+    data, runs = pairs(series())
+    np.savez(tmp_path / "d.npz", a=data.a, y=data.y, run=runs)
+    source = open_source(tmp_path / "d.npz", periodic=True)
+    with pytest.raises(RaffiaError, match="read as a whole"):
+        raffia.fit(source, "linear", groups="run", stream=True)
+    assert set(runs[raffia.fit(source, "linear", groups="run").rows]) == set(runs[raffia.fit(data, "linear", groups=runs).rows])
 
 
 def test_groups_are_named_on_the_command_line_and_drawn_in_the_report(tmp_path, capsys):

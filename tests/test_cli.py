@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Domain, cli, data, load, metrics
+from raffia import Burgers, Channels, Domain, cli, data, load, metrics
 from raffia.cli.common import ridge_in_words
 from raffia.cli.generate import PROBLEMS
 from raffia.tuning import GradientSearch
@@ -244,6 +244,38 @@ def test_every_help_shows_an_example(capsys, command):
     assert f"Example: raffia {command}" in " ".join(out.split())
 
 
+def test_the_help_of_fit_has_its_options_under_headings(capsys):
+    code, out, _ = run(capsys, "fit", "--help")
+    assert code == 0
+    parts = re.split(r"^(\w+):\n", out, flags=re.MULTILINE)
+    options = {
+        name: set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    assert list(options) == ["Arguments", "Data", "Errors", "Model", "Effort", "Output", "Other"]
+    assert {"--input", "--output", "--axes"} <= options["Data"]
+    assert {"--held-out", "--groups", "--blocks", "--test", "--band"} <= options["Errors"]
+    assert {"--map", "--features", "--ridge"} <= options["Model"]
+    assert {"--effort", "--tune", "--device"} <= options["Effort"]
+    assert options["Output"] == {"--model", "--report"}
+    assert options["Other"] == {"--help"}
+    assert "<" not in out  # types are in words
+
+
+def test_evaluate_has_relative_errors_deviations_and_each_channel(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    a = rng.random((40, 2))
+    u = np.stack([100 + a @ rng.random((2, 12)), 1e-3 * (2 + np.sin(a @ rng.random((2, 12))))], 1)
+    np.savez(tmp_path / "d.npz", a=a, u=u, x=np.linspace(0, 1, 12))
+    assert run(capsys, "fit", tmp_path / "d.npz", "--box", "--map", "linear", "-o", tmp_path / "m.safetensors")[0] == 0
+    report = json.loads(run(capsys, "evaluate", tmp_path / "m.safetensors", tmp_path / "d.npz", "--json")[1])
+    guess, line = load(tmp_path / "m.safetensors").predict(a), Domain(1, periodic=False)
+    both = Channels(line, 2).grid_of(torch.from_numpy(u))
+    assert report["mean relative L2 error"] == pytest.approx(metrics.relative_error(u, guess, both))
+    assert report["channel 1"] == pytest.approx(metrics.relative_error(u[:, 1], guess[:, 1], line.grid(12)), rel=1e-6)
+    assert report["in units of deviations"] > report["mean relative L2 error"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -323,7 +355,7 @@ def test_output_to_a_pipe_has_no_bars_and_no_colours(train):
     assert result.returncode == 0, result.stderr
     assert "\x1b" not in result.stdout
     assert result.stderr == ""
-    assert len(result.stdout.splitlines()) <= 3
+    assert len(result.stdout.splitlines()) <= 12  # a note, a table of errors, two lines
 
 
 def test_version_is_printed(capsys):
@@ -445,7 +477,7 @@ def test_raffia_fit_says_how_each_entry_of_the_contest_did_as_it_ends(tmp_path, 
         capsys, "fit", tmp_path / "d.npz", "--effort", "quick", "--features", 40, "-o", tmp_path / "m.safetensors"
     )
     assert code == 0, err
-    assert re.search(r"linear: error \S+ on \d+ pairs", out)
+    assert re.search(r"linear: error \S+ \(in deviations \S+\) on \d+ pairs", out)
     assert "contest" in out
     assert "deviation" in (tmp_path / "m.html").read_text()
 

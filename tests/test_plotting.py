@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import matplotlib
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ SAMPLES = {  # a space, the shape of a sample on it, how many inputs are drawn, 
     "long vector": (Vectors(60), (60,), 1, 1, 2),
     "number": (NUMBER, (), 1, 1, 2),
     "2 channels": (Channels(LINE, 2), (2, 16), 2, 2, 2),
-    "6 channels": (Channels(SQUARE, 6), (6, 8, 6), 4, 4, 3),
+    "6 channels": (Channels(SQUARE, 6), (6, 8, 6), 6, 6, 3),
     "1 channel": (Channels(SQUARE, 1), (1, 8, 6), 1, 1, 3),
     "channels on a mesh": (Channels(MESHES[2], 2), (2, 80), 2, 2, 3),
 }
@@ -240,3 +242,104 @@ def test_parity_puts_each_prediction_against_its_truth():
         plotting.parity(y, p, ["lift"])
     with pytest.raises(RaffiaError, match="one shape"):
         plotting.parity(y, p[:3])
+
+
+@dataclass(frozen=True)
+class Label:
+    name: str = ""
+    units: str = ""
+    first: float | None = None
+    last: float | None = None
+
+
+def test_true_coordinates_names_and_units_are_on_the_axes_and_latitude_is_upward():
+    space = Domain(2, axes=("box", "periodic"), extent=(180.0, 360.0))
+    y = GENERATOR.random((7, 8))
+    labels = (Label("latitude", "degrees_north", -90.0, 90.0), Label("longitude", "degrees_east", -180.0, 135.0))
+    panel = plotting.fields(y, y, y, space, output_labels=labels).axes[1]
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("longitude (°E)", "latitude (°N)")
+    assert panel.get_xlim() == pytest.approx((-180, 180))  # the end that is left out is where the first node is again
+    assert panel.get_ylim() == pytest.approx((-90, 90))
+    assert np.array_equal(np.asarray(panel.images[0].get_array()), y)  # rows are latitudes, the first below
+    assert panel.images[0].origin == "lower"
+    assert panel.get_box_aspect() == pytest.approx(180 / 360)  # degrees are degrees
+
+
+def test_stations_are_drawn_with_their_latitude_upward():
+    nodes = torch.from_numpy(GENERATOR.random((80, 2)) * [10, 30] + [40, 100])
+    labels = (Label("lat", "degrees_north"), Label("lon", "degrees_east"))
+    panel = plotting.fields(np.ones(80), np.ones(80), np.ones(80), Mesh(nodes), output_labels=labels).axes[1]
+    triangles = panel.collections[0]._triangulation
+    assert np.array_equal(np.stack([triangles.y, triangles.x], 1), nodes.numpy())
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("lon (°E)", "lat (°N)")
+    assert 100 < np.mean(panel.get_xlim()) < 130
+
+
+def test_axes_that_descend_are_drawn_ascending_and_in_place():
+    space = Domain(2, periodic=False)
+    y = GENERATOR.random((5, 6))
+    labels = (Label("x", "m", 0.0, 4.0), Label("y", "m", 50.0, 45.0))
+    panel = plotting.fields(y, y, y, space, output_labels=labels).axes[1]
+    assert panel.get_ylim() == (45, 50)
+    assert tuple(panel.images[0].get_extent()) == (0, 4, 50, 45)  # the first node, at 50, is above
+    assert panel.get_box_aspect() == pytest.approx(5 / 4)
+
+
+def test_axes_in_different_units_have_no_common_scale():
+    y = GENERATOR.random((5, 6))
+    labels = (Label("x", "m", 0.0, 2.0), Label("t", "s", 0.0, 1.0))
+    assert plotting.fields(y, y, y, Domain(2, periodic=False), output_labels=labels).axes[1].get_box_aspect() == 0.9
+
+
+def test_a_curve_is_drawn_against_its_true_coordinate_and_a_slice_says_where_it_is():
+    y = GENERATOR.random(11)
+    _, both, error = plotting.fields(y, y, y, Domain(1, periodic=False), output_labels=[Label("z", "m", 5.0, 6.0)]).axes
+    assert both.lines[0].get_xdata() == pytest.approx(np.linspace(5, 6, 11))
+    assert error.get_xlabel() == "z (m)"
+    cube = GENERATOR.random((5, 5, 5))
+    labels = [Label(name, "km", 10.0, 14.0) for name in ("u", "v", "w")]
+    panels = plotting.fields(cube, cube, cube, Domain(3, periodic=False), output_labels=labels).axes
+    assert [p.get_title().split("\n")[1] for p in panels if p.get_title().startswith("truth")] == [
+        "w = 12 km",
+        "v = 12 km",
+        "u = 12 km",
+    ]
+
+
+def test_channels_and_components_have_their_names_and_curves_their_bands():
+    a, y = GENERATOR.random(3), GENERATOR.random((2, 16))
+    figure = plotting.fields(
+        a, y, y + 0.1, Vectors(), Channels(LINE, 2), input_names=["Re", "Ma", "α"], output_names=["p", "v"], widths=[0.5, 0.25]
+    )
+    given, *panels = figure.axes
+    assert [label.get_text() for label in given.get_xticklabels()] == ["Re", "Ma", "α"]
+    assert [panel.get_title() for panel in panels[::2]] == ["truth and prediction\np", "truth and prediction\nv"]
+    for panel, channel, width in zip(panels[::2], y + 0.1, (0.5, 0.25), strict=True):
+        edges = panel.collections[0].get_paths()[0].vertices[:, 1]
+        assert edges.min() == pytest.approx(channel.min() - width)
+        assert edges.max() == pytest.approx(channel.max() + width)
+
+
+def test_a_pair_shows_every_channel_and_the_triangles_of_a_mesh():
+    y = GENERATOR.random((7, 80))
+    figure = plotting.pair(GENERATOR.random(16), y, LINE, Channels(MESHES[1], 7))
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles == ["input a", *(f"output y\nchannel {i}" for i in range(7))]
+    assert sum(bool(axes.lines) for axes in figure.axes) == 8  # the edges of triangles are lines
+
+
+def test_errors_are_drawn_against_every_parameter_along_a_series_and_by_group():
+    a, errors = GENERATOR.random((30, 2)), GENERATOR.random(30) + 0.1
+    panels = plotting.errors_against_parameters(a, errors, ["Re", "Ma"]).axes
+    assert [panel.get_xlabel() for panel in panels] == ["Re", "Ma"]
+    for i, panel in enumerate(panels):
+        assert np.array_equal(panel.lines[0].get_xydata(), np.stack([a[:, i], errors], 1))
+    (along,) = plotting.errors_along(np.arange(30), errors, "row of the file").axes
+    dots, medians = along.lines
+    assert np.array_equal(dots.get_ydata(), errors)
+    assert medians.get_ydata()[0] == pytest.approx(np.median(errors[:3]))
+    groups = ["one"] * 10 + ["two"] * 20
+    (columns,) = plotting.errors_by_group(groups, np.where(np.arange(30) < 10, 0.1, 1.0)).axes
+    assert [label.get_text() for label in columns.get_xticklabels()] == ["two", "one"]  # the worst first
+    with pytest.raises(RaffiaError, match="n errors"):
+        plotting.errors_against_parameters(a, errors[:3])

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from raffia import Dataset, Domain, RaffiaError
+from raffia.metrics import Sizes
 from raffia.plotting import Figure
 from raffia.report import Picture, Section, Table, cases, in_words, write, write_report
-from raffia.spaces import Mesh, Vectors
+from raffia.spaces import Channels, Mesh, Vectors
 from raffia.tuning import History, Trial
 
 HOSTILE = """<script>alert("x")</script>'&</title>"""
@@ -98,9 +99,9 @@ def test_every_text_of_a_page_is_escaped(tmp_path):
     assert reader.text.count(HOSTILE) == page + heading + rest + short + long
 
 
-def test_a_wide_picture_asks_for_room_in_its_own_figure_and_no_more_than_the_page_has(tmp_path):
+def test_a_wide_picture_asks_for_room_in_its_own_figure_and_a_narrow_screen_scrolls_it(tmp_path):
     pictures = [Picture.of(Figure(figsize=(width, 1)), "c") for width in (4, 10, 30)]
-    assert [picture.least_width for picture in pictures] == pytest.approx([13.6, 34, 54])
+    assert [picture.least_width for picture in pictures] == pytest.approx([16.8, 42, 80])
     write(tmp_path / "p.html", "t", "", [Section("s", "s", pictures=pictures)])
     text = (tmp_path / "p.html").read_text()
     assert text.count('<div class="scroll" tabindex="0"><img') == 2
@@ -162,7 +163,7 @@ def test_failures_are_the_worst_and_are_told(tmp_path):
             (3,),
             Mesh(torch.rand(30, 2, generator=torch.Generator().manual_seed(0)), domain=Domain(2, periodic=False)),
             (30,),
-            4,
+            5,
         ),
         (LINE, (16,), Vectors(2), (2,), 5),
         (LINE, (16,), Domain(0), (), 5),
@@ -174,7 +175,9 @@ def test_vectors_and_numbers_also_have_a_picture_against_the_truth(tmp_path, dom
         data = Dataset(data.a, torch.arange(4.0).double(), domain, {}, output)
     reader = report(tmp_path / "r.html", data, data.y + 0.1, np.full(4, 0.1))
     assert reader.tags.count("img") == pictures
-    assert any("against truth" in caption for caption in reader.values("alt")) == (pictures == 5)
+    assert any("against truth" in caption for caption in reader.values("alt")) == (
+        output is not None and output.ndim < 2 and output.dim == 0
+    )
 
 
 def test_a_report_shows_what_it_was_given_and_only_that(tmp_path):
@@ -232,3 +235,49 @@ def test_the_median_case_is_the_lower_of_two():
 
 def test_errors_just_below_one_are_written_as_they_are_read():
     assert [in_words(error) for error in (0.98, 0.994, 0.998, 1.0, 12.0)] == ["98 %", "99 %", "100 %", "100 %", "1,200 %"]
+
+
+def test_a_picture_of_noise_takes_no_more_than_its_part_of_five_megabytes():
+    figure = Figure(figsize=(12, 12))
+    figure.figimage(np.random.default_rng(0).random((1320, 1320)), cmap="viridis")
+    picture = Picture.of(figure, "c")
+    assert 3 * len(picture.png) < 4.2e6
+    assert picture.least_width == pytest.approx(50.4)  # as that of any figure of 12 inches
+
+
+def measured(data, predicted):
+    grid = data.output_space.grid_of(data.y)
+    return Sizes.of(data.y, grid).errors(data.y, predicted, grid)
+
+
+def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors(tmp_path):
+    data = held_out(12, (2, 16), Channels(LINE, 2))
+    own = measured(data, 1.1 * data.y)
+    simple = {"the training mean": measured(data, 0 * data.y), "output = input": measured(data, 1.05 * data.y)}
+    names = ["pressure", "speed"]
+    page = report(tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, baselines=simple, output_names=names,
+                  widths=(0.8, [0.5, 0.2]), warnings=["rows follow one another."])  # fmt: skip
+    for words in (
+        "this model",
+        "the training mean",
+        "output = input",
+        *names,
+        "In units of deviations",
+        "Rows follow one another.",
+    ):
+        assert words in page.text
+    assert "hardly better than taking the input for the output" in page.text
+    assert "The band holds a whole new output with a probability of 80 % or more." in page.text
+    assert page.text.count(f"{float(own.relative.mean()):.3g}") >= 3  # of the model and of both channels, which are 10 % off
+
+
+def test_vectors_have_errors_against_each_parameter_and_blocks_are_in_the_headline(tmp_path):
+    data = held_out(12, (3,), Vectors(), LINE, (16,))
+    own = measured(data, 1.1 * data.y)
+    page = report(
+        tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, rows=range(12), by_blocks=0.25, in_order=True
+    )
+    captions = page.values("alt")
+    assert "Error against each parameter, a dot for each sample held out." in captions
+    assert "Error along the file, whose rows follow one another." in captions
+    assert "where blocks of them are held out, predictions are off by 25 %." in page.text

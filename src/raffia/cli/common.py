@@ -1,6 +1,7 @@
 """What the commands share: the console, bars, and checks of what was asked."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -13,12 +14,13 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from raffia.data import Reading
+from raffia.data import Reading, Source
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
+from raffia.plotting import Labels
 from raffia.problems import Problem
 from raffia.spaces import KINDS
 from raffia.storage import destination
@@ -38,6 +40,32 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise SystemExit(128 + signal.SIGINT) from None
+
+
+METAVARS = {"list[str]": "NAME", "list[float]": "NUMBER", "str": "TEXT", "path": "FILE"} | dict.fromkeys(
+    ("int", "float", "int range", "float range"), "NUMBER"
+)
+"""What newer versions of typer call types, and what help calls them."""
+
+
+class GroupedCommand(TyperCommand):
+    """A command of many options: its help has them under headings, those that name none under the first."""
+
+    HEADINGS = ("Data", "Errors", "Model", "Effort", "Output")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then each heading with its options."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *self.HEADINGS, "Other")}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                record = (re.sub(r"<([\w\[\] ]+)>", lambda found: METAVARS.get(found[1], found[0]), record[0]), record[1])
+                own = getattr(param, "rich_help_panel", None) or ("Other" if param.name == "help" else self.HEADINGS[0])
+                sections["Arguments" if param.param_type_name == "argument" else own].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
 
 
 class _Console(Console):
@@ -142,3 +170,14 @@ def make_folder(folder: Path, option: str = "--output") -> None:
         raise RaffiaError(f"{option} {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise RaffiaError(f"{option} {folder}: files cannot be written to this folder. Choose another.")
+
+
+def labels_of(pairs: Source) -> tuple[list[Labels], list[list[str] | None]]:
+    """What pictures need to know of inputs and outputs: labels of axes, where the reading has them, and names of channels or components,
+    where there is an array for each."""
+    reading, (a, y) = pairs.reading, pairs.read(range(1))
+    names: list[list[str] | None] = []
+    for given, space, values in ((reading.input_names, pairs.domain, a), (reading.output_names, pairs.output_space, y)):
+        count = values.shape[1] if space.has_components else 1
+        names.append(list(given) if len(given) == count else None)
+    return [getattr(reading, frame, ()) for frame in ("input_frame", "output_frame")], names

@@ -1,31 +1,29 @@
 """raffia fit: from a file to a surrogate, its expected error and a report."""
 
-import math
-import platform
-import shlex
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import torch
 import typer
-from rich.table import Table as Printed
 
-from raffia import __version__, surrogate
-from raffia.cli.common import AXES_HELP, app, check_output, console, extents, ridge_in_words
-from raffia.data import Source, open_source
+from raffia import surrogate
+from raffia.cli.common import AXES_HELP, GroupedCommand, app, check_output, console, extents
+from raffia.cli.fitted import LEVEL, band_in_words, note, say, write_page
+from raffia.data import open_source
 from raffia.errors import RaffiaError
-from raffia.report import Table, write_report
 from raffia.spaces import Vectors
-from raffia.surrogate import FAMILIES, Surrogate
-from raffia.training.coefficients import coefficients_of
+from raffia.surrogate import FAMILIES
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
+Judged, Modelled, Worked, Written = (
+    partial(typer.Option, rich_help_panel=heading) for heading in ("Errors", "Model", "Effort", "Output")
+)
+"""Options under the headings of the help; those of typer are under the first, Data."""
 FAMILIES_IN_WORDS = ", ".join(family.name for family in FAMILIES)
 
 
-@app.command()
+@app.command(cls=GroupedCommand)
 def fit(
     source: Annotated[
         Path, typer.Argument(metavar="DATA", help="npz, npy, mat, h5, nc, zarr or pt; `raffia inspect` says what is in it.")
@@ -34,9 +32,6 @@ def fit(
     output_names: Annotated[
         list[str] | None,
         typer.Option("--output", help="Array of the outputs; or, if it ends in .safetensors, the model file to write."),
-    ] = None,
-    model_file: Annotated[
-        Path | None, typer.Option("--model", "-o", help="The model file to write; DATA.safetensors here.")
     ] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
     coordinates: Annotated[list[str] | None, typer.Option(help="Array of the coordinates of nodes, or of grid axes.")] = None,
@@ -47,49 +42,54 @@ def fit(
     axes: Annotated[str | None, typer.Option(help=AXES_HELP)] = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
-    held_out: Annotated[
-        float, typer.Option(help="Pairs kept from everything, for the errors: a share below 1, or a number.")
-    ] = 0.2,
-    test: Annotated[Path | None, typer.Option(help="A file to take the errors from instead.")] = None,
-    test_outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs of --test.")] = None,
+    held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
+    groups: Annotated[
+        str | None,
+        Judged(metavar="NAME", help="Array with a label a sample: whole groups are held out, such as runs or trajectories."),
+    ] = None,
+    blocks: Annotated[bool, Judged("--blocks", help="Hold out blocks of consecutive rows, for series in time.")] = False,
+    test: Annotated[Path | None, Judged(help="A file to take the errors from instead.")] = None,
+    test_outputs: Annotated[Path | None, Judged(help="A second file, with the outputs of --test.")] = None,
     band: Annotated[
         float | None,
-        typer.Option(help="Also say how far from predictions a whole output lies with this probability, such as 0.9."),
+        Judged(help="Also say how far from predictions a whole output lies with this probability, such as 0.9."),
     ] = None,
-    refit: Annotated[bool, typer.Option(help="Train on all pairs in the end, those held out included.")] = True,
+    refit: Annotated[bool, Judged(help="Train on all pairs in the end, those held out included.")] = True,
     feature_map: Annotated[
-        str, typer.Option("--map", help=f"Features: auto, which holds a contest, or {FAMILIES_IN_WORDS}.")
+        str, Modelled("--map", help=f"Features: auto, which holds a contest, or {FAMILIES_IN_WORDS}.")
     ] = "auto",
-    features: Annotated[int, typer.Option(min=1, help="Number of random features m.")] = 1024,
-    ridge: Annotated[str, typer.Option(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
-    effort: Annotated[str, typer.Option(help="How long a contest may take: quick, normal or long.")] = "normal",
-    tune: Annotated[bool, typer.Option("--tune", help="Search the hyperparameters at length (auto does it in short).")] = False,
+    features: Annotated[int, Modelled(min=1, help="Number of random features m.")] = 1024,
+    ridge: Annotated[str, Modelled(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
+    effort: Annotated[str, Worked(help="How long a contest may take: quick, normal or long.")] = "normal",
+    tune: Annotated[bool, Worked("--tune", help="Search the hyperparameters at length (auto does it in short).")] = False,
     normalize: Annotated[
-        bool | None, typer.Option("--normalize/--no-normalize", help="Whether to normalise; the features know, if not said.")
+        bool | None, Modelled("--normalize/--no-normalize", help="Whether to normalise; the features know, if not said.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the split and of the features.")] = 0,
+    seed: Annotated[int, Modelled(help="Seed of the split and of the features.")] = 0,
     points: Annotated[
-        str | None, typer.Option(help="Train on so many points along an axis, or auto for the fewest that serve.")
+        str | None, Modelled(help="Train on so many points along an axis, or auto for the fewest that serve.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
-    memory_budget: Annotated[int | None, typer.Option(min=1, help="Bytes that features may take.")] = None,
+    device: Annotated[str | None, Worked(help="Where to compute: cpu or cuda.")] = None,
+    memory_budget: Annotated[int | None, Worked(min=1, help="Bytes that features may take.")] = None,
     stream: Annotated[
         bool | None,
-        typer.Option("--stream/--whole", help="Read in batches, with a checkpoint to go on from; by size if not said."),
+        Worked("--stream/--whole", help="Read in batches, with a checkpoint to go on from; by size if not said."),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Pairs to read at once with --stream.")] = None,
-    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints with --stream.")] = 30.0,
+    batch_size: Annotated[int | None, Worked(min=1, help="Pairs to read at once with --stream.")] = None,
+    checkpoint_every: Annotated[float, Worked(min=0, help="Seconds between checkpoints with --stream.")] = 30.0,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to train on, such as tcp://10.0.0.1:8786.")
+        str | None, Worked(help="Address of a Dask scheduler to train on, such as tcp://10.0.0.1:8786.")
     ] = None,
-    report: Annotated[bool, typer.Option(help="Write an HTML page beside the model.")] = True,
+    model_file: Annotated[Path | None, Written("--model", "-o", help="The model file to write; DATA.safetensors here.")] = None,
+    report: Annotated[bool, Written(help="Write an HTML page beside the model.")] = True,
 ) -> None:
     """Train a surrogate on pairs in a file; write the model and a page that says how good it is.
 
     Example: raffia fit train.npz
     """
     names, file = _names_and_file(output_names, model_file, source)
-    penalty, settings = _ridge(ridge), {"device": device, "memory_budget": memory_budget, "points": _points(points)}
+    penalty = _ridge(ridge)
+    settings: dict[str, Any] = {"device": device, "memory_budget": memory_budget, "points": _points(points)}
     check_numbers(features, penalty, None, memory_budget, settings["points"])
     check_output(file, ".safetensors", "--model")
     if report:
@@ -99,8 +99,8 @@ def fit(
         "axes": axes, "extent": extents(extent), "domain": Vectors() if vectors else None,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
-    for note in pairs.notes:
-        _note(note)
+    for text in pairs.notes:
+        note(text)
     found = surrogate.fit(
         pairs,
         feature_map,
@@ -114,8 +114,10 @@ def fit(
         normalize=normalize,
         effort=effort,  # type: ignore[arg-type]  # the contest refuses others
         verbose=console.is_terminal,
-        said=_note,
+        said=note,
         band=band,
+        groups=groups,
+        blocks=blocks,
         stream=stream,
         scheduler=scheduler,
         batches={
@@ -126,103 +128,14 @@ def fit(
         **settings,
     )
     found.model.save(file)
-    _say(found, file)
-    said = None if band is None else _band(found, band)
+    say(found, file)
+    said = None if band is None else band_in_words(found, band)
     if said is not None:
         console.print(said, soft_wrap=True)
     if report and found.test is not None:
         page = file.with_suffix(".html")
-        _report(found, page, file, source, pairs, seed, said)
+        write_page(found, page, file, pairs, seed, said, band or LEVEL)
         console.print(f"report: {page}", soft_wrap=True)
-
-
-def _note(text: str) -> None:
-    console.print(text, style="dim", soft_wrap=True)
-
-
-def _say(found: Surrogate, file: Path) -> None:
-    if found.contest is not None:
-        table = Printed(
-            "features",
-            "error",
-            "time",
-            "found",
-            title=f"contest, on {found.contest.n_validation} pairs that were not trained on",
-        )
-        for row in found.contest.rows:
-            table.add_row(*row)
-        console.print(table)
-    elif found.history is not None:
-        console.print(found.history.summary, soft_wrap=True)
-        console.print(f"found {found.history.found}", soft_wrap=True)
-    model = found.model
-    if found.errors is not None:
-        expected = (
-            f"mean relative error {float(found.errors.mean()):.3g} on {len(found.errors)} pairs "
-            f"{'held out' if found.rows is not None else 'of the test'} (worst {float(found.errors.max()):.3g}"
-            + "".join(f"; {name} {error:.3g}" for name, error in found.baselines.items())
-            + ")"
-        )
-    elif hasattr(model, "loo_error_"):
-        expected = f"expected error {model.loo_error_:.4f} (leave-one-out)"
-    else:
-        expected = f"training error {coefficients_of(model.settings).training_error(model.settings, model.trained_):.4f}"
-    trained = f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s"
-    console.print(
-        f"{trained}, ridge {ridge_in_words(model.ridge_, '.1e')}, {expected}; wrote {file}",
-        soft_wrap=True,
-    )
-
-
-def _band(found: Surrogate, level: float) -> str:
-    """The half-widths of the band, in the units of the outputs."""
-    widths = found.half_widths(level)
-    many = (
-        f"{min(widths):.3g} to {max(widths):.3g}, by component," if len(widths) > 4 else ", ".join(f"{w:.3g}" for w in widths)
-    )
-    each = f" (one for each of {len(widths)} components)" if 1 < len(widths) <= 4 else ""
-    return (
-        f"band of {100 * level:g} %: with at least this probability a new output lies, as a whole, within ± {many}{each} of its "
-        f"prediction, by {len(found.model.trained_.scores)} pairs that training had not seen"
-    )
-
-
-def _report(found: Surrogate, page: Path, file: Path, source: Path, pairs: Source, seed: int, band: str | None) -> None:
-    model = found.model
-    caption = "Mean relative error on pairs that the models compared were not trained on; none of them gives the errors above."
-    contest = None if found.contest is None else Table(caption, ["features", "error", "time", "found"], found.contest.rows)
-    assert found.test is not None
-    assert found.predicted is not None
-    assert found.errors is not None
-    write_report(
-        page,
-        title=f"A surrogate of {source.name}",
-        facts={
-            "model file": str(file),
-            "data": f"{source}, {len(pairs)} pairs",
-            "command": "raffia " + shlex.join(sys.argv[1:]),
-            "features": f"{model.n_features} of {model.feature_map!r}"
-            if model.n_features < math.inf
-            else f"{model.feature_map!r}",
-            "normalised": {True: "yes", False: "no", "function": "yes, by the mean function of the outputs"}[model.normalize],
-            "ridge": ridge_in_words(model.ridge_, ".3g"),
-            "seed": str(seed),
-            "time": f"{found.seconds:.1f} s",
-            "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
-        },
-        notes=pairs.notes,
-        contest=contest,
-        history=found.history,
-        dataset=found.test,
-        predicted=found.predicted,
-        errors=found.errors,
-        split=found.split,
-        measure=model.trained_.frame.measure,
-        baselines=found.baselines,
-        n_train=found.n_train,
-        rows=found.rows,
-        band=band,
-    )
 
 
 def _names_and_file(given: list[str] | None, model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:

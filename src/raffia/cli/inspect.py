@@ -10,7 +10,7 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
-from raffia.cli.common import AXES_HELP, app, check_output, console
+from raffia.cli.common import AXES_HELP, app, check_output, console, labels_of
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
@@ -64,8 +64,13 @@ def inspect(
     for note in source.notes:
         console.print(f"• {note}", soft_wrap=True)
     if figure is not None:
+        frames, names = labels_of(source)
+        picture = plotting.pair(
+            a[0], y[0], source.domain, source.output, input_labels=frames[0], output_labels=frames[1],
+            input_names=names[0], output_names=names[1],
+        )  # fmt: skip
         with atomic(figure) as temporary:
-            plotting.pair(a[0], y[0], source.domain, source.output).savefig(temporary, dpi=150)
+            picture.savefig(temporary, dpi=150)
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]

@@ -1,10 +1,11 @@
-"""Errors of predictions: norms of differences, and what they are relative to."""
+"""Errors of predictions: norms of differences, what models are judged by, and what is reported."""
 
 from raffia.metrics.deviations import Deviations
 from raffia.metrics.error_measure import ErrorMeasure
 from raffia.metrics.norms import bochner_error, relative_error, relative_errors
 from raffia.metrics.relative import Relative
 from raffia.metrics.root_mean_square import RootMeanSquare
+from raffia.metrics.sizes import Errors, Sizes
 from raffia.spaces import Nodes
 
 MEASURES: tuple[type[ErrorMeasure], ...] = (Deviations, RootMeanSquare, Relative)
@@ -17,6 +18,6 @@ def measure_for(grid: Nodes, normalized: bool) -> type[ErrorMeasure]:
 
 
 __all__ = [
-    "MEASURES", "Deviations", "ErrorMeasure", "Relative", "RootMeanSquare", "bochner_error", "measure_for",
-    "relative_error", "relative_errors",
+    "MEASURES", "Deviations", "ErrorMeasure", "Errors", "Relative", "RootMeanSquare", "Sizes", "bochner_error",
+    "measure_for", "relative_error", "relative_errors",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ class Deviations(ErrorMeasure):
 
     formula = "The error of a sample is the root mean square of its errors, each in units of the deviation of that output"
     naive = "the means"
+    unit = "in deviations"
 
     @classmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:

@@ -1,4 +1,7 @@
-"""What the error of a sample is relative to: decided here, for choices of ridges and hyperparameters, reports and scores alike."""
+"""What the error of a sample is relative to where models are judged: for choices of ridges, hyperparameters and features, and scores.
+
+Reports say errors in one way whatever the outputs are, see `Sizes`; where models are judged in another, they say that beside it.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -22,6 +25,8 @@ class ErrorMeasure(ABC):
     """The error of a sample, in a sentence."""
     naive: ClassVar[str]
     """What has error 1 when always predicted."""
+    unit: ClassVar[str]
+    """A short name for tables that have relative L² errors beside; none for a measure that is just that."""
 
     offset: Tensor | None
     """What was subtracted from outputs, in training units; None is nothing."""

@@ -14,6 +14,7 @@ class Relative(ErrorMeasure):
 
     formula = "The error of a sample is ‖F(a) − y‖ / ‖y‖ (or a tenth of the usual norm, where y is smaller)"
     naive = "zero"
+    unit = ""
 
     @classmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:

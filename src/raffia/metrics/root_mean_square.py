@@ -13,6 +13,7 @@ class RootMeanSquare(ErrorMeasure):
 
     formula = "The error of a sample is |F(a) − y|, relative to the root mean square of the training outputs"
     naive = "zero"
+    unit = "relative to the root mean square"
 
     @classmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:

@@ -34,6 +34,9 @@ def check(trained: Trained) -> None:
     _check_scaling("output", frame.output_scaling, frame.output, frame.output_nodes)
     offset = frame.output_scaling.offset
     _check_shape("measure", frame.measure.offset, None if offset is None else tuple(offset.shape))
+    components = frame.output_nodes.shape[0] if frame.output_nodes.has_components else 1
+    for values in () if trained.sizes is None else (trained.sizes.norms, trained.sizes.spreads):
+        _check_shape("error", values, (components,))
     if trained.partner is not None:
         check(trained.partner)
 

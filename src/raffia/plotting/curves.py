@@ -48,7 +48,8 @@ def search(history: History) -> Figure:
         places = [i for i, trial in enumerate(history.trials, 1) if trial.n_features == size]
         errors = np.array([history.trials[i - 1].error for i in places])
         right.semilogy(places, errors, "o", ms=3, color=colour, alpha=0.5)
-        right.semilogy(places, np.minimum.accumulate(errors), lw=1.4, color=colour, label=f"best with {size} features")
+        label = f"best with {size} features" if size else "best so far"
+        right.semilogy(places, np.minimum.accumulate(errors), lw=1.4, color=colour, label=label)
     right.legend(frameon=False, fontsize=8)
     right.set(xlabel="trial", ylabel="validation error", title=f"{len(history.trials)} trials")
     return figure

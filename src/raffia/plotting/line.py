@@ -2,14 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, limits
+from raffia.plotting.ruler import Ruler
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
+
+MOST_NAMES = 12  # of components, under their bars
 
 
 class Line(ABC):
@@ -25,21 +28,35 @@ class Line(ABC):
         """Add a function; `place` is its number and how many there will be."""
 
     @abstractmethod
+    def band(self, axes: Axes, values: np.ndarray, width: Width) -> None:
+        """Show how far from the values the truth may be."""
+
+    @abstractmethod
     def frame(self, axes: Axes) -> None:
         """Label the axes."""
 
+    @abstractmethod
+    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> "Line":
+        """The same with a true axis, or names of components."""
+
+    def outline(self, axes: Axes) -> None:
+        """Curves show where their values are."""
+        return
+
     def legend(self, axes: Axes) -> None:
         """Say which function is which."""
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(fontsize=7, framealpha=0.7, edgecolor="none", borderpad=0.2)
 
     def show(self, axes: Axes, values: np.ndarray, colours: str) -> None:
         """One function alone, in ink whatever the colours."""
         self.draw(axes, values, (0, 1), color=INK, lw=1.4)
         self.frame(axes)
 
-    def compare(self, panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray) -> None:
-        """A panel for each of `titles`."""
+    def compare(self, panels: Sequence[Axes], truth: np.ndarray, guess: np.ndarray, width: Width = None) -> None:
+        """A panel for each of `titles`, with a band around the prediction if it has a width."""
         both, error = panels
+        if width is not None:
+            self.band(both, guess, width)
         self.draw(both, truth, (0, 2), color=TRUTH, lw=2.2, label="truth y")
         self.draw(both, guess, (1, 2), color=PREDICTION, lw=1.4, ls="--", label="prediction F(a)")
         self.frame(both)
@@ -62,9 +79,21 @@ class Curve(Line):
         order = np.argsort(self.x, kind="stable")
         axes.plot(self.x[order], values.reshape(-1)[order], **({"marker": "o"} if len(self.x) == 1 else {}) | style)
 
+    def band(self, axes: Axes, values: np.ndarray, width: Width) -> None:
+        """A shade around the line."""
+        order, middle = np.argsort(self.x, kind="stable"), values.reshape(-1)
+        low, high = (middle - width)[order], (middle + width)[order]
+        axes.fill_between(self.x[order], low, high, color=PREDICTION, alpha=0.18, lw=0, label="band")
+
     def frame(self, axes: Axes) -> None:
         """Label the axes."""
         axes.set_xlabel(self.name)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        short_numbers(axes)
+
+    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Line:
+        """Against the true coordinate."""
+        return replace(self, x=rulers[0](self.x), name=rulers[0].label) if rulers else self
 
 
 @dataclass(frozen=True)
@@ -72,6 +101,15 @@ class Bars(Line):
     """A bar for each component, side by side with those of other vectors."""
 
     size: int
+    names: tuple[str, ...] = ()
+
+    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Line:
+        """With a name under each bar."""
+        return replace(self, names=tuple(names)) if names is not None and len(names) == self.size else self
+
+    def band(self, axes: Axes, values: np.ndarray, width: Width) -> None:
+        """A bracket around each bar of the prediction, the second of two."""
+        axes.errorbar(np.arange(self.size) + 0.2, values.reshape(-1), width, fmt="none", ecolor=INK, capsize=3, label="band")
 
     def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
         """Bars, with their values above if these are few."""
@@ -87,7 +125,10 @@ class Bars(Line):
     def frame(self, axes: Axes) -> None:
         """Number the components."""
         if self.size == 1:
-            axes.set(xticks=[], xlim=(-1, 1))
+            axes.set(xticks=[], xlim=(-1, 1), xlabel="".join(self.names))
+        elif self.names and self.size <= MOST_NAMES:
+            turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if self.size > 3 else {}
+            axes.set_xticks(np.arange(self.size), self.names, **turned)
         else:
             axes.set_xlabel("component")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -96,4 +137,4 @@ class Bars(Line):
         """Above the bars, which leave no room for it."""
         low, high = axes.get_ylim()
         axes.set_ylim(low, high + 0.25 * (high - low))
-        axes.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
+        axes.legend(frameon=False, fontsize=7, loc="upper center", ncols=2, columnspacing=0.8, handlelength=1.2)

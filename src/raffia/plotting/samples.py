@@ -1,20 +1,22 @@
 """One sample: its input, the truth, the prediction and the error, for functions on any space."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.plotting.line import Curve
-from raffia.plotting.style import INK, Array
-from raffia.plotting.views import View, views
+from raffia.plotting.ruler import Labels
+from raffia.plotting.sheet import Sheet
+from raffia.plotting.style import INK, Array, Width
+from raffia.plotting.views import View, looks
 from raffia.spaces import Domain, Space
 
-MOST_CHANNELS = 4
-WIDTH, BESIDE, BELOW = 3.1, 1.2, 0.9  # of a panel, and of its labels, in inches
+MOST_CHANNELS, MOST_ACROSS = 16, 4
 
 Row = tuple[str, np.ndarray, View]
 """Which channel, its values, and how to look at them."""
@@ -45,12 +47,25 @@ def prediction(a: Array, y: Array, predicted: Array, domain: Domain | None = Non
 
 
 def fields(
-    a: Array, y: Array, predicted: Array, input_space: Space, output_space: Space | None = None, title: str | None = None
+    a: Array,
+    y: Array,
+    predicted: Array,
+    input_space: Space,
+    output_space: Space | None = None,
+    title: str | None = None,
+    *,
+    input_labels: Labels = (),
+    output_labels: Labels = (),
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    widths: Sequence[float] | None = None,
 ) -> Figure:
     """Input, truth, prediction and pointwise error of one sample; truth and prediction share a panel or a scale of colours.
 
-    A row for each of the first four channels of the output, or for each of three slices in 3-D. `output_space=None` is the space of
-    the input; `title=None` says the relative error.
+    A row for each of the first sixteen channels of the output, or for each of three slices in 3-D. `output_space=None` is the space of
+    the input; `title=None` says the relative error. `input_labels` and `output_labels` tell the names, units and true coordinates of
+    axes, as `reading.input_frame` does; `input_names` and `output_names` those of channels or components. `widths` are half of those of
+    a band around curves: one, or one for each channel or component.
     """
     a, y, predicted = _arrays(a, y, predicted)
     output_space = output_space or input_space
@@ -61,68 +76,102 @@ def fields(
             )
     if y.shape != predicted.shape:
         raise RaffiaError(f"y and predicted must have one shape; got {y.shape} and {predicted.shape}.")
-    inputs, outputs = _rows(a, input_space), _rows(y, output_space)
+    inputs, outputs = _rows(a, input_space, input_labels, input_names), _rows(y, output_space, output_labels, output_names)
     guesses = [guess for _, guess, _ in _rows(predicted, output_space)]
-    columns = len(outputs[0][2].titles)
-    height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - BESIDE) + BELOW for _, _, view in (*inputs, *outputs))
-    figure, input_panels, output_panels = _layout(len(inputs), len(outputs), columns, float(height))
+    bands = _bands(widths, output_space, len(outputs))
+    sheet, input_panels, output_panels = _layout(inputs, outputs, heading=title != "")
     for axes, (name, values, view) in zip(input_panels, inputs, strict=True):
         view.show(axes, values, "Greys")
         _titled(axes, "input a", name)
-    for panels, (name, truth, view), guess in zip(output_panels, outputs, guesses, strict=True):
-        view.compare(panels, truth, guess)
+    for panels, (name, truth, view), guess, width in zip(output_panels, outputs, guesses, bands, strict=True):
+        view.compare(panels, truth, guess, width)
         for axes, what in zip(panels, view.titles, strict=True):
             _titled(axes, what, name)
     if title != "":
-        figure.suptitle(title or _relative_error(y, predicted, output_space), fontsize=11)
-    return figure
+        sheet.figure.suptitle(title or _relative_error(y, predicted, output_space), fontsize=11)
+    return sheet.figure
 
 
-def pair(a: Array, y: Array, input_space: Space, output_space: Space | None = None) -> Figure:
-    """The input and the output of one sample, a panel for each of the first four channels, or for each of three slices in 3-D."""
+def pair(
+    a: Array,
+    y: Array,
+    input_space: Space,
+    output_space: Space | None = None,
+    *,
+    input_labels: Labels = (),
+    output_labels: Labels = (),
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+) -> Figure:
+    """The input and the output of one sample: a panel for each channel, or for each of three slices in 3-D; meshes with their triangles.
+
+    Labels and names are those of `fields`.
+    """
     a, y = _arrays(a, y)
-    sides = (("input a", _rows(a, input_space)), ("output y", _rows(y, output_space or input_space)))
-    panels = [(side, *row) for side, rows in sides for row in rows]
-    height = max(np.clip(view.ratio, 0.4, 1.6) * (WIDTH - BESIDE) + BELOW for *_, view in panels)
-    figure = Figure(figsize=(WIDTH * len(panels), float(height) + 0.3), layout=ConstrainedLayoutEngine(wspace=0.05))
-    for axes, (side, name, values, view) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        view.show(axes, values, "viridis")
-        _titled(axes, side, name)
-    return figure
+    inputs = [("input a", *row) for row in _rows(a, input_space, input_labels, input_names)]
+    outputs = [("output y", *row) for row in _rows(y, output_space or input_space, output_labels, output_names)]
+    if len(inputs) + len(outputs) <= MOST_ACROSS:
+        rows = [[*inputs, *outputs]]
+    else:
+        rows = [side[i : i + MOST_ACROSS] for side in (inputs, outputs) for i in range(0, len(side), MOST_ACROSS)]
+    sheet = Sheet(len(rows), max(map(len, rows)), [view for *_, view in (*inputs, *outputs)])
+    for i, row in enumerate(rows):
+        for j, (side, name, values, view) in enumerate(row):
+            axes = sheet.panel(i, j)
+            view.show(axes, values, "viridis")
+            view.outline(axes)
+            _titled(axes, side, name)
+    return sheet.figure
+
+
+def _bands(widths: Sequence[float] | None, space: Space, rows: int) -> list[Width]:
+    """Half of the width of the band of each row: of each channel, or of all components of a vector together."""
+    if widths is None:
+        return [None] * rows
+    if space.one_channel is space:
+        return [widths[0] if len(widths) == 1 else np.asarray(widths)] * rows
+    return [widths[min(i, len(widths) - 1)] for i in range(rows)]
 
 
 def _arrays(*arrays: Array) -> tuple[np.ndarray, ...]:
     return tuple(np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values) for values in arrays)
 
 
-def _rows(values: np.ndarray, space: Space) -> list[Row]:
-    """Every channel of the first four, or every view of the only one."""
+def _rows(values: np.ndarray, space: Space, labels: Labels = (), names: Sequence[str] | None = None) -> list[Row]:
+    """Every channel of the first sixteen, or every view of the only one."""
     space.grid_of(torch.as_tensor(values))
     one = space.one_channel
     channels = values if space.ndim > one.ndim else values[None]
-    looks, count = views(one, channels.shape[1:]), channels.shape[-1 - one.ndim]
+    seen, count = looks(one, channels.shape[1:], labels, names), channels.shape[-1 - one.ndim]
     if count == 1:
-        return [(view.where, channels[0, ...], view) for view in looks]  # ...: of numbers too this is an array
-    suffix = ("" if count <= MOST_CHANNELS else f" of {count}") + (looks[0].where and f", {looks[0].where}")
-    return [(f"channel {i}{suffix}", channels[i], looks[0]) for i in range(min(count, MOST_CHANNELS))]
+        alone = names[0] if names is not None and len(names) == 1 and len(names[0]) > 1 and not one.tabular else ""
+        titles = [", ".join(filter(None, (alone, view.where))) for view in seen]
+        return [
+            (title, channels[0, ...], view) for title, view in zip(titles, seen, strict=True)
+        ]  # ...: of numbers too an array
+    suffix = ("" if count <= MOST_CHANNELS else f" of {count}") + (seen[0].where and f", {seen[0].where}")
+    named = names if names is not None and len(names) == count else [f"channel {i}" for i in range(count)]
+    return [(f"{named[i]}{suffix}", channels[i], seen[0]) for i in range(min(count, MOST_CHANNELS))]
 
 
-def _layout(inputs: int, outputs: int, columns: int, height: float) -> tuple[Figure, list[Axes], list[list[Axes]]]:
+def _layout(inputs: list[Row], outputs: list[Row], heading: bool) -> tuple[Sheet, list[Axes], list[list[Axes]]]:
     """Inputs to the left of the outputs; above them, if there are more of them."""
-    above = inputs > outputs
-    across = max(inputs, columns) if above else 1 + columns
-    figure = Figure(figsize=(WIDTH * across, height * (outputs + above) + 0.3), layout=ConstrainedLayoutEngine(wspace=0.05))
+    columns, above = len(outputs[0][2].titles), len(inputs) > len(outputs)
+    views = [view for _, _, view in (*inputs, *outputs)]
     if above:
-        first, second = figure.subfigures(2, 1, height_ratios=(1, outputs), squeeze=False)[:, 0]
-        panels = list(first.subplots(1, inputs, squeeze=False)[0])
-        return figure, panels, second.subplots(outputs, columns, squeeze=False).tolist()
-    cells = figure.add_gridspec(outputs, across)
-    left = [figure.add_subplot(cells[i, 0]) for i in range(inputs)]
-    return figure, left, [[figure.add_subplot(cells[i, 1 + j]) for j in range(columns)] for i in range(outputs)]
+        across = max(min(len(inputs), MOST_ACROSS), columns)
+        first = -(-len(inputs) // across)
+        sheet = Sheet(first + len(outputs), across, views, heading)
+        places, shift = [divmod(i, across) for i in range(len(inputs))], (first, 0)
+    else:
+        sheet = Sheet(len(outputs), 1 + columns, views, heading)
+        places, shift = [(i, 0) for i in range(len(inputs))], (0, 1)
+    left = [sheet.panel(*place) for place in places]
+    return sheet, left, [[sheet.panel(shift[0] + i, shift[1] + j) for j in range(columns)] for i in range(len(outputs))]
 
 
 def _titled(axes: Axes, what: str, name: str = "") -> None:
-    axes.set_title(f"{what}\n{name}" if name else what, fontsize=10)
+    axes.set_title(f"{what}\n{name}" if name else what, fontsize=10, y=1.0, pad=11)  # above a power of ten
 
 
 def _relative_error(y: np.ndarray, predicted: np.ndarray, space: Space) -> str:

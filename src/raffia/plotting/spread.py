@@ -23,7 +23,7 @@ def errors(errors: Array) -> Figure:
     finite = np.sort(values[np.isfinite(values)])
     if not len(finite):
         raise RaffiaError(f"errors needs at least one finite error; got {len(values)} that are not.")
-    figure, axes = panel(6.4, 3.2)
+    figure, axes = panel(5.1, 3.0)
     least = float(min(finite[finite > 0], default=1e-16))
     shown = np.maximum(finite, least)
     low, high = least / 1.05, float(shown[-1]) * 1.05
@@ -38,7 +38,7 @@ def errors(errors: Array) -> Figure:
     axes.xaxis.set_minor_formatter("")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     left_out = len(values) - len(finite)
-    axes.set(xlabel="relative error", ylabel="samples", title=f"{left_out} errors are not finite" if left_out else "")
+    axes.set(xlabel="relative L² error", ylabel="samples", title=f"{left_out} errors are not finite" if left_out else "")
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     return figure
 

@@ -1,5 +1,6 @@
 """How to look at a function, whatever it lives on: as a curve, bars, an image, a triangulation or points."""
 
+from collections.abc import Sequence
 from functools import singledispatch
 from itertools import combinations, islice
 
@@ -10,12 +11,20 @@ from scipy.spatial import Delaunay, QhullError, cKDTree
 from raffia.errors import RaffiaError
 from raffia.plotting.field import Dots, Field, Image, Triangles
 from raffia.plotting.line import Bars, Curve, Line
+from raffia.plotting.ruler import Labels, rulers
 from raffia.spaces import Domain, Mesh, Space, Vectors
 
 SLICES, MOST_BARS = 3, 40
 
 View = Line | Field
 """One way to look at a function: `show` it alone, or `compare` a prediction with the truth in as many panels as there are `titles`."""
+
+
+def looks(space: Space, shape: tuple[int, ...], labels: Labels = (), names: Sequence[str] | None = None) -> list[View]:
+    """The ways to look at one channel, in true coordinates where `labels` tell them; `names` are those of the components of vectors."""
+    known = rulers(space, shape, labels)
+    found = views(space, shape)
+    return [view.labelled(known, names) for view in found]
 
 
 @singledispatch
@@ -40,9 +49,9 @@ def _(space: Domain, shape: tuple[int, ...]) -> list[View]:
     for i, j in islice(combinations(range(space.dim), 2), SLICES):
         middle = {axis: points // 2 for axis, points in enumerate(shape) if axis not in (i, j)}
         index = tuple(middle.get(axis, slice(None)) for axis in range(space.dim))
-        held = [f"{_name(k)} = {float(grid.axes()[k][place]):.3g}" for k, place in middle.items()]
+        held = tuple((k, float(grid.axes()[k][place])) for k, place in middle.items())
         box = (0.0, space.extents[i], 0.0, space.extents[j])
-        slices.append(Image(index, box=box, names=(_name(i), _name(j)), where=", ".join(held)))
+        slices.append(Image(index, box=box, shown=(i, j), held=held))
     return slices
 
 
@@ -65,9 +74,8 @@ def _(space: Mesh, shape: tuple[int, ...]) -> list[View]:
         i, j = (axis for axis in range(3) if axis != k)
         middle = float(low[k] + high[k]) / 2
         index = np.sort(np.argsort(np.abs(nodes[:, k] - middle), kind="stable")[: max(60, int(2 * len(nodes) ** (2 / 3)))])
-        box, names = (float(low[i]), float(high[i]), float(low[j]), float(high[j])), (_name(i), _name(j))
-        where = f"near {_name(k)} = {middle:.3g}"
-        slices.append(Dots(nodes[index, i], nodes[index, j], index, box=box, names=names, where=where))
+        box = (float(low[i]), float(high[i]), float(low[j]), float(high[j]))
+        slices.append(Dots(nodes[index, i], nodes[index, j], index, box=box, shown=(i, j), held=((k, middle),)))
     return slices
 
 
@@ -88,7 +96,3 @@ def _triangulation(nodes: np.ndarray) -> Triangulation | None:
     if long.mean() > 0.25:
         return None
     return Triangulation(nodes[:, 0], nodes[:, 1], corners, mask=long)
-
-
-def _name(axis: int) -> str:
-    return f"x{'₁₂₃₄₅₆₇₈₉'[axis]}" if axis < 9 else f"x[{axis}]"

@@ -9,11 +9,18 @@ from html import escape
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from raffia.storage import atomic
 
 DOTS_PER_INCH = 110
-READABLE, NARROW, WIDEST = 3.4, 20.0, 54.0  # in rem: an inch of a picture one can read, what a phone holds, what the page holds
+MOST_BYTES = 1_000_000  # of a picture, before it is written in base64: a page of a few stays below 5 MB
+READABLE, NARROW, WIDEST = (
+    4.2,
+    21.5,
+    80.0,
+)  # in rem: an inch of a picture one can read, what a phone holds, what anybody scrolls
+LONG = 30  # letters, beyond which the text of a cell wraps
 STYLE = """
 :root { color-scheme: light }
 body { font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff; margin: 0 auto; padding: 1.2rem; max-width: 62rem;
@@ -24,7 +31,10 @@ figcaption, .settings { color: #555; font-size: .92rem }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; margin: .4rem 0 1rem }
 th, td { padding: .22rem .6rem; text-align: right; border-bottom: 1px solid #e4e4e4; white-space: nowrap }
-th { border-bottom: 2px solid #999 }
+th { border-bottom: 2px solid #999; white-space: normal; vertical-align: bottom; overflow-wrap: normal }
+th:first-child, td:first-child, td.text { text-align: left } td.text { white-space: normal; min-width: 14rem }
+caption span { position: sticky; left: 0; display: inline-block; max-width: min(60rem, calc(100vw - 2.4rem)) }
+@media (max-width: 40rem) { img { min-width: var(--least) } table { font-size: .78rem } th, td { padding: .22rem .3rem } }
 .facts th, .facts td { text-align: left; vertical-align: top; white-space: normal; border-bottom: 1px solid #e4e4e4 }
 .facts th { font-weight: normal; color: #555; min-width: 7rem; overflow-wrap: normal }
 caption { text-align: left; color: #555; padding: .3rem 0; caption-side: top } summary { cursor: pointer; color: #1f6fb2 }
@@ -60,19 +70,28 @@ class Picture:
 
     caption: str
     png: str
+    inches: float | None = None
+    """How wide it is; None is by its pixels, at 110 of them an inch."""
 
     @classmethod
     def of(cls, figure: Figure, caption: str) -> "Picture":
-        """From a matplotlib figure."""
-        buffer = io.BytesIO()
+        """From a matplotlib figure; in fewer colours and coarser, if it would take too much of a page."""
+        buffer, scale = io.BytesIO(), 1.0
         figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
-        return cls(caption, base64.b64encode(buffer.getvalue()).decode())
+        if buffer.tell() > MOST_BYTES:
+            whole = Image.open(buffer).convert("RGB")
+            while buffer.tell() > MOST_BYTES:
+                size = (max(1, round(scale * whole.width)), max(1, round(scale * whole.height)))
+                buffer = io.BytesIO()
+                whole.resize(size).quantize(256).save(buffer, "png")
+                scale *= 0.8
+        return cls(caption, base64.b64encode(buffer.getvalue()).decode(), round(figure.get_figwidth(), 3))
 
     @property
     def least_width(self) -> float:
-        """In rem: below it a small screen scrolls the picture rather than shrinking it."""
-        header = base64.b64decode(self.png[:32])
-        return min(WIDEST, READABLE * int.from_bytes(header[16:20], "big") / DOTS_PER_INCH)
+        """In rem: a small screen scrolls the picture rather than shrinking it below this."""
+        pixels = int.from_bytes(base64.b64decode(self.png[:32])[16:20], "big")
+        return min(WIDEST, READABLE * (pixels / DOTS_PER_INCH if self.inches is None else self.inches))
 
 
 @dataclass(frozen=True)
@@ -136,7 +155,7 @@ def _picture(picture: Picture) -> str:
     keys = ' tabindex="0"' if picture.least_width > NARROW else ""  # what scrolls is to be reached without a mouse
     caption = escape(picture.caption)
     return (
-        f'<figure><div class="scroll"{keys}><img alt="{caption}" style="min-width: {picture.least_width:.1f}rem" '
+        f'<figure><div class="scroll"{keys}><img alt="{caption}" style="--least: {picture.least_width:.1f}rem" '
         f'src="data:image/png;base64,{escape(picture.png)}"></div><figcaption>{caption}</figcaption></figure>'
     )
 
@@ -146,9 +165,15 @@ def _facts(facts: Mapping[str, str]) -> str:
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
 
 
+def _cell(text: str) -> str:
+    """A number or a word to the right, in line with others; sentences to the left."""
+    kind = ' class="text"' if len(text) > LONG else ""
+    return f"<td{kind}>{escape(text)}</td>"
+
+
 def _table(table: Table) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows)
+    rows = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in table.rows)
     body = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-    whole = f'<div class="scroll"><table><caption>{escape(table.caption)}</caption>{body}</table></div>'
+    whole = f'<div class="scroll"><table><caption><span>{escape(table.caption)}</span></caption>{body}</table></div>'
     return f"<details><summary>{escape(table.caption)}</summary>{whole}</details>" if len(table.rows) > 8 else whole

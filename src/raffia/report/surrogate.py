@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -10,17 +11,34 @@ import torch
 
 from raffia import plotting
 from raffia.errors import RaffiaError
-from raffia.metrics import ErrorMeasure, Relative
+from raffia.metrics import Errors
 from raffia.pairs import Dataset
-from raffia.plotting import Array
+from raffia.plotting import Array, Labels
 from raffia.report.page import Picture, Section, Table, write
-from raffia.spaces import Space
+from raffia.report.words import cases, caveats, headline, in_words, sentence, verdict
 from raffia.tuning import History
 
-FEW = 30  # held-out samples, below which their mean says little
 MODEL_FILE = "model file"  # the fact that names it
-MEAN, LINEAR = "the mean function", "the best linear map"  # what a surrogate's baselines are called
 COUNTED = "Samples that training did not see, counted from 0."
+LEAST_STEPS = 3  # of a group, to draw errors along it
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """The samples held out, what was predicted, and all that their pictures need to know."""
+
+    dataset: Dataset
+    predicted: torch.Tensor
+    errors: np.ndarray
+    measured: Errors | None
+    rows: Sequence[int] | None
+    groups: Sequence[object] | None
+    in_order: bool
+    input_frame: Labels
+    output_frame: Labels
+    input_names: Sequence[str] | None
+    output_names: Sequence[str] | None
+    widths: tuple[float, Sequence[float]] | None
 
 
 def write_report(
@@ -35,18 +53,29 @@ def write_report(
     predicted: Array,
     errors: Array,
     split: str,
-    measure: type[ErrorMeasure] | ErrorMeasure = Relative,
-    baselines: Mapping[str, float] = MappingProxyType({}),
+    measured: Errors | None = None,
+    baselines: Mapping[str, Errors] = MappingProxyType({}),
     n_train: int | None = None,
     rows: Sequence[int] | None = None,
     band: str | None = None,
+    widths: tuple[float, Sequence[float]] | None = None,
+    by_blocks: float | None = None,
+    in_order: bool = False,
+    groups: Sequence[object] | None = None,
+    warnings: Sequence[str] = (),
+    input_frame: Labels = (),
+    output_frame: Labels = (),
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
 ) -> None:
     """Write the report as one HTML page; atomic.
 
-    `dataset` is the part held out, with its predictions and their relative errors; `rows` are the numbers of its samples in the file
-    they came from; `measure` says what they are relative to,
-    `baselines` what simpler predictions have. `facts["model file"]` is the file that
-    the instructions name, `notes` what was guessed, `split` how samples were held out, `band` how wide a band around predictions is.
+    `dataset` is the part held out, with its predictions and their relative errors, and `measured` errors of all kinds; `rows` are the
+    numbers of its samples in the file they came from, `in_order` whether those follow one another, `by_blocks` the mean error of blocks of
+    them, `groups` what was held out together; `baselines` are what simpler predictions have. `facts["model file"]` is the file that
+    the instructions name, `notes` what was guessed, `warnings` what is to be known of the errors, `split` how samples were held out;
+    `band` says how wide a band around predictions is, `widths` are its level and its half-widths, for pictures. Frames tell names, units
+    and coordinates of axes, names those of channels or components.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
     guess = torch.as_tensor(predicted).detach().cpu()
@@ -57,102 +86,126 @@ def write_report(
             f"errors {off.shape}, predicted {tuple(guess.shape)} for y {tuple(dataset.y.shape)}, "
             f"{'no' if rows is None else len(rows)} rows."
         )
+    held = _Held(
+        dataset, guess, off, measured, rows, groups, in_order, input_frame, output_frame, input_names, output_names, widths
+    )  # fmt: skip
+    deviations = None if measured is None else float(measured.deviations.mean())
+    where = _where(held)
     sections = [
+        Section("What to know of these errors", "warnings", points=[*map(sentence, warnings)]) if warnings else None,
         Section(
             "How good it is",
             "errors",
-            pictures=_spread(dataset, guess, off),
-            text=[*_verdict(off, measure.formula, measure.naive, baselines), *([] if band is None else [_sentence(band)])],
+            pictures=_spread(held),
+            text=[*verdict(off, deviations, baselines), *([] if band is None else [sentence(band)])],
+            tables=_tables(held, baselines),
         ),
-        Section("Best, median and worst", "samples", COUNTED, pictures=_cases(dataset, guess, off, rows)),
+        Section("Where it errs", "where", pictures=where) if where else None,
+        Section("Best, median and worst", "samples", COUNTED, pictures=_cases(held), text=_band(held)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
         Section("Contest", "contest", text="What was tried before this model was chosen.", tables=[contest])
         if contest
         else None,
         _search(history) if history and history.trials else None,
         Section("How to use it", "use", text=_shapes(dataset), code=_instructions(facts.get(MODEL_FILE, "model.safetensors"))),
-        Section("What these numbers do not say", "caveats", points=_caveats(off, split)),
+        Section("What these numbers do not say", "caveats", points=caveats(off, split)),
         Section("Facts", "facts", facts={**facts, "split": split}),
     ]
-    write(path, title, _headline(off, n_train), [section for section in sections if section])
+    write(path, title, headline(off, n_train, by_blocks), [section for section in sections if section])
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def in_words(error: float) -> str:
-    """A relative error in per cent."""
-    if not np.isfinite(error):
-        return "not finite"
-    return f"{100 * error:,.0f} %" if error >= 0.995 else f"{100 * error:.2g} %" if error >= 1e-6 else f"{100 * error:.0e} %"
-
-
-def cases(errors: np.ndarray) -> dict[str, int]:
-    """Which sample is the best, the median (the lower of two) and the worst; the median and the best only where there are enough."""
-    order = np.argsort(errors, kind="stable")  # NaN last, so a failure is the worst
-    if len(order) == 1:
-        return {"only": int(order[0])}
-    median = {"median": int(order[(len(order) - 1) // 2])} if len(order) > 2 else {}
-    return {"best": int(order[0]), **median, "worst": int(order[-1])}
-
-
-def _headline(errors: np.ndarray, n_train: int | None) -> str:
-    trained = f"Trained on {n_train} samples. " if n_train is not None else ""
-    which = cases(errors)
-    finite = errors[np.isfinite(errors)]
-    if not len(finite):
-        return f"{trained}On {len(errors)} samples held out no prediction was finite: do not use this model."
-    if len(errors) == 1:
-        return f"{trained}On the one sample held out the prediction is off by {in_words(float(errors[0]))} of the size of the truth."
-    half = f"for half of them by {in_words(float(errors[which['median']]))} or less, " if "median" in which else ""
-    text = (
-        f"{trained}On {len(errors)} samples held out, which training did not see, predictions are off by {in_words(float(finite.mean()))} "
-        f"of the size of the truth on average, {half}at worst by {in_words(float(finite.max()))}."
-    )
-    failed = len(errors) - len(finite)
-    return text + (f" {failed} of them had no finite error and are left out of these numbers." if failed else "")
-
-
-def _verdict(errors: np.ndarray, formula: str, naive: str, baselines: Mapping[str, float]) -> list[str]:
-    finite = errors[np.isfinite(errors)]
-    text = [f"{formula}: 0 is perfect; always predicting {naive} has error 1, that is 100 %."]
-    if not len(finite):
-        return text
-    text += [f"On the same samples, {name} has a mean error of {in_words(error)}." for name, error in baselines.items()]
-    mean = baselines.get(MEAN, 1.0)
-    if finite.mean() > 0.5 * mean:
-        than = "of always predicting the mean function" if MEAN in baselines else "of not learning"
-        text.append(f"This model has learned little: its mean error is not much below that {than}.")
-    if finite.mean() > 0.9 * (linear := baselines.get(LINEAR, np.inf)) and linear < 0.5 * mean:
-        text.append("It is hardly better than the best linear map, which is simpler.")
-    median, worst = float(np.sort(finite)[(len(finite) - 1) // 2]), float(finite.max())
-    if worst > 5 * median > 0:
-        text.append(
-            f"The worst error is {worst / median:.0f} times the median: look at that sample below before you trust the mean."
-        )
-    return text
-
-
-def _spread(dataset: Dataset, predicted: torch.Tensor, errors: np.ndarray) -> list[Picture]:
-    pictures = []
+def _spread(held: _Held) -> list[Picture]:
+    pictures, errors = [], held.errors
     if np.isfinite(errors).any():
         pictures.append(Picture.of(plotting.errors(errors), f"How the errors of the {len(errors)} samples held out spread."))
-    space = _output(dataset)
+    space = held.dataset.output_space
     if space.tabular or space.ndim == 0:
-        figure = plotting.parity(dataset.y, predicted)
+        size = held.dataset.y[0].numel()
+        names = held.output_names if held.output_names is not None and len(held.output_names) == size else None
+        figure = plotting.parity(held.dataset.y, held.predicted, names)
         pictures.append(Picture.of(figure, "Prediction against truth, a dot for each sample held out; on the line they agree."))
     return pictures
 
 
-def _cases(dataset: Dataset, predicted: torch.Tensor, errors: np.ndarray, rows: Sequence[int] | None) -> list[Picture]:
-    pictures = []
-    for name, i in cases(errors).items():
-        sample = f"sample {rows[i]} of the file" if rows is not None else f"sample {i} of those held out"
-        figure = plotting.fields(dataset.a[i], dataset.y[i], predicted[i], dataset.domain, _output(dataset), title="")
-        off = f"relative error {errors[i]:.3g} ({in_words(float(errors[i]))})"
+def _tables(held: _Held, baselines: Mapping[str, Errors]) -> list[Table]:
+    """The model beside what is simpler, and each channel or component."""
+    measured = held.measured
+    if measured is None:
+        return []
+    header = ["", "mean relative L² error", "median", "worst", "in deviations"]
+    known = {"this model": measured, **baselines}
+    rows = [[name, *_in_numbers(errors.relative, errors.deviations)] for name, errors in known.items()]
+    tables = [Table("On the same samples: this model, and what needs no features.", header, rows)]
+    count = measured.channels.shape[1]
+    if count > 1:
+        what = "component" if held.dataset.output_space.tabular else "channel"
+        named = held.output_names if held.output_names is not None and len(held.output_names) == count else None
+        names = [f"{what} {i}" for i in range(count)] if named is None else list(named)
+        each = zip(names, measured.channels.mT, measured.channel_deviations.mT, strict=True)
+        rows = [[name, *_in_numbers(errors, deviations)] for name, errors, deviations in each]
+        tables.append(Table(f"Errors of each {what} by itself.", header, rows))
+    return tables
+
+
+def _in_numbers(relative: torch.Tensor, deviations: torch.Tensor) -> list[str]:
+    values = (relative.mean(), relative.median(), relative.max(), deviations.mean())
+    return [f"{float(value):.3g}" if value.isfinite() else "–" for value in values]
+
+
+def _where(held: _Held) -> list[Picture]:
+    """Errors against parameters, by group and along it, and along the rows of a file where these follow one another."""
+    pictures: list[Picture] = []
+    errors, data = held.errors, held.dataset
+    if not np.isfinite(errors).any() or len(errors) < LEAST_STEPS:
+        return pictures
+    if data.domain.tabular:
+        figure = plotting.errors_against_parameters(data.a, errors, held.input_names)
+        pictures.append(Picture.of(figure, "Error against each parameter, a dot for each sample held out."))
+    if held.groups is not None:
+        if len(set(held.groups)) > 1:
+            figure = plotting.errors_by_group(held.groups, errors)
+            pictures.append(Picture.of(figure, "Error by group, the worst first, with medians."))
+        steps = _steps(held.groups)
+        if max(steps) + 1 >= LEAST_STEPS:
+            figure = plotting.errors_along(np.array(steps), errors, "place within its group, in the order of the file")
+            pictures.append(Picture.of(figure, "Error along the groups: of trajectories, against time."))
+    elif held.rows is not None and held.in_order:
+        figure = plotting.errors_along(np.array(held.rows), errors, "row of the file")
+        pictures.append(Picture.of(figure, "Error along the file, whose rows follow one another."))
+    return pictures
+
+
+def _steps(groups: Sequence[object]) -> list[int]:
+    """How many of the same group came before each."""
+    seen: dict[object, int] = {}
+    steps = []
+    for group in groups:
+        steps.append(seen.get(group, 0))
+        seen[group] = steps[-1] + 1
+    return steps
+
+
+def _cases(held: _Held) -> list[Picture]:
+    pictures, data = [], held.dataset
+    for name, i in cases(held.errors).items():
+        sample = f"sample {held.rows[i]} of the file" if held.rows is not None else f"sample {i} of those held out"
+        figure = plotting.fields(
+            data.a[i], data.y[i], held.predicted[i], data.domain, data.output_space, title="",
+            input_labels=held.input_frame, output_labels=held.output_frame,
+            input_names=held.input_names, output_names=held.output_names,
+            widths=None if held.widths is None else held.widths[1],
+        )  # fmt: skip
+        off = f"relative error {held.errors[i]:.3g} ({in_words(float(held.errors[i]))})"
         pictures.append(Picture.of(figure, f"{name.capitalize()}: {sample}, {off}."))
     return pictures
+
+
+def _band(held: _Held) -> list[str]:
+    """What the band in the pictures is, where they have one."""
+    space = held.dataset.output_space
+    if held.widths is None or (not space.tabular and space.one_channel.dim > 1):
+        return []
+    return [f"The band holds a whole new output with a probability of {100 * held.widths[0]:g} % or more."]
 
 
 def _search(history: History) -> Section:
@@ -160,7 +213,7 @@ def _search(history: History) -> Section:
         "Search for hyperparameters",
         "search",
         pictures=[Picture.of(plotting.search(history), "Validation errors within the training samples.")],
-        text=[_sentence(history.summary), f"Found {history.found}."],
+        text=[sentence(history.summary), f"Found {history.found}."],
     )
 
 
@@ -176,26 +229,3 @@ def _instructions(model_file: str) -> str:
         'predicted = model.predict(numpy.load("inputs.npy"))\n\n'
         f"raffia predict {shlex.quote(model_file)} inputs.npy --output predicted.npy"
     )
-
-
-def _caveats(errors: np.ndarray, split: str) -> list[str]:
-    finite = errors[np.isfinite(errors)]
-    points = [
-        "The errors are those of samples that training did not see. For inputs that look different from these (larger, "
-        "rougher, another regime) they may be larger, and nothing here says by how much.",
-        "The truth is what the file says. Whatever error its outputs have (of a solver, a grid, a measurement) comes on top.",
-        "The error is an average over each output. A small one can hide a large error in a small part: see the pointwise errors.",
-    ]
-    if 1 < len(finite) < FEW:
-        spread = float(finite.std(ddof=1)) / len(finite) ** 0.5
-        points.append(
-            f"Only {len(errors)} samples were held out: their mean error is itself uncertain, by about ± {in_words(spread)}, and the "
-            "worst of more samples would be worse."
-        )
-    if len(errors) == 1:
-        points.append("One sample was held out: its error says little about the next one.")
-    return [*points, f"How the samples were held out: {split}."]
-
-
-def _output(dataset: Dataset) -> Space:
-    return dataset.output if dataset.output is not None else dataset.domain

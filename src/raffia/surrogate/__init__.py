@@ -2,6 +2,7 @@
 
 from raffia.surrogate.candidates import FAMILIES, Candidate, Family, candidates, named
 from raffia.surrogate.contest import Contest, Entry
-from raffia.surrogate.fitting import Surrogate, fit
+from raffia.surrogate.fitting import fit
+from raffia.surrogate.result import Surrogate
 
 __all__ = ["FAMILIES", "Candidate", "Contest", "Entry", "Family", "Surrogate", "candidates", "fit", "named"]

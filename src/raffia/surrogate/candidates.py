@@ -79,6 +79,8 @@ class Candidate:
     """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
     trained_on: int = sys.maxsize
     """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
+    retuned: int = 0
+    """Steps that its search goes on for if it wins."""
 
     @property
     def kernel(self) -> bool:
@@ -119,10 +121,12 @@ class Family:
     """Of a search in stages; none where that of the contest serves."""
     trained_on: int = sys.maxsize
     """How many pairs they are trained on to be judged, at most."""
+    retuned: int = 0
+    """Steps that a search goes on for, of those that win."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on
+        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on, self.retuned
         return Candidate(self.name, self.make(glance), *own)
 
 
@@ -190,6 +194,7 @@ def _staged(
     steps: tuple[int, ...],
     normalize: bool = False,
     trained_on: int = sys.maxsize,
+    retuned: int = 0,
 ) -> Family:
     """Features that are found by a long search, in stages after which they may be given up: at most so many, with modal coefficients."""
     return Family(
@@ -202,6 +207,7 @@ def _staged(
         most=lambda glance: min(most, _most_modal(glance)),
         steps=steps,
         trained_on=trained_on,
+        retuned=retuned,
     )
 
 
@@ -229,7 +235,9 @@ FAMILIES = (
         tuned=False,
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
-    _staged("local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True),
+    _staged(
+        "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, retuned=40
+    ),
     _staged(
         "carried",
         lambda glance: _on_one_grid(glance) and glance.domain.periodic and not _channelled(glance),

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from raffia.checks import check_device
 from raffia.errors import RaffiaError
+from raffia.metrics import Sizes
 from raffia.model.operator import Operator
 from raffia.model.tuned import searched
 from raffia.progress import Progress
@@ -59,11 +60,18 @@ class Entry:
     seconds: float
     found: str
     history: History | None = None
+    relative: float | None = None
+    """Its mean relative L² error, where it was trained and is judged by another measure."""
 
     @property
     def error(self) -> float:
-        """The mean of its errors."""
+        """The mean of its errors, by which it is judged."""
         return float(self.errors.mean())
+
+    @property
+    def row(self) -> list[str]:
+        """Features, error, seconds, what was found."""
+        return [self.candidate.name, f"{self.error:.2e}", f"{self.seconds:.1f} s", self.found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +83,10 @@ class Contest:
     n_validation: int
     partner: tuple[Entry, float, float] | None = None
     """The second, its share, and the error of the sum."""
+    unit: str = ""
+    """What errors are in, where entries are not judged by relative L² errors."""
+    partner_relative: float | None = None
+    """The mean relative L² error of the sum, where it is judged by another."""
 
     @property
     def best(self) -> Entry:
@@ -83,14 +95,23 @@ class Contest:
         return next(entry for entry in self.entries if _ties(entry, least))
 
     @property
+    def header(self) -> list[str]:
+        """What the columns of `rows` are."""
+        return ["features", "relative error", *([f"{self.unit} (decides)"] if self.unit else []), "time", "found"]
+
+    @property
     def rows(self) -> list[list[str]]:
-        """A row for each entry: features, error, seconds, what was found."""
-        rows = [[e.candidate.name, f"{e.error:.2e}", f"{e.seconds:.1f} s", e.found] for e in self.entries]
+        """A row for each entry: features, relative L² error, the error it is judged by where that is another, seconds, what was found."""
+        rows = [self._row(entry.row, entry.relative) for entry in self.entries]
         if self.partner is None:
             return rows
         second, share, error = self.partner
         name = f"{self.best.candidate.name} + {second.candidate.name}"
-        return [*rows, [name, f"{error:.2e}", "", f"shares {1 - share:.2f} and {share:.2f}"]]
+        words = [name, f"{error:.2e}", "", f"shares {1 - share:.2f} and {share:.2f}"]
+        return [*rows, self._row(words, self.partner_relative)]
+
+    def _row(self, words: list[str], relative: float | None) -> list[str]:
+        return [words[0], "" if relative is None else f"{relative:.2e}", *words[1:]] if self.unit else words
 
 
 def contest(
@@ -106,13 +127,15 @@ def contest(
     normalize: bool | Literal["function"] | None = None,
     effort: Effort = "normal",
     streamed: bool = False,
+    groups: Tensor | None = None,
     **settings: Any,
 ) -> Contest:
     """Tune every candidate and judge it on pairs it has not seen; `settings` go to the models.
 
     A candidate whose features are undefined on these data counts as infinitely wrong, and one that is far behind before it is tuned is
     not tuned. The contest ends when an error is as small as the precision of the data allows. `said` is told of every entry. `search`
-    takes the place of that of the `effort`. `streamed` contests are of features that can be trained in bounded memory.
+    takes the place of that of the `effort`. `streamed` contests are of features that can be trained in bounded memory. Pairs of one of
+    the `groups`, a number for each pair, are on one side of each split.
     """
     check_device(settings.get("device"))
     if effort not in ("quick", "normal", "long"):
@@ -133,7 +156,7 @@ def contest(
         Settings.of(Settings(candidate.feature_map).arguments | candidate.arguments(told, MODAL_FEATURES))
         for candidate in known
     ]
-    judge = Judge(a, y, _splits(a, seed), prepare(models[0], a, y).frame)
+    judge = Judge(a, y, _splits(a, seed, groups), prepare(models[0], a, y).frame, groups)
     entries: list[Entry] = []
     with Progress("contest", len(known), verbose) as progress:
         for candidate, model in zip(known, models, strict=True):
@@ -144,22 +167,22 @@ def contest(
             if entry.error == float("inf"):
                 continue
             if said is not None:
-                said(f"{candidate.name}: error {entry.error:.2e} on {len(entry.errors)} pairs, {entry.seconds:.1f} s")
+                said(f"{judge.in_words(entry)} on {len(entry.errors)} pairs, {entry.seconds:.1f} s")
             progress.step(min(entry.error for entry in entries))
             if entry.error < ENOUGH.get(a.dtype, 0.0):
                 break
     if not any(entry.error < float("inf") for entry in entries):
         raise RaffiaError(f"no features suit these data: {entries[0].found}")
-    held = Contest(entries, min(len(train) for train, _ in judge.splits), len(judge.rows))
-    return replace(held, partner=judge.partner(held))
+    held = Contest(entries, min(len(train) for train, _ in judge.splits), len(judge.rows), unit=judge.frame.measure.unit)
+    return judge.completed(held)
 
 
-def _splits(a: Tensor, seed: int) -> list[tuple[Tensor, Tensor]]:
+def _splits(a: Tensor, seed: int, groups: Tensor | None) -> list[tuple[Tensor, Tensor]]:
     """(to train on, to judge by): one fifth to judge by, or of few pairs each fifth in turn."""
     if len(a) >= FEW:
-        judged, trained, _ = split(a, max(2, round(VALIDATED * len(a))), seed, "contest split")
+        judged, trained, _ = split(a, max(2, round(VALIDATED * len(a))), seed, "contest split", groups)
         return [(trained, judged)]
-    return folds_of(a, FOLDS, seed, "contest split")
+    return folds_of(a, FOLDS, seed, "contest split", groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,18 +193,25 @@ class Judge:
     y: Tensor
     splits: list[tuple[Tensor, Tensor]]
     frame: Frame
+    groups: Tensor | None = None
+    """Pairs of one group are never on both sides of a split."""
 
     @property
     def rows(self) -> Tensor:
         """The numbers of the pairs that are judged by, in order."""
         return torch.cat([judged for _, judged in self.splits])
 
+    @property
+    def _apart(self) -> bool:
+        """Whether each pair may be left out by itself: no input is a copy of another, or of its group."""
+        return self.groups is None and len(firsts(groups_of(self.a))) == len(self.a)
+
     def entry(self, candidate: Candidate, settings: Settings, stages: Sequence[GradientSearch], best: float) -> Entry:
         """Train a candidate, tune it if it is not too far behind the best so far, in stages if there are several, and judge it."""
         begun, history, predicted = time.perf_counter(), None, []
         words = "nothing to tune"
         try:
-            if candidate.kernel and len(self.splits) > 1 and len(firsts(groups_of(self.a))) == len(self.a):
+            if candidate.kernel and len(self.splits) > 1 and self._apart:
                 settings, history, guess = self._left_out(candidate, settings)
                 return self._judged(candidate, settings, history, guess, words, begun)
             for number, (train, judged) in enumerate(self.splits):
@@ -207,12 +237,38 @@ class Judge:
             return Entry(candidate, wrong, None, time.perf_counter() - begun, f"failed: {failure}")
         return self._judged(candidate, settings, history, torch.cat(predicted), words, begun)
 
+    def in_words(self, entry: Entry) -> str:
+        """An entry and its error, in both ways where it is not judged by relative L² errors."""
+        if entry.relative is None:
+            unit = self.frame.measure.unit
+            return f"{entry.candidate.name}: error {entry.error:.2e}{unit and f' {unit}'}"
+        return f"{entry.candidate.name}: error {entry.relative:.2e} ({self.frame.measure.unit} {entry.error:.2e})"
+
+    def completed(self, held: Contest) -> Contest:
+        """The contest with what is to be added to the best, if anything is."""
+        partner = self.partner(held)
+        if partner is None:
+            return held
+        (other, share, _), best = partner, held.best
+        assert best.predicted is not None  # or there were no partner
+        assert other.predicted is not None
+        guess = torch.lerp(best.predicted, other.predicted, share)
+        return replace(held, partner=partner, partner_relative=self._relative(guess))
+
+    def _relative(self, guess: Tensor) -> float | None:
+        """The mean relative L² error of these predictions, where they are judged by another."""
+        if not self.frame.measure.unit:
+            return None
+        grid = self.frame.output.grid_of(self.y)
+        return float(Sizes.of(self.y, grid).errors(self.y[self.rows], guess, grid).relative.mean())
+
     def _judged(
         self, candidate: Candidate, settings: Settings, history: History | None, guess: Tensor, words: str, begun: float
     ) -> Entry:
         fitted = replace(candidate, feature_map=settings.feature_map)
         errors = self.frame.errors(self.y[self.rows], guess)
-        return Entry(fitted, errors, guess, time.perf_counter() - begun, history.found if history else words, history)
+        found = history.found if history else words
+        return Entry(fitted, errors, guess, time.perf_counter() - begun, found, history, self._relative(guess))
 
     def _limit(self, candidate: Candidate) -> float:
         """How many times the best error small models may have: where features are many in the end, they say less."""

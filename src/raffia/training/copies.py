@@ -1,4 +1,4 @@
-"""Pairs whose inputs are copies of one another: a model that has seen one of them has seen all, so they are held out together."""
+"""Pairs that are held out together: inputs that are copies of one another, of which a model that has seen one has seen all, and groups."""
 
 import numpy as np
 import torch
@@ -44,13 +44,33 @@ def firsts(groups: Int[Tensor, "n"]) -> Int[Tensor, "distinct"]:
     return (groups == torch.arange(len(groups))).nonzero()[:, 0]
 
 
-def split(inputs: Tensor, count: int, seed: int, stream: str) -> tuple[Int[Tensor, "held"], Int[Tensor, "rest"], str]:
-    """The numbers of at most `count` inputs at random and of the others, with copies on one side; and what to tell of copies.
+def together(copies: Int[Tensor, "n"], labels: Int[Tensor, "n"] | None) -> Int[Tensor, "n"]:
+    """The number of the first input that each is held out with: as a copy, as one with the same label, or by a chain of these."""
+    if labels is None:
+        return copies
+    rows = np.arange(len(copies))
+    first = np.unique(labels.numpy(), return_index=True, return_inverse=True)
+    ends = np.concatenate([copies.numpy(), first[1][first[2].reshape(-1)]])
+    links = coo_array((np.ones(2 * len(rows)), (np.tile(rows, 2), ends)), shape=(len(rows),) * 2)
+    part = connected_components(links, directed=False)[1]
+    return torch.from_numpy(np.unique(part, return_index=True)[1][part])
 
-    At least one group is held out, and one is left; where all inputs are copies of one another, they are split as they are.
+
+def blocks_of(n: int, size: int) -> Int[Tensor, "n"]:
+    """Labels of blocks of consecutive rows."""
+    return torch.arange(n) // size
+
+
+def split(
+    inputs: Tensor, count: int, seed: int, stream: str, labels: Int[Tensor, "n"] | None = None
+) -> tuple[Int[Tensor, "held"], Int[Tensor, "rest"], str]:
+    """The numbers of at most `count` inputs at random and of the others, with copies and equal labels on one side; and what to tell.
+
+    At least one group is held out, and one is left; where all inputs are of one group, they are split as they are.
     """
     order = uniform_noise(range(1), (len(inputs),), seed, stream)[0].argsort()
-    groups = groups_of(inputs)
+    copies = groups_of(inputs)
+    groups = together(copies, labels)
     _, inverse, sizes = groups[order].unique(return_inverse=True, return_counts=True)
     seen = torch.full((len(sizes),), len(order)).scatter_reduce(
         0, inverse, torch.arange(len(order)), "amin"
@@ -60,7 +80,7 @@ def split(inputs: Tensor, count: int, seed: int, stream: str) -> tuple[Int[Tenso
     if count and not len(taken) and len(queue) > 1:
         taken = queue[:1]
     held = torch.isin(inverse, taken) if len(queue) > 1 else torch.arange(len(order)) < count
-    extra = len(groups) - len(sizes)
+    extra = len(copies) - len(copies.unique())
     told = "copies are held out together, lest errors look small" if len(queue) > 1 else "no errors can be told from them"
     return (
         order[held],
@@ -69,9 +89,13 @@ def split(inputs: Tensor, count: int, seed: int, stream: str) -> tuple[Int[Tenso
     )
 
 
-def folds_of(inputs: Tensor, count: int, seed: int, stream: str) -> list[tuple[Int[Tensor, "rest"], Int[Tensor, "held"]]]:
-    """The numbers of all inputs but a fold, and of that fold, for each of `count` folds at random; copies are in one fold."""
-    groups = groups_of(inputs)
+def folds_of(
+    inputs: Tensor, count: int, seed: int, stream: str, labels: Int[Tensor, "n"] | None = None
+) -> list[tuple[Int[Tensor, "rest"], Int[Tensor, "held"]]]:
+    """The numbers of all inputs but a fold, and of that fold, for each of `count` folds at random; copies and equal labels are in one."""
+    groups = together(groups_of(inputs), labels)
+    if len(groups) > 1 and not groups.any():  # one group: they are split as they are
+        groups = torch.arange(len(groups))
     names, inverse = groups.unique(return_inverse=True)
     order = uniform_noise(range(1), (len(names),), seed, stream)[0].argsort().argsort()
     fold = (order % min(count, len(names)))[inverse]

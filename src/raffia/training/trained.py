@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from raffia.data import Reading
+from raffia.metrics import Sizes
 from raffia.regression import Solution, Statistics
 from raffia.training.frame import Frame
 from raffia.training.settings import Settings
@@ -38,6 +39,8 @@ class Trained:
     share: float = 0.0
     reading: Reading | None = None
     """How the pairs were read from a file, so that others of its kind are read alike."""
+    sizes: Sizes | None = None
+    """How large training outputs are and how much they vary, where that is known: errors are reported in these units."""
 
     def light(self, statistics: bool = False) -> "Trained":
         """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""

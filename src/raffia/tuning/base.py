@@ -72,7 +72,8 @@ class History:
         compared = [trial for trial in self.trials if trial.n_features == self.trials[0].n_features]
         first, reached = compared[0].error, min(trial.error for trial in compared)
         failed = sum(not math.isfinite(trial.error) for trial in self.trials)
-        text = f"validation error {first:.4g} → {reached:.4g} with {compared[0].n_features} features"
+        small = compared[0].n_features  # none of a kernel
+        text = f"validation error {first:.4g} → {reached:.4g}{f' with {small} features' if small else ''}"
         if best.n_features != compared[0].n_features:
             text += f", {best.error:.4g} with {best.n_features}"
         text += f"; {len(self.trials)} trials and {len(self.curve)} steps in {self.seconds:.1f} s"

@@ -1,0 +1,133 @@
+"""What raffia fit says of a surrogate, and the page that it writes."""
+
+import math
+import platform
+import shlex
+import sys
+from pathlib import Path
+
+import torch
+from rich.table import Table as Printed
+
+from raffia import __version__
+from raffia.cli.common import console, labels_of, ridge_in_words
+from raffia.data import Source
+from raffia.errors import RaffiaError
+from raffia.metrics import Errors
+from raffia.report import Table, sentence, write_report
+from raffia.surrogate import Contest, Surrogate
+from raffia.training.coefficients import coefficients_of
+
+LEVEL = 0.9  # of the band that pictures have, where no other was asked for
+MOST_LISTED = 16  # channels or components whose errors are printed
+
+
+def note(text: str) -> None:
+    """Print what was guessed or noticed."""
+    console.print(text, style="dim", soft_wrap=True)
+
+
+def say(found: Surrogate, file: Path) -> None:
+    """Print the contest, the errors beside those of what is simpler, and where the model is."""
+    if found.contest is not None:
+        console.print(_printed(found.contest.header, found.contest.rows, _title(found.contest)))
+    elif found.history is not None:
+        console.print(found.history.summary, soft_wrap=True)
+        console.print(f"found {found.history.found}", soft_wrap=True)
+    model = found.model
+    if found.measured is not None:
+        where = f"{len(found.measured.relative)} pairs {'held out' if found.rows is not None else 'of the test'}"
+        rows = [[name, *_in_numbers(errors)] for name, errors in {"this model": found.measured, **found.simpler}.items()]
+        console.print(_printed(["", "relative L2 error", "worst", "in deviations"], rows, f"mean errors on {where}"))
+        if 1 < found.measured.channels.shape[1] <= MOST_LISTED:
+            each = ", ".join(f"{error:.3g}" for error in found.measured.channels.mean(0).tolist())
+            console.print(f"relative L2 errors by channel or component: {each}", soft_wrap=True)
+        expected = f"mean relative error {float(found.measured.relative.mean()):.3g} on {where}"
+    elif hasattr(model, "loo_error_"):
+        unit = model.trained_.frame.measure.unit
+        expected = f"expected error {model.loo_error_:.4f}{unit and f' {unit}'} (leave-one-out)"
+    else:
+        expected = f"training error {coefficients_of(model.settings).training_error(model.settings, model.trained_):.4f}"
+    trained = f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s"
+    console.print(f"{trained}, ridge {ridge_in_words(model.ridge_, '.1e')}, {expected}; wrote {file}", soft_wrap=True)
+
+
+def band_in_words(found: Surrogate, level: float) -> str:
+    """The half-widths of the band, in the units of the outputs."""
+    widths = found.half_widths(level)
+    many = (
+        f"{min(widths):.3g} to {max(widths):.3g}, by component," if len(widths) > 4 else ", ".join(f"{w:.3g}" for w in widths)
+    )
+    each = f" (one for each of {len(widths)} components)" if 1 < len(widths) <= 4 else ""
+    return (
+        f"band of {100 * level:g} %: with at least this probability a new output lies, as a whole, within ± {many}{each} of its "
+        f"prediction, by {len(found.model.trained_.scores)} pairs that training had not seen"
+    )
+
+
+def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: int, band: str | None, level: float) -> None:
+    """Write the report; pictures have the band of this level, where enough pairs were held out for it."""
+    model, held = found.model, found.contest
+    frames, names = labels_of(pairs)
+    assert found.test is not None
+    assert found.predicted is not None
+    assert found.measured is not None
+    try:
+        widths = found.half_widths(level)
+    except RaffiaError:
+        widths = None
+    write_report(
+        page,
+        title=f"A surrogate of {pairs.path.name}",
+        facts={
+            "model file": str(file),
+            "data": f"{pairs.path}, {len(pairs)} pairs",
+            "command": "raffia " + shlex.join(sys.argv[1:]),
+            "features": f"{model.n_features} of {model.feature_map!r}"
+            if model.n_features < math.inf
+            else f"{model.feature_map!r}",
+            "normalised": {True: "yes", False: "no", "function": "yes, by the mean function of the outputs"}[model.normalize],
+            "ridge": ridge_in_words(model.ridge_, ".3g"),
+            "seed": str(seed),
+            "time": f"{found.seconds:.1f} s",
+            "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        },
+        notes=pairs.notes,
+        contest=None
+        if held is None
+        else Table(f"{sentence(_title(held))} None of them gives the errors above.", held.header, held.rows),
+        history=found.history,
+        dataset=found.test,
+        predicted=found.predicted,
+        errors=found.measured.relative,
+        measured=found.measured,
+        split=found.split,
+        baselines=found.simpler,
+        n_train=found.n_train,
+        rows=found.rows,
+        band=band,
+        widths=None if widths is None else (level, widths),
+        by_blocks=found.by_blocks,
+        in_order=found.in_order,
+        groups=found.groups,
+        warnings=found.notes,
+        input_frame=frames[0],
+        output_frame=frames[1],
+        input_names=names[0],
+        output_names=names[1],
+    )
+
+
+def _title(held: Contest) -> str:
+    return f"contest, on {held.n_validation} pairs that were not trained on"
+
+
+def _in_numbers(errors: Errors) -> list[str]:
+    return [f"{value:.3g}" for value in (errors.relative.mean(), errors.relative.max(), errors.deviations.mean())]
+
+
+def _printed(header: list[str], rows: list[list[str]], title: str) -> Printed:
+    table = Printed(*header, title=title)
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,23 @@
+"""Labels of samples: an array of a file with one entry a sample, numbers or texts, such as the run or the trajectory it is of."""
+
+import numpy as np
+
+from raffia.data.formats import variables
+from raffia.data.formats.variable import guarded
+from raffia.data.meaning.names import contents
+from raffia.data.reading import Source
+from raffia.errors import RaffiaError
+
+
+def labels_in(source: Source, name: str) -> np.ndarray:
+    """The array of this name in the file of the inputs, or of the outputs."""
+    paths = dict.fromkeys([source.path, *(part.variable.path for part in (*source.inputs, *source.outputs))])
+    held = {path: variables(path) for path in paths}
+    found = next((arrays[name] for arrays in held.values() if name in arrays), None)
+    if found is None:
+        raise RaffiaError(
+            f"groups={name!r} (--groups): {source.path} has no array of that name. {contents(held[source.path])} "
+            "Name one with an entry for each sample."
+        )
+    with guarded(found.path, name):
+        return found.glance()

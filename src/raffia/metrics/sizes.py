@@ -1,0 +1,76 @@
+"""Errors as they are reported, the same for all outputs: relative to norms, in units of deviations, and both for each channel."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.metrics.relative import FLOOR
+from raffia.spaces import Nodes
+
+AT_ONCE = 2**22  # values that are copied to float64
+ROUNDING = 1e-12  # of the norm: a channel that varies less than this does not vary
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The errors of some predictions: of each as a whole, and of each of its channels or components."""
+
+    relative: Float[Tensor, "n"]
+    """‖F(a) − y‖ / ‖y‖, in the units of the data; where y is smaller than a tenth of the usual norm, relative to that."""
+    deviations: Float[Tensor, "n"]
+    """The root mean square over channels of errors in units of how much each varies: always predicting the mean has error 1, about."""
+    channels: Float[Tensor, "n channels"]
+    """The relative error of each channel by itself."""
+    channel_deviations: Float[Tensor, "n channels"]
+    """The error of each channel in units of how much it varies; NaN where it does not vary."""
+
+    def part(self, rows: Tensor) -> "Errors":
+        """Those of some of the predictions."""
+        return Errors(self.relative[rows], self.deviations[rows], self.channels[rows], self.channel_deviations[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """How large the training outputs are, and how much they vary, for each channel or component: what errors are relative to."""
+
+    norms: Tensor
+    """(channels,): the root mean square of ‖y‖."""
+    spreads: Tensor
+    """(channels,): the root mean square of ‖y − mean y‖."""
+
+    @classmethod
+    def of(cls, y: Float[Tensor, "n *output"], grid: Nodes) -> "Sizes":
+        """Those of these outputs."""
+        mean = y.detach().mean(0, dtype=torch.float64).cpu()
+        parts = y.detach().split(max(1, AT_ONCE // grid.size))
+        norms = (torch.cat([_norms(part.double().cpu() - off, grid) for part in parts]) for off in (torch.zeros(()), mean))
+        return cls(*(found.square().mean(0).sqrt() for found in norms))
+
+    def errors(self, y: Float[Tensor, "n *output"], prediction: Float[Tensor, "n *output"], grid: Nodes) -> Errors:
+        """The errors of these predictions."""
+        truth, guess = (values.detach().double().cpu() for values in (y, prediction))
+        off, norms = _norms(guess - truth, grid), _norms(truth, grid)
+        if off.shape[1] != len(self.norms):
+            raise RaffiaError(f"y must have {len(self.norms)} channels or components, as in training; got {off.shape[1]}.")
+        sizes = norms.norm(dim=1).clamp(min=FLOOR * float(self.norms.norm()))
+        if (sizes == 0).any():
+            raise RaffiaError(
+                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
+                "Use metrics.bochner_error, or check the data."
+            )
+        varies = torch.where(self.spreads > ROUNDING * self.norms, self.spreads, torch.nan)
+        return Errors(
+            off.norm(dim=1) / sizes,
+            (off / varies).square().nanmean(1).sqrt(),
+            off / norms.maximum(FLOOR * self.norms),
+            off / varies,
+        )
+
+
+def _norms(f: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n channels"]:
+    """The norm of each channel or component of each sample."""
+    channels = grid.shape[0] if grid.has_components else 1
+    return grid.embed(f).reshape(len(f), channels, -1).norm(dim=2)

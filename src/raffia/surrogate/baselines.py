@@ -1,0 +1,50 @@
+"""What needs no features, beside which a model is judged: the mean of the training outputs, the input itself, the best linear map."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.metrics import Errors, Sizes
+from raffia.model import RandomFeatureModel
+from raffia.pairs import Dataset
+
+MEAN, INPUT, LINEAR = "the training mean", "output = input", "the best linear map"
+SAME, NEARLY = 1e-6, 0.02  # mean relative errors of the input, taken for the output: below them both are one, or nearly
+
+
+def baselines(
+    sizes: Sizes, train: Dataset, test: Dataset, linear: Callable[[], RandomFeatureModel | None]
+) -> dict[str, Errors]:
+    """Their errors on the test pairs; `linear` trains the linear map, where it can be had."""
+    grid = test.output_space.grid_of(test.y)
+    guesses: dict[str, Tensor] = {MEAN: train.y.double().mean(0).expand(test.y.shape)}
+    if test.domain == test.output_space and test.a.shape == test.y.shape:
+        guesses[INPUT] = test.a
+    try:
+        model = linear()
+        if model is not None:
+            guesses[LINEAR] = torch.as_tensor(model.predict(test.a))
+    except RaffiaError:  # what is no linear map for these data is no baseline
+        pass
+    return {name: sizes.errors(test.y, guess, grid) for name, guess in guesses.items()}
+
+
+def said_of(measured: Errors, simpler: dict[str, Errors]) -> list[str]:
+    """What to say where outputs are their inputs, or nearly, and where a model is no better than what is simpler."""
+    mean = {name: float(errors.relative.mean()) for name, errors in simpler.items()}
+    notes = []
+    error = mean.get(INPUT, 1.0)
+    if error < SAME:
+        notes.append("outputs are the same as their inputs: is this the pair of arrays that is meant?")
+    elif error < NEARLY:
+        notes.append(
+            f"outputs are nearly their inputs: taking the input for the output has a mean relative error of {error:.2g} already. "
+            "Learn the difference instead, if that is what matters."
+        )
+    own = float(measured.relative.mean())
+    better = [name for name in (MEAN, INPUT) if own > mean.get(name, own) > SAME]
+    if better:
+        notes.append(f"the model is worse than {' and '.join(better)}: do not use it for inputs like those held out.")
+    return notes

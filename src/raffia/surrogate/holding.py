@@ -1,0 +1,135 @@
+"""Which pairs are held out: at random, by whole groups, or in blocks of consecutive rows; and how near they are to the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from raffia.data import Source
+from raffia.data.labels import labels_in
+from raffia.errors import RaffiaError
+from raffia.pairs import Dataset
+from raffia.training.copies import blocks_of, groups_of, split
+from raffia.training.neighbours import Nearness, nearness
+from raffia.training.scaling import Scaling
+
+BLOCKS = 2  # that the pairs held out are in, where they are in blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """What is held out together: the number of the group of each pair, and the names of groups that the user named."""
+
+    numbers: Int[Tensor, "n"]
+    names: list[str] | None = None
+
+    def of(self, rows: list[int]) -> list[str] | None:
+        """The names of the groups of some pairs."""
+        return None if self.names is None else [self.names[number] for number in self.numbers[rows].tolist()]
+
+    def in_words(self, held: Int[Tensor, "held"]) -> str:
+        """How these pairs were held out."""
+        if self.names is None:
+            return "in blocks of consecutive rows"
+        return f"in whole groups ({len(self.numbers[held].unique())} of {len(self.names)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """The numbers of the pairs held out and of those to train on, and how they were told apart."""
+
+    held: list[int]
+    train: list[int]
+    words: str
+    notes: list[str] = field(default_factory=list)
+    nearness: Nearness | None = None
+    labels: Int[Tensor, "train"] | None = None
+    """Groups of the pairs to train on, which contests hold out whole too."""
+
+
+def labels_for(groups: Any, source: Source | None) -> np.ndarray | None:
+    """Labels as an array: as given, or by the name of an array in the file."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.shape or labels.dtype.kind != "U":
+        return labels
+    if source is None:
+        raise RaffiaError(f"groups={str(groups)!r} names an array of a file, and data are none: pass the labels themselves.")
+    return labels_in(source, str(groups))
+
+
+def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> Groups | None:
+    """What is held out together of n pairs: those of one label, or blocks of consecutive rows, for `count` pairs to hold out."""
+    if blocks:
+        if labels is not None:
+            raise RaffiaError(
+                "groups=… (--groups) and blocks=True (--blocks) both say what is held out together: pass one of them."
+            )
+        return Groups(blocks_of(n, max(1, (count or n // 5) // BLOCKS)))
+    if labels is None:
+        return None
+    if labels.size != n or labels.shape.count(1) < labels.ndim - 1:
+        raise RaffiaError(f"groups=… (--groups) must be one label for each of {n} pairs; got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise RaffiaError("groups=… (--groups) must say the group of every pair; some are missing (NaN or infinite).")
+    names, numbers = np.unique(labels.reshape(-1), return_inverse=True)
+    if count and len(names) < 2:
+        raise RaffiaError(
+            "groups=… (--groups) must be two groups or more, one to hold out and one to train on; all pairs are of one."
+        )
+    return Groups(torch.from_numpy(numbers.reshape(-1)), [str(name) for name in names])
+
+
+def hold(data: Dataset, count: int, seed: int, groups: Groups | None) -> Holding:
+    """Hold out about `count` pairs, whole groups of them where there are any."""
+    n, labels = len(data), None if groups is None else groups.numbers
+    held_rows, others, copies = split(data.a, count, seed, "held out", labels)
+    held, train = held_rows.sort().values, others.sort().values
+    if not count:
+        return Holding([], list(range(n)), "all pairs were used for training", labels=labels)
+    how = "at random" if groups is None else groups.in_words(held)
+    near = nearness(scaled(data), held, train) if data.a.ndim == 1 + data.domain.ndim else None  # or training refuses them
+    inside = None if labels is None else labels[train]
+    return Holding(
+        held.tolist(), train.tolist(), f"{len(held)} of {n} pairs {how}, seed {seed}", [copies] if copies else [], near, inside
+    )
+
+
+def scaled(data: Dataset) -> Tensor:
+    """Inputs in units that compare: of the deviations of each channel or component."""
+    inputs = data.a if data.a.is_floating_point() else data.a.double()
+    return Scaling.of(inputs, data.domain).apply(inputs)
+
+
+def known(train: Dataset, test: Dataset) -> str:
+    """What to say of inputs of a test that are in the training data too; nothing where there are none."""
+    if train.a.shape[1:] != test.a.shape[1:]:
+        return ""
+    groups = groups_of(torch.cat([train.a.double(), test.a.double()]))
+    copies = int((groups[len(train) :] < len(train)).sum())
+    return f"{copies} of {len(test)} inputs of the test are in the training data too, or nearly." if copies else ""
+
+
+def told(near: Nearness | None, random: bool, tabular: bool, error: float | None) -> Sequence[str]:
+    """What to say of errors of pairs held out that resemble their neighbours; `error` is that of blocks of consecutive rows."""
+    if near is None or not random:
+        return []
+    far = f"{100 * near.distance:.2g} % of the usual distance between inputs"
+    if near.in_order:
+        beside = "" if error is None else f" Of blocks of consecutive rows held out, the mean relative error is {error:.3g}."
+        return [
+            f"rows follow one another: for {100 * near.beside:.0f} % of the inputs held out the nearest one trained on is a row beside "
+            f"them, at {far}. Errors of pairs held out at random are of inputs between known ones.{beside} Hold out whole runs or "
+            "trajectories by --groups NAME (groups=…), or blocks by --blocks (blocks=True)."
+        ]
+    if near.close and not tabular:
+        return [
+            f"inputs held out are nearly known: the nearest one trained on is at {far}. Errors say little of inputs further away. If "
+            "they are of the same runs or trajectories, hold these out whole: --groups NAME (groups=…)."
+        ]
+    return []

@@ -1,0 +1,146 @@
+"""What was asked of a fit, and the model that it chooses, before and after training."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.data import Source
+from raffia.errors import RaffiaError
+from raffia.features import FeatureMap
+from raffia.model import RandomFeatureModel
+from raffia.model.conformal import rank_of
+from raffia.model.tuned import searched
+from raffia.pairs import Dataset
+from raffia.surrogate.candidates import Candidate, named
+from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
+from raffia.training.accumulator import Accumulator
+from raffia.training.frame import prepare
+from raffia.training.trained import Trained
+from raffia.tuning import GradientSearch, History
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked of a fit, whatever the pairs are."""
+
+    features: FeatureMap | str
+    n_features: int
+    ridge: float | Literal["auto"]
+    held_out: float | int
+    seed: int
+    tune: GradientSearch | None
+    normalize: bool | Literal["function"] | None
+    effort: Effort
+    verbose: bool
+    said: Callable[[str], None] | None
+    band: float | None
+    groups: np.ndarray | None
+    blocks: bool
+    settings: dict[str, Any]
+
+    def tell(self, notes: Sequence[str]) -> None:
+        """Say what is to be known before, or beside, the errors."""
+        if self.said is not None:
+            for note in notes:
+                self.said(note)
+
+    def check_band(self, pairs: int) -> None:
+        """Refuse to begin where too few pairs are held out for the band that is wanted."""
+        try:
+            _ = self.band is None or rank_of(self.band, pairs)
+        except RaffiaError as error:
+            raise RaffiaError(f"band={self.band!r}: {error} held_out=… (--held-out) says how many.") from None
+
+    def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
+        """An untrained model."""
+        told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
+        told = candidate.arguments(told | self.settings, MODAL_FEATURES if self.effort == "quick" else None)
+        said = {} if self.normalize is None else {"normalize": self.normalize}
+        return RandomFeatureModel(candidate.feature_map, **told | said)  # type: ignore[arg-type]
+
+    def chosen(
+        self, a: Tensor, y: Tensor, pairs: Dataset | Source, streamed: bool = False, groups: Tensor | None = None
+    ) -> "Choice":
+        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
+        spaces = (pairs.domain, pairs.output_space)
+        if self.features == "auto":
+            told = {"verbose": self.verbose, "said": self.said, "normalize": self.normalize, **self.settings}
+            told |= {"effort": self.effort, "streamed": streamed, "groups": groups}
+            held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
+            best, second = held.best, held.partner
+            model = self._settled(best, a, y, spaces[1])
+            partner = None if second is None else (self._settled(second[0], a, y, spaces[1]), second[1])
+            return Choice(model, partner, held, best.history)
+        if isinstance(self.features, str):
+            candidate = named(self.features, a, y, *spaces, streamed)
+        else:
+            candidate = Candidate("given", self.features, normalize=self.features.normalized)
+        model = self.model(candidate, spaces[1])
+        if self.tune is None and not (candidate.kernel and candidate.tuned):
+            return Choice(model)
+        return Choice(model, history=model.tune(a, y, self.tune).history_)
+
+    def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
+        """The model of an entry; where every fold had a search of its own, one on all pairs decides, and a short search is gone on with."""
+        model, steps = self.model(entry.candidate, output), entry.candidate.retuned
+        search = GradientSearch(steps, 0, 0, screened=0, swept=0) if steps else None
+        if entry.history is not None and (entry.candidate.kernel or (search and self.tune is None)):
+            found = searched(model.settings, prepare(model.settings, a, y), search)[0]
+            model.set_params(feature_map=found.feature_map)
+        return model
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model to train, and another with its share of the predictions, if there is one; and how they were chosen."""
+
+    model: RandomFeatureModel
+    partner: tuple[RandomFeatureModel, float] | None = None
+    contest: Contest | None = None
+    history: History | None = None
+
+    def fit(self, a: Tensor, y: Tensor, ridge: float | Literal["auto"] | None = None) -> RandomFeatureModel:
+        """Train, with another ridge if there is one."""
+        for model in self._models():
+            model.set_params(ridge=model.ridge if ridge is None else ridge).fit(a, y)
+        return self.joined()
+
+    def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
+        """The same on other pairs, with the ridges that were found."""
+        again = [RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}) for model in self._models()]
+        partner = None if self.partner is None else (again[1], self.partner[1])
+        return replace(self, model=again[0], partner=partner).fit(a, y)
+
+    def extended(self, data: Dataset, held: list[int]) -> RandomFeatureModel:
+        """The same on all pairs, those that were `held` out included: features that take long are evaluated for these only."""
+        again = []
+        for model in self._models():
+            new = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_})
+            dear = model.feature_map.dear and model.trained_.pairs is not None
+            again.append(new.adopt(_extended(model, new, data.part(held))) if dear else new.fit(data.a, data.y))
+        partner = None if self.partner is None else (again[1], self.partner[1])
+        return replace(self, model=again[0], partner=partner).joined()
+
+    def joined(self) -> RandomFeatureModel:
+        """The model, which adds the share of the other."""
+        if self.partner is None:
+            return self.model
+        other, share = self.partner
+        return self.model.adopt(replace(self.model.trained_, partner=other.trained_, share=share))
+
+    def _models(self) -> list[RandomFeatureModel]:
+        return [self.model] if self.partner is None else [self.model, self.partner[0]]
+
+
+def _extended(model: RandomFeatureModel, new: RandomFeatureModel, more: Dataset) -> Trained:
+    """What a model was trained to, with more pairs, by the settings of a new one: statistics add."""
+    before, settings = model.trained_, new.settings.frozen()
+    assert before.pairs is not None  # as whoever asks has checked
+    prepared = prepare(settings, more.a, more.y, before.frame)
+    after = replace(Accumulator.going_on(before), settings=settings).take(prepared).finish()
+    a, y = (torch.cat([old, f.to(old)]) for old, f in zip(before.pairs, (prepared.inputs, prepared.outputs), strict=True))
+    return replace(after, noise=before.noise, pairs=(a, y))

@@ -1,0 +1,57 @@
+"""What a fit gives: a model and what is known of its errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from raffia.metrics import Errors
+from raffia.model import RandomFeatureModel
+from raffia.pairs import Dataset
+from raffia.surrogate.contest import Contest
+from raffia.tuning import History
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A trained model and what is known of its errors."""
+
+    model: RandomFeatureModel
+    n_train: int
+    test: Dataset | None
+    """The pairs that its errors are of, if there were any."""
+    rows: list[int] | None
+    """Their numbers in the data, where they were held out from it."""
+    predicted: Tensor | None
+    measured: Errors | None
+    """All errors: relative ones, in units of deviations, and both for each channel or component."""
+    simpler: dict[str, Errors]
+    """The errors, on the same pairs, of what needs no features: always the mean of the training outputs, the input itself where it lives
+    in the space of the outputs, the best linear map. Where memory does not hold all pairs, mean and map are of 512 of them."""
+    split: str
+    contest: Contest | None
+    history: History | None
+    seconds: float
+    by_blocks: float | None = None
+    """The mean relative error on blocks of consecutive rows held out, where rows follow one another and pairs were held out at random."""
+    in_order: bool = False
+    """Whether rows of the data follow one another, as was noticed, or said with blocks."""
+    groups: Sequence[object] | None = None
+    """The label of each pair of `test`, where whole groups were held out."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be known of these errors, in sentences."""
+
+    @property
+    def errors(self) -> Tensor | None:
+        """The relative L² error of each prediction, ‖F(a) − y‖ / ‖y‖; a tenth of the usual norm of outputs stands in for smaller ones."""
+        return None if self.measured is None else self.measured.relative
+
+    @property
+    def baselines(self) -> dict[str, float]:
+        """The mean relative errors of what is `simpler`, by its name."""
+        return {name: float(errors.relative.mean()) for name, errors in self.simpler.items()}
+
+    def half_widths(self, level: float) -> list[float]:
+        """How far the band of `model.band` reaches to either side of predictions: a number, or one for each channel or component."""
+        width, scale = self.model.band(level).width, self.model.output_scaling_.scale
+        return [width] if scale is None else (width * scale).flatten().tolist()

@@ -59,6 +59,13 @@ console = _Console(highlight=False, markup=False, emoji=False)
 
 
 AXES_HELP = f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}."
+COORDINATES_HELP = "Array of the coordinates of nodes, or of a grid axis, again for more; FILE:NAME is in another file."
+SAMPLES_HELP = (
+    "The axis that counts samples, from 0: one for all arrays, or one each, as in 0,1; none where they are one sample."
+)
+MASK_HELP = "Array that is zero at nodes without values."
+SLICE_HELP = "Part of an array to take in its place, such as 'u[:,0]'; again for more."
+RESHAPE_HELP = "The grid of samples that are stored along one axis, such as 26,22."
 
 
 class Example(StrEnum):

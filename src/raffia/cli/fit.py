@@ -12,7 +12,19 @@ import typer
 from rich.table import Table as Printed
 
 from raffia import __version__, surrogate
-from raffia.cli.common import AXES_HELP, app, check_output, console, extents, ridge_in_words
+from raffia.cli.common import (
+    AXES_HELP,
+    COORDINATES_HELP,
+    MASK_HELP,
+    RESHAPE_HELP,
+    SAMPLES_HELP,
+    SLICE_HELP,
+    app,
+    check_output,
+    console,
+    extents,
+    ridge_in_words,
+)
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.report import Table, write_report
@@ -39,8 +51,12 @@ def fit(
         Path | None, typer.Option("--model", "-o", help="The model file to write; DATA.safetensors here.")
     ] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    coordinates: Annotated[list[str] | None, typer.Option(help="Array of the coordinates of nodes, or of grid axes.")] = None,
+    coordinates: Annotated[list[str] | None, typer.Option(help=COORDINATES_HELP)] = None,
     cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
+    mask: Annotated[str | None, typer.Option(help=MASK_HELP)] = None,
+    samples_axis: Annotated[str | None, typer.Option(help=SAMPLES_HELP)] = None,
+    slices: Annotated[list[str] | None, typer.Option("--slice", help=SLICE_HELP)] = None,
+    reshape: Annotated[str | None, typer.Option(help=RESHAPE_HELP)] = None,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
     ] = None,
@@ -95,8 +111,9 @@ def fit(
     if report:
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
     options: dict[str, Any] = {
-        "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
-        "axes": axes, "extent": extents(extent), "domain": Vectors() if vectors else None,
+        "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
+        "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
+        "domain": Vectors() if vectors else None,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
     for note in pairs.notes:

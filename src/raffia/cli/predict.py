@@ -21,7 +21,10 @@ from raffia.storage import atomic
 def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write: .npy, or .npz with names and coordinates."),
+    ],
     input_names: Annotated[
         list[str] | None,
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
@@ -31,25 +34,33 @@ def predict(
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
     ] = None,
 ) -> None:
-    """Predict outputs for inputs in a file, on their own grid.
+    """Predict outputs for inputs in a file, on their own grid, in the layout that the outputs of the training had.
 
     Example: raffia predict model.safetensors test.npz --output prediction.npy
     """
-    check_output(output, ".npy")
+    check_output(output, ".npy or .npz")
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    inputs = predicted = _reading(model).inputs(source, input_names)
+    opened = _reading(model).opened(source, input_names)
+    for note in opened.notes:
+        console.print(note, style="dim", soft_wrap=True)
+    inputs = predicted = opened.values
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
     arrays = {output: predicted}
     if band is not None:
         edges = zip(("lower", "upper"), model.band(band)(inputs), strict=True)
-        arrays |= {output.with_name(f"{output.stem}-{name}.npy"): torch.as_tensor(edge) for name, edge in edges}
+        arrays |= {output.with_name(f"{output.stem}-{name}{output.suffix}"): torch.as_tensor(edge) for name, edge in edges}
     for path, array in arrays.items():
+        laid_out = opened.written(array)
+        written = next(iter(laid_out.values())) if len(laid_out) == 1 else array.numpy()
         with atomic(path) as temporary, temporary.open("wb") as file:
-            np.save(file, array.numpy())
-    console.print(f"wrote predictions {tuple(predicted.shape)} to {output}")
+            if path.suffix == ".npy":
+                np.save(file, written)
+            else:
+                np.savez(file, allow_pickle=False, **laid_out, **opened.coordinates)
+        console.print(f"wrote predictions {written.shape} to {path}", soft_wrap=True)
 
 
 @app.command()
@@ -70,7 +81,10 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    dataset = _reading(model).pairs(source, input_names, output_names, outputs).dataset()
+    pairs = _reading(model).pairs(source, input_names, output_names, outputs)
+    for note in [] if as_json else pairs.notes:
+        console.print(note, style="dim", soft_wrap=True)
+    dataset = pairs.dataset()
     predicted, errors = model.compare(dataset.a, dataset.y)
     grid = dataset.output_space.grid_of(dataset.y)
     report = {

@@ -1,13 +1,16 @@
 """Which arrays of a file are inputs and which are outputs, where their names or their shapes tell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from raffia.data.formats.variable import Variable
+from raffia.data.formats import Variable, variables
+from raffia.data.meaning import attributes
+from raffia.data.meaning.slices import part_of
 from raffia.errors import RaffiaError
 
 FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
-    "extent": "--extent", "axes": "--axes",
+    "extent": "--extent", "axes": "--axes", "samples_axis": "--samples-axis", "mask": "--mask", "slice": "--slice", "reshape": "--reshape",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
@@ -18,6 +21,7 @@ PAIRS = (
 )  # fmt: skip
 OUTPUTS = ("y", "u", "s", "target", "targets", "labels", "y_train")  # and all with "out" or "sol" in them
 COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
+ORDERED = (".npz", ".pt", ".pth")  # files that keep arrays in the order of writing; others have them by the alphabet
 CELLS = ("triang", "triangles", "cells", "elements", "simplices", "faces", "tri", "connectivity", "elem")
 
 Names = str | Sequence[str]
@@ -46,17 +50,39 @@ def choose(
 
 
 def pick(path: object, arrays: Variables, names: Names, argument: str) -> list[Variable]:
-    """The variables of these names."""
+    """The variables of these names: of the file, a part such as u[:,0] of one, or of another file, FILE:NAME."""
     chosen = listed(names)
-    for name in chosen:
-        if name not in arrays or not arrays[name].numeric:
-            what = "real numbers" if name in arrays else "it"
-            raise RaffiaError(
-                f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(arrays)}"
-            )
     if not chosen:
         raise RaffiaError(f"{argument}=… ({FLAGS[argument]}) names no array. {contents(arrays)}")
-    return [arrays[name] for name in chosen]
+    return [_picked(path, arrays, name, argument) for name in chosen]
+
+
+def _picked(path: object, arrays: Variables, name: str, argument: str) -> Variable:
+    if name in arrays and arrays[name].numeric:
+        return arrays[name]
+    bare, bracket, _ = name.partition("[")
+    if bracket and name.endswith("]"):
+        return part_of(_picked(path, arrays, bare, argument), name[len(bare) :], f"{argument}={name!r} ({FLAGS[argument]})")
+    if name not in arrays and (file := in_file(name)):
+        there = variables(file[0])
+        return _picked(file[0], there, file[1], argument) if file[1] else only(file[0], there, argument)[0][0]
+    what = "real numbers" if name in arrays else "it"
+    raise RaffiaError(
+        f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(arrays)}"
+    )
+
+
+def in_file(name: str) -> tuple[Path, str] | None:
+    """The file and the array that FILE or FILE:NAME names, if there is such a file."""
+    file, colon, array = name.rpartition(":")
+    if Path(name).exists():
+        return Path(name), ""
+    return (Path(file), array) if colon and file and Path(file).exists() else None
+
+
+def shapes(variables: Iterable[Variable]) -> str:
+    """The names of variables, each with its shape."""
+    return ", ".join(f"{v.name} {shown(v.shape)}" for v in variables)
 
 
 def contents(arrays: Variables) -> str:
@@ -66,6 +92,12 @@ def contents(arrays: Variables) -> str:
     return f"It holds {held}{more}." if arrays else "It holds no arrays of numbers."
 
 
+def unpaired(ins: Sequence[Variable], outs: Sequence[Variable]) -> str:
+    """What to say of inputs and outputs of unequal numbers."""
+    counts = " and ".join(f"{side[0].shape[0]} {name}" for name, side in (("inputs", ins), ("outputs", outs)) if side)
+    return f"inputs and outputs must pair up; got {counts}: {shapes((*ins, *outs))}."
+
+
 def shown(shape: tuple[int, ...]) -> str:
     """A shape, as in 3×64×64."""
     return "×".join(str(axis) for axis in shape) or "a number"
@@ -73,7 +105,8 @@ def shown(shape: tuple[int, ...]) -> str:
 
 def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable], str]:
     """Input and output of a file by their usual names, or as the only two arrays with as many rows; and why."""
-    numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape}
+    apart = attributes.bounds(arrays) | {name for name, v in arrays.items() if v.dims == (v.name,)}
+    numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape and name not in apart}
     lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
     by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
     matches = [two for two in by_name if _in_rows(*two)] or [two for two in by_name if _in_columns(*two)]
@@ -86,6 +119,11 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     alone = [v for v in numeric.values() if not _auxiliary(v)]
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
         first, second = sorted(alone, key=_looks_like_output)
+        if not _looks_like_output(second) and first.path.suffix.lower() not in ORDERED:
+            raise RaffiaError(
+                f"{path}: which of {shapes(alone)} holds the inputs, which the outputs? Their names do not tell, and files of this "
+                f"kind have arrays in the order of the alphabet. Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)."
+            )
         note = f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
         order = "" if _looks_like_output(second) else f", in their order; else pass {FLAGS['input']} and {FLAGS['output']}"
         return [first], [second], f"{note}{order}."
@@ -100,7 +138,8 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
 
 def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable], str]:
     """The one array of a file that can be meant."""
-    numeric = [v for v in arrays.values() if v.numeric and v.shape]
+    apart = attributes.bounds(arrays)
+    numeric = [v for name, v in arrays.items() if v.numeric and v.shape and name not in apart]
     usual = {names[argument == "output"] for names in PAIRS}
     named = numeric if len(numeric) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
@@ -123,7 +162,7 @@ def _in_columns(a: Variable, y: Variable) -> bool:
 def _auxiliary(v: Variable) -> bool:
     """Coordinates along an axis, and cells."""
     coordinate = len(v.shape) - v.shape.count(1) <= 1 and v.name.lower() in COORDINATES
-    return coordinate or (len(v.shape) == 1 and v.dims == (v.name,)) or v.name.lower() in CELLS
+    return coordinate or v.name.lower() in CELLS
 
 
 def _looks_like_output(v: Variable) -> bool:

@@ -1,0 +1,201 @@
+"""Which axis of arrays counts samples: as said, by the names of axes, by their lengths; asked for where values speak against it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raffia.data.formats.missing import decode
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning import attributes
+from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shapes, unpaired
+from raffia.errors import RaffiaError
+
+SamplesAxis = int | str | Sequence[int] | None
+GLANCE = 64  # rows that are read to see whether neighbours are alike
+TELLING = 8  # samples, or points, that are enough to tell
+ALIKE = 0.4  # of the difference of values half an axis apart: below it, neighbours along the axis are alike
+ONE = "none"  # how it is said that arrays are one sample
+
+
+@dataclass(frozen=True)
+class Found:
+    """The axis of the samples of each array, None where it is one sample, and why."""
+
+    axes: tuple[int | None, ...]
+    notes: tuple[str, ...] = ()
+
+
+def samples_axes(ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables, asked: SamplesAxis = None) -> Found:
+    """The axis of the samples of inputs and outputs; `pool` are the other arrays of the file."""
+    both = (*ins, *outs)
+    for v in both:
+        if not v.shape or 0 in v.shape:
+            raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
+    if asked is not None:
+        return _as_asked(both, asked)
+    return by_names(both, pool) or _by_lengths(both, pool, unpaired(ins, outs))
+
+
+def _as_asked(both: Sequence[Variable], asked: SamplesAxis) -> Found:
+    words = [word.strip() for word in str(asked).strip("()[]").removesuffix(",").split(",")]
+    try:
+        axes = [None if word == ONE else int(word) for word in words]
+    except ValueError:
+        axes = []
+    axes = axes * len(both) if len(axes) == 1 else axes
+    fits = len(axes) == len(both) and all(
+        a is None or -len(v.shape) <= a < len(v.shape) for a, v in zip(axes, both, strict=True)
+    )
+    if not fits:
+        raise RaffiaError(
+            f"samples_axis=… ({FLAGS['samples_axis']}) must be the number of an axis, from 0, for all of {shapes(both)}, one for each with "
+            f"commas between them, or {ONE} where they are one sample; got {asked!r}."
+        )
+    found = tuple(a if a is None else a % len(v.shape) for a, v in zip(axes, both, strict=True))
+    counts = {1 if a is None else v.shape[a] for a, v in zip(found, both, strict=True)}
+    if len(counts) > 1:
+        raise RaffiaError(
+            f"inputs and outputs must pair up; along {FLAGS['samples_axis']} {asked} they have {' and '.join(map(str, sorted(counts)))} "
+            f"samples: {shapes(both)}."
+        )
+    return Found(
+        found,
+        (
+            "samples are along the axis that was asked for."
+            if found[0] is not None
+            else "the arrays are one sample, as asked for.",
+        ),
+    )
+
+
+def by_names(both: Sequence[Variable], pool: Variables) -> Found | None:
+    """By the names of the axes, and what the coordinates of these names say of themselves; None where they say nothing."""
+    if not all(v.dims for v in both):
+        return None
+    shared = [dim for dim in both[0].dims or () if all(dim in (v.dims or ()) for v in both)]
+    tests: tuple[tuple[Callable[[str, Variable | None], bool], str], ...] = (
+        (attributes.counts_samples, "its name says so"),
+        (lambda dim, x: not attributes.is_place(dim, x), "no other axis that all arrays have counts anything but places"),
+    )
+    for test, reason in tests:
+        named = [dim for dim in shared if test(dim, pool.get(dim))]
+        if len(named) == 1:
+            dim = named[0]
+            others = [other for other in shared if other != dim and attributes.is_time(other, pool.get(other))]
+            along = f"samples are along the axis {dim}, as {reason}" + (f", and not along {others[0]}" if others else "")
+            return Found(tuple((v.dims or ()).index(dim) for v in both), (f"{along}.",))
+        if len(named) > 1 and any(attributes.is_time(dim, pool.get(dim)) for dim in named):
+            ways = [",".join(str((v.dims or ()).index(dim)) for v in both) for dim in named]
+            raise _question(both, ways, f"along {' or '.join(named)}")
+    if shared and all(attributes.is_place(dim, pool.get(dim)) for dim in shared) and len(shared) == len(both[0].dims or ()):
+        raise RaffiaError(
+            f"no axis counts samples: {shapes(both)} have the axes {', '.join(shared)}, which are places. If the file is one sample, pass "
+            f"{FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs several, for example one file each."
+        )
+    return None
+
+
+def _by_lengths(both: Sequence[Variable], pool: Variables, otherwise: str) -> Found:
+    """By axes of equal length, the first ones before others, unless values or coordinates speak against it."""
+    in_columns = len({v.shape[-1] for v in both}) == 1 and all(len(v.shape) > 1 for v in both)
+    if len({v.shape[0] for v in both}) == 1:
+        return _in_rows(both, pool, in_columns)
+    counts = sorted({n for v in both for n in (v.shape[0], v.shape[-1]) if all(n in (o.shape[0], o.shape[-1]) for o in both)})
+    if not counts:
+        raise RaffiaError(otherwise)
+    found = [tuple(0 if v.shape[0] == n else len(v.shape) - 1 for v in both) for n in counts]
+    if len(counts) > 1:
+        where = f"along the first axis of either array: they pair up as {' or as '.join(map(str, counts))} samples"
+        raise _question(both, [",".join(map(str, axes)) for axes in found], where)
+    if in_columns and not (_marked(both, pool, 0) or _against(both, [0 for _ in both])):
+        raise RaffiaError(
+            f"{otherwise} If there are {counts[0]} along the last axis, pass {FLAGS['samples_axis']} -1 (samples_axis=-1)."
+        )
+    pinned = any(len(v.shape) < 3 and min(v.shape) < TELLING for v in both)  # by an array of parameters, which has no other way
+    if not in_columns and not pinned and _against(both, found[0]):
+        where = f"where lengths agree, {counts[0]} of them; but neighbours there are alike, as values of one function are"
+        raise _question(both, [",".join(map(str, found[0]))], where)
+    last = [v for v, axis in zip(both, found[0], strict=True) if axis]
+    notes = [
+        f"{v.name}: samples are along the last axis, where it has {counts[0]} entries as the other arrays have." for v in last
+    ]
+    return Found(found[0], tuple(notes))
+
+
+def _in_rows(both: Sequence[Variable], pool: Variables, in_columns: bool) -> Found:
+    """All arrays have as many rows, and maybe as many columns too."""
+    rows, columns = tuple(0 for _ in both), tuple(len(v.shape) - 1 for v in both)
+    if not _marked(both, pool, -1):
+        if in_columns and _marked(both, pool, 0):
+            return Found(columns, ("samples are along the last axis, as coordinates go along the first.",))
+        if in_columns and _against(both, rows):
+            where = "along the first axis or the last: neighbours along the first are alike, as values of one function are"
+            raise _question(both, ["0", "-1"], where)
+        _refuse_one_sample(both)
+    if not any(_alike(v, 0) for v in both if len(v.shape) > 1):
+        return Found(rows)
+    return Found(
+        rows, (f"samples, along the first axis, are like those next to them; {FLAGS['samples_axis']} says otherwise.",)
+    )
+
+
+def _question(both: Sequence[Variable], ways: Sequence[str], where: str) -> RaffiaError:
+    commands = " or ".join(f"{FLAGS['samples_axis']} {way}" for way in ways)
+    return RaffiaError(
+        f"samples may be {where}: {shapes(both)}. Pass {commands} (samples_axis=…), the number of their axis, counted from 0"
+        f"{', of each array' if any(',' in way for way in ways) else ''}."
+    )
+
+
+def _marked(both: Sequence[Variable], pool: Variables, axis: int) -> bool:
+    """Whether the file has coordinates as long as one end of an array, and none as long as the other, so that it counts points."""
+    lengths = {max(v.shape) for name, v in pool.items() if _line(name, v)} | {
+        v.shape[0]
+        for name, v in pool.items()
+        if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and v.shape[0] > TELLING
+    }
+    there = [v for v in both if len(v.shape) > 1 and v.shape[axis] in lengths and v.shape[axis] != v.shape[-1 - axis]]
+    return bool(there) and not any(v.shape[-1 - axis] in lengths for v in both)
+
+
+def _line(name: str, v: Variable) -> bool:
+    usual = name.rpartition("/")[2].lower() in COORDINATES or v.dims == (name,)
+    return v.numeric and usual and len(v.shape) - v.shape.count(1) == 1
+
+
+def _against(both: Sequence[Variable], axes: Sequence[int]) -> bool:
+    """Whether values speak against samples along these axes: alike there and not at the other end of the array, and none the other way."""
+    verdicts = []
+    for v, axis in zip(both, axes, strict=True):
+        here, other = (_alike(v, end) for end in (axis, len(v.shape) - 1 if axis == 0 else 0))
+        if len(v.shape) > 1 and None not in (here, other):
+            verdicts.append((bool(here), bool(other)))
+    return (True, False) in verdicts and (False, True) not in verdicts
+
+
+def _refuse_one_sample(both: Sequence[Variable]) -> None:
+    """Arrays whose values are alike along every axis are one function, or samples that follow one another."""
+    first = both[0].shape
+    square = len({v.shape for v in both}) == 1 and len(first) == 2 and first[0] == first[1]
+    if not square and not all(len(v.shape) > 2 for v in both):
+        return
+    if all(_alike(v, 0) and all(_alike(v, axis) is not False for axis in range(len(v.shape))) for v in both):
+        raise RaffiaError(
+            f"{shapes(both)} may be {first[0]} samples that follow one another, or one sample: neighbours are alike along all axes. Pass "
+            f"{FLAGS['samples_axis']} 0 (samples_axis=0) or {FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs several "
+            "samples, for example a file for each."
+        )
+
+
+def _alike(v: Variable, axis: int) -> bool | None:
+    """Whether neighbours along an axis are alike, in the first rows; None where they are too few to tell."""
+    n = v.shape[0]
+    rows = min(GLANCE, n)
+    if v.shape[axis] < TELLING or (v.affordable(rows) < min(rows, TELLING)):
+        return None
+    values = decode(v, v.read(slice(0, min(rows, v.affordable(rows)))))
+    steps, far = np.abs(np.diff(values, axis=axis)), np.abs(values - np.roll(values, values.shape[axis] // 2, axis))
+    if not np.isfinite(steps).any() or not np.isfinite(far).any():
+        return None
+    return bool(np.nanmean(steps) < ALIKE * np.nanmean(far))

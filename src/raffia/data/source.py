@@ -61,8 +61,8 @@ def open_source(
     arrays, elsewhere = (sliced(held, listed(slice)) for held in (arrays, elsewhere or arrays))
     ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
     taken = {v.name.partition("[")[0] for v in (*ins, *outs)}
-    apart = attributes.bounds(arrays | elsewhere)
-    pool = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken and name not in apart}
+    others = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken}
+    pool = {name: v for name, v in others.items() if name not in attributes.bounds(arrays | elsewhere)}
     asked = Asked(
         pick(place, pool, coordinates, "coordinates") if coordinates is not None else [],
         pick(place, pool, cells, "cells") if cells is not None else [],
@@ -75,7 +75,7 @@ def open_source(
         inputs, outputs, said = _columns(ins, outs, pool, known, samples_axis, _shape(reshape))
         notes += said
         sides = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
-    notes += [] if told else _unused(pool, sides)
+    notes += [] if told else _unused(others, sides)
     frames = sides[0].frame, sides[1].frame
     names = tuple(dict.fromkeys(v.name for side in sides for v in side.used))
     return Source(
@@ -126,9 +126,9 @@ def _shape(given: str | tuple[int, ...] | None) -> tuple[int, ...]:
     return sizes
 
 
-def _unused(pool: Variables, sides: tuple[Side, Side]) -> list[str]:
+def _unused(others: Variables, sides: tuple[Side, Side]) -> list[str]:
     """The arrays of numbers that have no part in it."""
     used = {v.name for side in sides for v in side.used}
-    left = [v for v in pool.values() if v.numeric and v.name not in used]
+    left = [v for v in others.values() if v.numeric and v.name not in used]
     more = f", and {len(left) - LISTED} more" if len(left) > LISTED else ""
     return [f"not used: {shapes(left[:LISTED])}{more}."] if left else []

@@ -104,7 +104,7 @@ def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> Plac
     if points <= FEW and not chosen:
         return None
     for v in chosen or pool.values():
-        certain = bool(chosen) or _like_coordinates(v)
+        certain = bool(chosen) or like_coordinates(v)
         if v.numeric and certain and len(v.shape) == 2 and v.shape[0] == points and v.shape[1] in (2, 3):
             return _of_array(v, v.glance().astype(np.float64), [f"{v.name} gives the {points} nodes of a mesh."])
         if len(chosen) == 1 and len(v.shape) == 2 and v.shape[1] == points and v.shape[0] in (2, 3):
@@ -174,7 +174,7 @@ def _along(path: object, column: Column, chosen: list[Variable], pool: Variables
         usual |= {
             name
             for name, v in lines.items()
-            if v.shape[1:] == (1,) and len(column) != v.shape[0] and v.shape[0] > FEW and _like_coordinates(v)
+            if v.shape[1:] == (1,) and len(column) != v.shape[0] and v.shape[0] > FEW and like_coordinates(v)
         }
         known = [*COORDINATES, ""]
         lines = {
@@ -204,7 +204,7 @@ def _check_alike(path: object, column: Column, lines: list[Variable], axis: int)
         )
 
 
-def _like_coordinates(v: Variable) -> bool:
+def like_coordinates(v: Variable) -> bool:
     """Whether the name of an array suggests places; of whole numbers they would be cells."""
     word = _word(v.name)
     return not _whole(v) and bool(LETTER.fullmatch(word) or any(part in word for part in PLACES))

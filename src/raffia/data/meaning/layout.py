@@ -58,13 +58,11 @@ class ArrayLayout:
 
     def written(self, values: np.ndarray) -> np.ndarray:
         """Samples (n, channels, *grid), turned back, as an array of this layout."""
-        joined = (
-            np.moveaxis(values, 1, 1 + self.channel)
-            if self.channel is not None
-            else values.reshape(len(values), *values.shape[2:])
-        )
+        channel = self.channel
         if self.shape:
-            joined = joined.reshape(len(joined), math.prod(joined.shape[1:]))
+            values = values.reshape(*values.shape[:2], math.prod(values.shape[2:]))
+            channel = channel and 1
+        joined = values[:, 0] if channel is None else np.moveaxis(values, 1, 1 + channel)
         for axis in self.single:
             joined = np.expand_dims(joined, 1 + axis)
         if self.samples is None:

@@ -144,9 +144,9 @@ def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable]
     named = numeric if len(numeric) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
         raise RaffiaError(
-            f"{path}: which array holds the {argument}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."
+            f"{path}: which array holds the {argument.removesuffix('s')}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."
         )
-    return named, f"{argument}s are {named[0].name} in {path}."
+    return named, f"{argument.removesuffix('s')}s are {named[0].name} in {path}."
 
 
 def _in_rows(a: Variable, y: Variable) -> bool:

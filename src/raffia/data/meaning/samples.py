@@ -8,6 +8,7 @@ import numpy as np
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
+from raffia.data.meaning.coordinates import like_coordinates
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shapes, unpaired
 from raffia.errors import RaffiaError
 
@@ -127,7 +128,7 @@ def _in_rows(both: Sequence[Variable], pool: Variables, in_columns: bool) -> Fou
     """All arrays have as many rows, and maybe as many columns too."""
     rows, columns = tuple(0 for _ in both), tuple(len(v.shape) - 1 for v in both)
     if not _marked(both, pool, -1):
-        if in_columns and _marked(both, pool, 0):
+        if in_columns and _marked(both, pool, 0) and not _against(both, columns):
             return Found(columns, ("samples are along the last axis, as coordinates go along the first.",))
         if in_columns and _against(both, rows):
             where = "along the first axis or the last: neighbours along the first are alike, as values of one function are"
@@ -153,7 +154,7 @@ def _marked(both: Sequence[Variable], pool: Variables, axis: int) -> bool:
     lengths = {max(v.shape) for name, v in pool.items() if _line(name, v)} | {
         v.shape[0]
         for name, v in pool.items()
-        if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and v.shape[0] > TELLING
+        if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and v.shape[0] > TELLING and like_coordinates(v)
     }
     there = [v for v in both if len(v.shape) > 1 and v.shape[axis] in lengths and v.shape[axis] != v.shape[-1 - axis]]
     return bool(there) and not any(v.shape[-1 - axis] in lengths for v in both)

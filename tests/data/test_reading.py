@@ -211,3 +211,16 @@ def test_predict_and_evaluate_do_not_ask_again(kind, saved, tmp_path, capsys):
     code, out, err = run(capsys, "evaluate", tmp_path / "m.safetensors", test, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["samples"] == 5
+
+
+def test_the_recipe_of_the_readme_serves_models_of_many_parameters(saved, tmp_path, capsys, monkeypatch):
+    """raffia fit mine.npz, then raffia predict mine.safetensors mine.npz: twelve parameters are guessed once, and not asked for again."""
+    monkeypatch.chdir(tmp_path)
+    mu = RNG.random((40, 12))
+    saved("mine", mu=mu, u=np.sin(mu @ RNG.random((12, 64)) / 4 + BOX))
+    assert run(capsys, "fit", "mine.npz", "--effort", "quick", "--no-report")[0] == 0
+    saved("one", mu=mu[:1])
+    for file, n in (("mine.npz", 40), ("one.npz", 1)):
+        code, _, err = run(capsys, "predict", "mine.safetensors", file, "--output", "predicted.npy")
+        assert (code, err) == (0, "")
+        assert np.load("predicted.npy").shape == (n, 64)

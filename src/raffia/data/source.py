@@ -77,7 +77,7 @@ def open_source(
         sides = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
     notes += [] if told else _unused(others, sides)
     frames = sides[0].frame, sides[1].frame
-    names = tuple(dict.fromkeys(v.name for side in sides for v in side.used))
+    names = tuple(dict.fromkeys(v.name for side in sides for v in side.coordinates))
     return Source(
         place, sides[0].space, sides[1].space, inputs, outputs, settings, [f"{len(inputs[0])} samples.", *notes], *frames, names
     )

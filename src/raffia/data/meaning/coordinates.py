@@ -25,7 +25,8 @@ FEW = 8  # so many numbers a sample are a vector, unless coordinates of their ow
 class Places:
     """What a file tells of the nodes of its functions: those of a mesh, or coordinates along each axis where there are any.
 
-    `names` are those of the axes, and `units` theirs; `used` are the arrays that told; `moving` nodes are at their mean positions.
+    `names` are those of the axes, and `units` theirs; `used` are the arrays that told, `beside` those of cells and masks. Nodes that are
+    `moving` are at their mean positions.
     """
 
     nodes: np.ndarray | None = None
@@ -33,6 +34,7 @@ class Places:
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     used: tuple[Variable, ...] = ()
+    beside: tuple[Variable, ...] = ()
     moving: bool = False
     mesh: Mesh | None = None
     notes: list[str] = field(default_factory=list)
@@ -158,7 +160,7 @@ def _mesh(path: object, places: Places, pool: Variables, cells: list[Variable]) 
                 array, notes = array - 1, [*notes, f"{v.name} counts nodes from 1."]
             mesh = Mesh.of_cells(torch.from_numpy(nodes), torch.from_numpy(array.copy()))
             notes.append(f"{v.name} gives its {len(array)} cells.")
-            return replace(places, nodes=nodes, mesh=mesh, notes=notes, used=(*places.used, v))
+            return replace(places, nodes=nodes, mesh=mesh, notes=notes, beside=(v,))
         if cells:
             raise RaffiaError(
                 f"cells={v.name!r} must be numbers of nodes (cells, {corners}); got {shown(v.shape)}. {contents(pool)}"

@@ -12,7 +12,7 @@ from raffia.data.meaning.columns import Column
 from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.coordinates import Places, places_of
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel, Frame
-from raffia.data.meaning.names import Variables, shown
+from raffia.data.meaning.names import Variables, shapes, shown
 from raffia.data.meaning.sides import with_grid
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh, Space
@@ -35,6 +35,11 @@ def match(
     dims = whole.grid_dims
     said = orientation.in_one_order(alike, tuple(label.name for label in frame)) if dims else []
     found = places_of(path, whole, pool, chosen)
+    if chosen and frame and frame[0].first is not None and not found.known:
+        raise RaffiaError(
+            f"{path}: its coordinates {shapes(chosen)} do not fit samples of {whole.variable.name} {shown(whole.variable.shape)}, "
+            f"which are {shown(whole.whole_grid)}. Pass a file whose arrays are laid out like those of the training."
+        )
     if not found.known and not said:
         for part in alike:
             fits = len(part.whole_grid) == len(layout.flipped or layout.order)

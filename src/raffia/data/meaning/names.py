@@ -109,10 +109,12 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape and name not in apart}
     lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
     by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
+    by_name = [two for two in by_name if not _beside_functions(two, numeric)]
+    bare = (numeric[lower["x"]], numeric[lower["y"]]) if "x" in lower and "y" in lower else None
     matches = [two for two in by_name if _in_rows(*two)] or [two for two in by_name if _in_columns(*two)]
     matches = [two for two in matches if "train" in two[0].name.lower()] or matches
-    if not matches and "x" in lower and "y" in lower and _in_rows(numeric[lower["x"]], numeric[lower["y"]]):
-        matches = [(numeric[lower["x"]], numeric[lower["y"]])]
+    if not matches and bare and _in_rows(*bare) and not _beside_functions(bare, numeric):
+        matches = [bare]
     if len(matches) == 1 or (not matches and len(by_name) == 1):
         a, y = (matches or by_name)[0]
         return [a], [y], f"inputs are {a.name}, outputs are {y.name}: their names say so."
@@ -147,6 +149,12 @@ def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable]
             f"{path}: which array holds the {argument.removesuffix('s')}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."
         )
     return named, f"{argument.removesuffix('s')}s are {named[0].name} in {path}."
+
+
+def _beside_functions(two: tuple[Variable, Variable], arrays: Variables) -> bool:
+    """Whether one of two arrays looks like coordinates, and there are others that are functions."""
+    others = [v for v in arrays.values() if v not in two and not _auxiliary(v) and len(v.shape) - v.shape.count(1) > 1]
+    return any(_auxiliary(v) for v in two) and bool(others)
 
 
 def _in_rows(a: Variable, y: Variable) -> bool:

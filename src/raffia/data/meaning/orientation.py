@@ -75,8 +75,8 @@ def without_gaps(places: Places, parts: Sequence[Column], most: int, mask: Varia
     for part in parts:
         part.nodes = chosen
     note = f"at {int(missing.sum())} of {len(missing)} nodes {reason}: the functions live on a mesh of the other {len(chosen)}."
-    mesh, used = _of_chosen(places, grid, chosen), (mask,) if reason.endswith("zero") and mask is not None else ()
-    return replace(places, mesh=mesh, notes=[*places.notes, note], used=(*places.used, *used))
+    mesh, beside = _of_chosen(places, grid, chosen), (mask,) if reason.endswith("zero") and mask is not None else ()
+    return replace(places, mesh=mesh, notes=[*places.notes, note], beside=(*places.beside, *beside))
 
 
 def positions(lines: Sequence[np.ndarray | None], grid: tuple[int, ...]) -> np.ndarray:

@@ -105,6 +105,7 @@ def _by_lengths(both: Sequence[Variable], pool: Variables, otherwise: str) -> Fo
     counts = sorted({n for v in both for n in (v.shape[0], v.shape[-1]) if all(n in (o.shape[0], o.shape[-1]) for o in both)})
     if not counts:
         raise RaffiaError(otherwise)
+    counts = [n for n in counts if n not in _lengths(pool)] or counts
     found = [tuple(0 if v.shape[0] == n else len(v.shape) - 1 for v in both) for n in counts]
     if len(counts) > 1:
         where = f"along the first axis of either array: they pair up as {' or as '.join(map(str, counts))} samples"
@@ -149,13 +150,16 @@ def _question(both: Sequence[Variable], ways: Sequence[str], where: str) -> Raff
     )
 
 
+def _lengths(pool: Variables) -> set[int]:
+    """How many entries the coordinates of a file have."""
+    lines = {max(v.shape) for name, v in pool.items() if _line(name, v)}
+    tables = [v for v in pool.values() if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and like_coordinates(v)]
+    return lines | {v.shape[0] for v in tables if v.shape[0] > TELLING}
+
+
 def _marked(both: Sequence[Variable], pool: Variables, axis: int) -> bool:
     """Whether the file has coordinates as long as one end of an array, and none as long as the other, so that it counts points."""
-    lengths = {max(v.shape) for name, v in pool.items() if _line(name, v)} | {
-        v.shape[0]
-        for name, v in pool.items()
-        if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and v.shape[0] > TELLING and like_coordinates(v)
-    }
+    lengths = _lengths(pool)
     there = [v for v in both if len(v.shape) > 1 and v.shape[axis] in lengths and v.shape[axis] != v.shape[-1 - axis]]
     return bool(there) and not any(v.shape[-1 - axis] in lengths for v in both)
 

@@ -31,11 +31,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Side:
-    """The space of inputs or outputs, the labels of its axes, and the arrays that told where they are."""
+    """The space of inputs or outputs, the labels of its axes, and the arrays that told: coordinates, cells and masks."""
 
     space: Space
     frame: Frame = ()
-    used: tuple[Variable, ...] = ()
+    coordinates: tuple[Variable, ...] = ()
+    beside: tuple[Variable, ...] = ()
+
+    @property
+    def used(self) -> tuple[Variable, ...]:
+        """All arrays that had a part in it."""
+        return (*self.coordinates, *self.beside)
 
 
 def spaces_of(
@@ -49,7 +55,7 @@ def spaces_of(
             f"coordinates={[v.name for v in asked.coordinates]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
             f"{shapes([part.variable for part in (*inputs, *outputs)])}."
         )
-    if asked.mask is not None and not any(asked.mask in side.places.used for side in sides if side):
+    if asked.mask is not None and not any(asked.mask in side.places.beside for side in sides if side):
         raise RaffiaError(
             f"mask={asked.mask.name!r} ({FLAGS['mask']}) must have zeros, at nodes without values, and the shape of the grid of inputs or "
             f"outputs; it has {shown(asked.mask.shape)}: {shapes([part.variable for part in (*inputs, *outputs)])}."
@@ -57,7 +63,7 @@ def spaces_of(
     bases = domains(path, sides, asked.convention, notes)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     told = [
-        Side(space, side.places.frame, side.places.used) if side else Side(space)
+        Side(space, side.places.frame, side.places.used, side.places.beside) if side else Side(space)
         for space, side in zip(spaces, sides, strict=True)
     ]
     return told[0], told[1]

@@ -201,3 +201,40 @@ def test_the_domain_begins_at_zero_and_the_frame_says_where(pair, tmp_path):
     source = open_source(save(tmp_path / "d.npz", a=a, u=u, t=1900 + 120 * X))
     assert source.domain == Domain(1, periodic=False, extent=120.0)
     assert source.reading.output_frame == (AxisLabel("t", "", 1900.0, 2020.0),)
+
+
+def test_a_transposed_file_is_refused_for_a_model_by_its_values(pair, tmp_path):
+    a, u = pair
+    reading = open_source(save(tmp_path / "train.npz", a=a, u=u)).reading
+    with pytest.raises(RaffiaError, match=r"neighbours along it are alike.* laid out like that of the training"):
+        reading.pairs(save(tmp_path / "test.npz", a=a.T, u=u.T))
+    assert reading.inputs(save(tmp_path / "coarse.npz", a=a[:, ::2])).shape == (20, 24)
+
+
+def test_coordinates_of_a_third_file_hold_for_other_files_whatever_else_is_in_them(pair, tmp_path):
+    a, u = pair
+    path = save(tmp_path / "train.npz", a=a, u=u, x=X)
+    np.save(tmp_path / "where.npy", 10 * X[::-1])
+    source = open_source(path, coordinates=str(tmp_path / "where.npy"))
+    assert (source.domain.extent, source.reading.coordinates) == (10.0, (":where",))
+    assert torch.equal(source.reading.pairs(path).dataset().a, torch.from_numpy(a[:, ::-1].copy()))
+    assert torch.equal(source.opened().dataset().y, source.dataset().y)
+
+
+def test_one_sample_without_its_axis_is_asked_for(tmp_path):
+    x = np.linspace(0, 1, 24)
+    content = xarray.Dataset({"a": (("sample", "x"), waves(9, x, False)), "u": (("sample", "x"), waves(9, x, False))}, {"x": x})
+    content.to_netcdf(tmp_path / "all.nc")
+    content.isel(sample=0).to_netcdf(tmp_path / "one.nc")
+    content.isel(sample=[0]).to_netcdf(tmp_path / "row.nc")
+    reading = open_source(tmp_path / "all.nc").reading
+    with pytest.raises(RaffiaError, match="must hold samples of"):
+        reading.inputs(tmp_path / "one.nc")
+    assert reading.inputs(tmp_path / "row.nc").shape == (1, 24)
+
+
+def test_every_axis_has_a_label_also_where_nothing_is_known(tmp_path):
+    f = waves(9)[:, :, None] * waves(9)[:, None]
+    reading = open_source(save(tmp_path / "d.npz", a=f, u=f, mu=RNG.random((9, 2))), input="a", output="u").reading
+    assert reading.input_frame == reading.output_frame == (AxisLabel(), AxisLabel())
+    assert open_source(tmp_path / "d.npz", input="mu", output="u").reading.input_frame == ()

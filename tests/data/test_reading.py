@@ -218,7 +218,7 @@ def test_the_recipe_of_the_readme_serves_models_of_many_parameters(saved, tmp_pa
     monkeypatch.chdir(tmp_path)
     mu = RNG.random((40, 12))
     saved("mine", mu=mu, u=np.sin(mu @ RNG.random((12, 64)) / 4 + BOX))
-    assert run(capsys, "fit", "mine.npz", "--effort", "quick", "--no-report")[0] == 0
+    assert run(capsys, "fit", "mine.npz", "--map", "linear", "--no-report")[0] == 0
     saved("one", mu=mu[:1])
     for file, n in (("mine.npz", 40), ("one.npz", 1)):
         code, _, err = run(capsys, "predict", "mine.safetensors", file, "--output", "predicted.npy")

@@ -118,13 +118,16 @@ def fit(
     pairs = open_source(source, **options, output_path=outputs)
     for note in pairs.notes:
         _note(note)
+    tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs)
+    for note in [] if tested is None else tested.notes:
+        _note(f"{test}: {note}")
     found = surrogate.fit(
         pairs,
         feature_map,
         features,
         penalty,
         held_out,
-        test=None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset(),
+        test=None if tested is None else tested.dataset(),
         refit=refit,
         seed=seed,
         tune=GradientSearch(verbose=console.is_terminal) if tune else None,

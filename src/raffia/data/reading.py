@@ -19,7 +19,7 @@ from raffia.data.meaning.coordinates import Places, named_axes
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.matching import match
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
-from raffia.data.meaning.samples import by_names, samples_axes
+from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset, Readable
@@ -35,7 +35,8 @@ class Reading:
     `input_names` and `output_names` are the arrays, none where pairs did not come from a file; `domain` and `output` are the spaces
     of inputs and outputs. `input_layouts` and `output_layouts` say how each array holds samples; without them, shapes tell.
     `input_shape` and `output_shape` are those of one sample. `input_frame` and `output_frame` have a label for each axis of a grid, or
-    each coordinate of nodes, which the coordinates of other files are compared with; `coordinates` are the arrays that gave them.
+    each coordinate of nodes, which the coordinates of other files are compared with; `coordinates` are the arrays that gave them, with a
+    colon before those in files of their own, whose order all files have.
     """
 
     input_names: tuple[str, ...]
@@ -116,19 +117,21 @@ class Reading:
                 side[0].plain = True
                 side[0].channel = side[0].channel if alike else _channel(side[0].axes, space)
             if foreign:
-                given = [pool[name] for name in self.coordinates if name in pool]
-                places = match(
-                    ins[0].path, side, space, frame, trained, shape, pool, given if len(given) == len(self.coordinates) else []
-                )
+                others = {} if any(name.startswith(":") for name in self.coordinates) else pool
+                given = [others[name] for name in self.coordinates if name in others]
+                given = given if len(given) == len(self.coordinates) else []
+                places = match(ins[0].path, side, space, frame, trained, shape, others, given)
                 notes += [note for note in places.notes if note not in notes]
                 found = places if side is inputs else found
             _check_fits(side, space, shape)
+            if alike and shape is not None and space.one_channel.gridded and sample_shape(side, space) != shape:
+                check_values([part.variable for part in side if part.grid], [part.samples for part in side if part.grid])
         return inputs, outputs, found, notes
 
 
 def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: Variables) -> list[Column]:
     """Samples along the axes of the training, unless names of axes tell others."""
-    named = by_names(both, pool) if all(v.dims for v in both) else None
+    named = _named(both, pool)
     parts = []
     for i, (v, layout) in enumerate(zip(both, layouts, strict=True)):
         axis = named.axes[i] if named else layout.samples
@@ -143,6 +146,14 @@ def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: 
             raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
         parts.append(Column(v, axis, channel=layout.channel, shape=layout.shape))
     return parts
+
+
+def _named(both: Sequence[Variable], pool: Variables) -> Found | None:
+    """What names of axes tell, where they tell one thing."""
+    try:
+        return by_names(both, pool)
+    except RaffiaError:
+        return None
 
 
 def _as_guessed(ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables) -> list[Column]:

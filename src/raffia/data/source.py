@@ -76,11 +76,11 @@ def open_source(
         notes += said
         sides = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
     notes += [] if told else _unused(others, sides)
-    frames = sides[0].frame, sides[1].frame
-    names = tuple(dict.fromkeys(v.name for side in sides for v in side.coordinates))
-    return Source(
-        place, sides[0].space, sides[1].space, inputs, outputs, settings, [f"{len(inputs[0])} samples.", *notes], *frames, names
-    )
+    files = (place, place if output_path is None else Path(output_path))
+    places = dict.fromkeys(f"{'' if v.path in files else ':'}{v.name}" for side in sides for v in side.coordinates)
+    notes = [f"{len(inputs[0])} samples.", *notes]
+    (domain, frame), (codomain, its_frame) = ((side.space, side.frame) for side in sides)
+    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places))
 
 
 def read(path: str | os.PathLike[str], domain: Space | None = None, **options: Any) -> Dataset:

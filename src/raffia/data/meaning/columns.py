@@ -24,7 +24,7 @@ class Column:
 
     `samples` is the axis of the samples, None where the variable is one; `channel` that of channels, if any, among the axes that count.
     Axis i of the grid is axis `order[i]` of the file's, backwards where `flipped`; `nodes` are the numbers of the nodes of that grid
-    that a mesh consists of, where not all are, or not in their order.
+    that a mesh consists of, where not all are, or not in their order; at the others there are no values, if they are `empty`.
     """
 
     variable: Variable
@@ -35,6 +35,7 @@ class Column:
     order: tuple[int, ...] = ()
     flipped: tuple[bool, ...] = ()
     nodes: np.ndarray | None = None
+    empty: bool = False
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -108,7 +109,15 @@ class Column:
             values = decode(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
         channels = values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
         turned = self.layout.turned(channels)
-        return turned if self.nodes is None else turned.reshape(*turned.shape[:2], -1)[..., self.nodes]
+        if self.nodes is None:
+            return turned
+        flat = turned.reshape(*turned.shape[:2], -1)
+        if self.empty and np.isfinite(np.delete(flat, self.nodes, axis=2)).any():
+            raise RaffiaError(
+                f"{self.variable.path}: {self.variable.name} has values at nodes where its first samples have none. Fill the gaps, or pass "
+                f"{FLAGS['mask']} with an array that is zero where values are to be left out."
+            )
+        return flat[..., self.nodes]
 
     def glance(self, most: int) -> np.ndarray:
         """The first samples, at most so many, and no more than can be looked at on opening."""

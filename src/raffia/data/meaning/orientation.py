@@ -73,7 +73,7 @@ def without_gaps(places: Places, parts: Sequence[Column], most: int, mask: Varia
     if not len(chosen):
         raise RaffiaError(f"{parts[0].variable.name} has no values at any of its {len(missing)} nodes.")
     for part in parts:
-        part.nodes = chosen
+        part.nodes, part.empty = chosen, mask is None
     note = f"at {int(missing.sum())} of {len(missing)} nodes {reason}: the functions live on a mesh of the other {len(chosen)}."
     mesh, beside = _of_chosen(places, grid, chosen), (mask,) if reason.endswith("zero") and mask is not None else ()
     return replace(places, mesh=mesh, notes=[*places.notes, note], beside=(*places.beside, *beside))

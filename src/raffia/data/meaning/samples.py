@@ -70,6 +70,16 @@ def _as_asked(both: Sequence[Variable], asked: SamplesAxis) -> Found:
     )
 
 
+def check_values(both: Sequence[Variable], axes: Sequence[int | None]) -> None:
+    """Refuse samples along axes along which values are alike, and not along others."""
+    known = [axis for axis in axes if axis is not None]
+    if len(known) == len(both) and _against(both, known):
+        raise RaffiaError(
+            f"{shapes(both)}: samples are along axis {', '.join(map(str, dict.fromkeys(known)))} in training, but here neighbours along it "
+            "are alike, as values of one function are. Pass a file that is laid out like that of the training."
+        )
+
+
 def by_names(both: Sequence[Variable], pool: Variables) -> Found | None:
     """By the names of the axes, and what the coordinates of these names say of themselves; None where they say nothing."""
     if not all(v.dims for v in both):

@@ -10,7 +10,7 @@ from raffia.data.meaning.columns import Column, sample_shape
 from raffia.data.meaning.convention import ROUGH, Ends, by_values
 from raffia.data.meaning.coordinates import FEW, on_mesh, places_of
 from raffia.data.meaning.grids import Convention, Function, domains
-from raffia.data.meaning.layout import Frame
+from raffia.data.meaning.layout import AxisLabel, Frame
 from raffia.data.meaning.names import FLAGS, Variables, shapes, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
@@ -60,6 +60,7 @@ def spaces_of(
             f"mask={asked.mask.name!r} ({FLAGS['mask']}) must have zeros, at nodes without values, and the shape of the grid of inputs or "
             f"outputs; it has {shown(asked.mask.shape)}: {shapes([part.variable for part in (*inputs, *outputs)])}."
         )
+    notes += _crossed(sides)
     bases = domains(path, sides, asked.convention, notes)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     told = [
@@ -77,7 +78,8 @@ def as_told(inputs: list[Column], outputs: list[Column], domain: Space) -> tuple
                 f"domain={domain} needs one array with {domain.ndim} axes a sample; got {shapes([part.variable for part in parts])}. "
                 "Leave domain out, to have it read off the file."
             )
-    return Side(domain), Side(domain if len(outputs[0].axes) == domain.ndim else Domain(0))
+    frame = (AxisLabel(),) * domain.dim
+    return Side(domain, frame), Side(domain, frame) if len(outputs[0].axes) == domain.ndim else Side(Domain(0))
 
 
 def with_grid(parts: Sequence[Column]) -> Column | None:
@@ -128,6 +130,22 @@ def _side(
     if numbers:
         notes.append(f"{', '.join(numbers)}: numbers beside functions, each a constant function on their grid.")
     return Function(name, whole.grid, glance, places)
+
+
+def _crossed(sides: Sequence[Function | None]) -> list[str]:
+    """What to say of grids that are one another's the other way round."""
+    grids = [side.grid for side in sides if side and side.places.mesh is None]
+    if (
+        len(grids) < 2
+        or grids[0] == grids[1]
+        or grids[0] != grids[1][::-1]
+        or all(any(side.places.names) for side in sides if side)
+    ):
+        return []
+    return [
+        f"the grids of inputs and outputs, {shown(grids[0])} and {shown(grids[1])}, are taken for different ones; if they are one, "
+        "write their axes in one order, or with their coordinates."
+    ]
 
 
 def _with_channels(base: Space | None, parts: list[Column], number: Space) -> Space:

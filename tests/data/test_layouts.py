@@ -71,12 +71,13 @@ def test_predictions_have_the_layout_of_the_training_outputs(outputs, tmp_path, 
 def test_several_output_arrays_are_written_by_their_names(tmp_path, capsys):
     mu = RNG.random((30, 2))
     p = mu[:, :1] * X + mu[:, 1:]
-    np.savez(tmp_path / "d.npz", mu=mu, p=p, q=np.stack([2 * p, 3 * p], -1))
+    np.savez(tmp_path / "d.npz", mu=mu, x=3 + X[::-1], p=p, q=np.stack([2 * p, 3 * p], -1))
     words = ("--input", "mu", "--output", "p", "--output", "q", "--box", "--map", "linear", "--no-report")
     assert run(capsys, "fit", tmp_path / "d.npz", *words, "-o", tmp_path / "m.safetensors")[0] == 0
     assert run(capsys, "predict", tmp_path / "m.safetensors", tmp_path / "d.npz", "-o", tmp_path / "p.npz")[0] == 0
     with np.load(tmp_path / "p.npz") as predicted:
         assert (predicted["p"].shape, predicted["q"].shape) == ((30, 40), (30, 40, 2))
+        np.testing.assert_allclose(predicted["x"], 3 + X[::-1])
         np.testing.assert_allclose(predicted["q"][..., 0], 2 * p, atol=1e-4)
 
 
@@ -239,7 +240,7 @@ def test_coordinates_and_cells_may_be_in_third_files(tmp_path):
 def test_the_airfoil_is_read_from_its_four_files(tmp_path, capsys):
     folder = PUBLIC / "airfoil_transonic"
     outputs = [str(folder / f"snapshots_{name}_airfoil.npy") for name in ("p", "wn")]
-    source = open_source(folder / "params.npy", input="params", output=outputs, coordinates=str(folder / "coords_airfoil.npy"))
+    source = open_source(folder / "params.npy", output=outputs, coordinates=str(folder / "coords_airfoil.npy"))
     assert (source.domain, source.output.count, source.output.of.nodes.shape) == (Vectors(), 2, (448, 2))
     y = source.dataset().y
     np.testing.assert_array_equal(y[:, 1], np.load(outputs[1]))

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from raffia import data, metrics
 from raffia.cli.common import app, check_output, console, predict_in_batches
+from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel, load
 from raffia.storage import atomic
@@ -53,14 +54,7 @@ def predict(
         edges = zip(("lower", "upper"), model.band(band)(inputs), strict=True)
         arrays |= {output.with_name(f"{output.stem}-{name}{output.suffix}"): torch.as_tensor(edge) for name, edge in edges}
     for path, array in arrays.items():
-        laid_out = opened.written(array)
-        written = next(iter(laid_out.values())) if len(laid_out) == 1 else array.numpy()
-        with atomic(path) as temporary, temporary.open("wb") as file:
-            if path.suffix == ".npy":
-                np.save(file, written)
-            else:
-                np.savez(file, allow_pickle=False, **laid_out, **opened.coordinates)
-        console.print(f"wrote predictions {written.shape} to {path}", soft_wrap=True)
+        _write(path, opened, array)
 
 
 @app.command()
@@ -101,6 +95,19 @@ def evaluate(
     for name, value in report.items():
         table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
     console.print(table)
+
+
+def _write(path: Path, opened: Inputs, predicted: torch.Tensor) -> None:
+    """One array into an .npy file, several as channels of one; into an .npz file each by its name, with the coordinates."""
+    arrays = opened.written(predicted)
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        if path.suffix == ".npz":
+            np.savez(file, allow_pickle=False, **arrays, **opened.coordinates(predicted))
+        else:
+            arrays = arrays if len(arrays) == 1 else {"": predicted.numpy()}
+            np.save(file, next(iter(arrays.values())))
+    said = " and ".join(f"{name} {values.shape}".strip() for name, values in arrays.items())
+    console.print(f"wrote predictions {said} to {path}", soft_wrap=True)
 
 
 def _reading(model: RandomFeatureModel) -> data.Reading:

@@ -39,10 +39,19 @@ class Inputs:
         """All inputs, as the model takes them."""
         return read_rows(self.parts, self.domain, range(len(self.parts[0])))
 
-    @property
-    def coordinates(self) -> dict[str, np.ndarray]:
-        """The coordinates in the file, as it has them, of what is predicted: where outputs live where inputs do."""
-        return {v.name: v.read() for v in self.places.used} if self._shared else {}
+    def coordinates(self, predicted: Tensor) -> dict[str, np.ndarray]:
+        """Where predictions are: the coordinates of this file, as they are, if outputs live where inputs do; else those of the training."""
+        if self._shared:
+            return {v.name: v.read() for v in self.places.used}
+        region, layout = self.output.one_channel, (self.layouts or (ArrayLayout(),))[0]
+        if region.dim and not region.gridded and not layout.masked:
+            return {"nodes": cast(Mesh, region).nodes.numpy()}
+        sizes, lines = layout.masked or tuple(predicted.shape[predicted.ndim - region.ndim :]), {}
+        for axis, (label, points) in enumerate(zip(self.frame, sizes, strict=False)):
+            if label.name and label.first is not None and label.last is not None:
+                x = np.linspace(label.first, label.last, points)
+                lines[label.name] = x[::-1] if axis < len(layout.flipped) and layout.flipped[axis] else x
+        return lines
 
     def written(self, predicted: Tensor) -> dict[str, np.ndarray]:
         """Predictions as arrays of the layout that those of the training had, by name, with axes and nodes in the order of this file.

@@ -40,6 +40,8 @@ def choose(
     if input is None and output is None and output_path is None:
         ins, outs, note = pair(path, arrays)
         return ins, outs, [note]
+    if input is None and output_path is None and len([v for v in arrays.values() if v.numeric and v.shape]) == 1:
+        output_path = path  # outputs are in other files, by their names
     if (input is None or output is None) and output_path is None:
         known, unknown = ("output", "input") if input is None else ("input", "output")
         raise RaffiaError(f"{path}: {FLAGS[known]} ({known}=…) is given, so give {FLAGS[unknown]} ({unknown}=…) too.")

@@ -68,7 +68,7 @@ def test_one_sample_of_a_cube_is_not_many_samples_of_squares(channels, tmp_path)
         file["a"] = cube
         file["u"] = np.stack([cube**2] * 3, -1) if channels else cube**2
     with pytest.raises(
-        RaffiaError, match=r"32 samples that follow one another, or one sample.*--samples-axis 0 .*--samples-axis none"
+        RaffiaError, match=r"32 samples that follow one another, or one:.*--samples-axis 0 .*--samples-axis none"
     ):
         open_source(tmp_path / "one.h5")
     one = open_source(tmp_path / "one.h5", samples_axis="none")
@@ -216,3 +216,14 @@ def test_parameters_and_functions_together_are_channels_and_said(tmp_path):
     source = open_source(path, input=["f", "mu"], output="u")
     assert source.domain == Channels(Domain(1, periodic=False), 3)
     assert said(source, "mu: numbers beside functions, each a constant function on their grid")
+
+
+def test_times_of_rows_do_not_make_samples_of_columns(tmp_path):
+    x, time = np.linspace(0, 1, 50), np.linspace(0, 1, 80)
+    u = np.exp(-time[:, None]) * np.sin(3 * x + 4 * time[:, None] + 1)
+    with pytest.raises(
+        RaffiaError, match=r"along the first axis, as there are coordinates or times.*--samples-axis 0 or --samples-axis -1"
+    ):
+        open_source(save(tmp_path, a=u, u=u**2, time=time))
+    assert len(open_source(save(tmp_path, a=u, u=u**2, time=time, x=x))) == 80
+    assert len(open_source(save(tmp_path, a=u, u=u**2, time=time), samples_axis=0)) == 80

@@ -3,19 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.coordinates import like_coordinates
+from raffia.data.meaning.likeness import TELLING, Look, against, one_function
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shapes, unpaired
 from raffia.errors import RaffiaError
 
 SamplesAxis = int | str | Sequence[int] | None
-GLANCE = 64  # rows that are read to see whether neighbours are alike
-TELLING = 8  # samples, or points, that are enough to tell
-ALIKE = 0.4  # of the difference of values half an axis apart: below it, neighbours along the axis are alike
 ONE = "none"  # how it is said that arrays are one sample
 
 
@@ -73,7 +68,7 @@ def _as_asked(both: Sequence[Variable], asked: SamplesAxis) -> Found:
 def check_values(both: Sequence[Variable], axes: Sequence[int | None]) -> None:
     """Refuse samples along axes along which values are alike, and not along others."""
     known = [axis for axis in axes if axis is not None]
-    if len(known) == len(both) and _against(both, known):
+    if len(known) == len(both) and against([Look(v) for v in both], known):
         raise RaffiaError(
             f"{shapes(both)}: samples are along axis {', '.join(map(str, dict.fromkeys(known)))} in training, but here neighbours along it "
             "are alike, as values of one function are. Pass a file that is laid out like that of the training."
@@ -120,12 +115,12 @@ def _by_lengths(both: Sequence[Variable], pool: Variables, otherwise: str) -> Fo
     if len(counts) > 1:
         where = f"along the first axis of either array: they pair up as {' or as '.join(map(str, counts))} samples"
         raise _question(both, [",".join(map(str, axes)) for axes in found], where)
-    if in_columns and not (_marked(both, pool, 0) or _against(both, [0 for _ in both])):
+    if in_columns and not (_marked(both, pool, 0) or against([Look(v) for v in both], [0 for _ in both])):
         raise RaffiaError(
             f"{otherwise} If there are {counts[0]} along the last axis, pass {FLAGS['samples_axis']} -1 (samples_axis=-1)."
         )
     pinned = any(len(v.shape) < 3 and min(v.shape) < TELLING for v in both)  # by an array of parameters, which has no other way
-    if not in_columns and not pinned and _against(both, found[0]):
+    if not in_columns and not pinned and against([Look(v) for v in both], found[0]):
         where = f"where lengths agree, {counts[0]} of them; but neighbours there are alike, as values of one function are"
         raise _question(both, [",".join(map(str, found[0]))], where)
     last = [v for v, axis in zip(both, found[0], strict=True) if axis]
@@ -137,19 +132,28 @@ def _by_lengths(both: Sequence[Variable], pool: Variables, otherwise: str) -> Fo
 
 def _in_rows(both: Sequence[Variable], pool: Variables, in_columns: bool) -> Found:
     """All arrays have as many rows, and maybe as many columns too."""
-    rows, columns = tuple(0 for _ in both), tuple(len(v.shape) - 1 for v in both)
-    if not _marked(both, pool, -1):
-        if in_columns and _marked(both, pool, 0) and not _against(both, columns):
+    rows, columns, looks = tuple(0 for _ in both), tuple(len(v.shape) - 1 for v in both), [Look(v) for v in both]
+    note = f"samples, along the first axis, are like those next to them; {FLAGS['samples_axis']} says otherwise."
+    found = Found(rows, (note,) if any(look.alike[0] for look in looks if len(look.shape) > 1) else ())
+    if _marked(both, pool, -1):
+        return found
+    if in_columns and _marked(both, pool, 0):
+        timeless = {name: v for name, v in pool.items() if not attributes.is_time(name, v)}
+        if against(looks, rows) or (_marked(both, timeless, 0) and not against(looks, columns)):
             return Found(columns, ("samples are along the last axis, as coordinates go along the first.",))
-        if in_columns and _against(both, rows):
-            where = "along the first axis or the last: neighbours along the first are alike, as values of one function are"
-            raise _question(both, ["0", "-1"], where)
-        _refuse_one_sample(both)
-    if not any(_alike(v, 0) for v in both if len(v.shape) > 1):
-        return Found(rows)
-    return Found(
-        rows, (f"samples, along the first axis, are like those next to them; {FLAGS['samples_axis']} says otherwise.",)
-    )
+        raise _question(
+            both, ["0", "-1"], "along the first axis, as there are coordinates or times for each, or along the last"
+        )
+    if in_columns and against(looks, rows):
+        where = "along the first axis or the last: neighbours along the first are alike, as values of one function are"
+        raise _question(both, ["0", "-1"], where)
+    if one_function(looks):
+        raise RaffiaError(
+            f"{shapes(both)} may be {both[0].shape[0]} samples that follow one another, or one: neighbours are alike along all axes. "
+            f"Pass {FLAGS['samples_axis']} 0 (samples_axis=0) or {FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs "
+            "several samples, for example a file for each."
+        )
+    return found
 
 
 def _question(both: Sequence[Variable], ways: Sequence[str], where: str) -> RaffiaError:
@@ -177,40 +181,3 @@ def _marked(both: Sequence[Variable], pool: Variables, axis: int) -> bool:
 def _line(name: str, v: Variable) -> bool:
     usual = name.rpartition("/")[2].lower() in COORDINATES or v.dims == (name,)
     return v.numeric and usual and len(v.shape) - v.shape.count(1) == 1
-
-
-def _against(both: Sequence[Variable], axes: Sequence[int]) -> bool:
-    """Whether values speak against samples along these axes: alike there and not at the other end of the array, and none the other way."""
-    verdicts = []
-    for v, axis in zip(both, axes, strict=True):
-        here, other = (_alike(v, end) for end in (axis, len(v.shape) - 1 if axis == 0 else 0))
-        if len(v.shape) > 1 and None not in (here, other):
-            verdicts.append((bool(here), bool(other)))
-    return (True, False) in verdicts and (False, True) not in verdicts
-
-
-def _refuse_one_sample(both: Sequence[Variable]) -> None:
-    """Arrays whose values are alike along every axis are one function, or samples that follow one another."""
-    first = both[0].shape
-    square = len({v.shape for v in both}) == 1 and len(first) == 2 and first[0] == first[1]
-    if not square and not all(len(v.shape) > 2 for v in both):
-        return
-    if all(_alike(v, 0) and all(_alike(v, axis) is not False for axis in range(len(v.shape))) for v in both):
-        raise RaffiaError(
-            f"{shapes(both)} may be {first[0]} samples that follow one another, or one sample: neighbours are alike along all axes. Pass "
-            f"{FLAGS['samples_axis']} 0 (samples_axis=0) or {FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs several "
-            "samples, for example a file for each."
-        )
-
-
-def _alike(v: Variable, axis: int) -> bool | None:
-    """Whether neighbours along an axis are alike, in the first rows; None where they are too few to tell."""
-    n = v.shape[0]
-    rows = min(GLANCE, n)
-    if v.shape[axis] < TELLING or (v.affordable(rows) < min(rows, TELLING)):
-        return None
-    values = decode(v, v.read(slice(0, min(rows, v.affordable(rows)))))
-    steps, far = np.abs(np.diff(values, axis=axis)), np.abs(values - np.roll(values, values.shape[axis] // 2, axis))
-    if not np.isfinite(steps).any() or not np.isfinite(far).any():
-        return None
-    return bool(np.nanmean(steps) < ALIKE * np.nanmean(far))

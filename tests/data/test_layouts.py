@@ -1,12 +1,14 @@
 """Predictions come back in the layout of the training outputs; parts of arrays, grids stored along one axis, masks and third files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 import xarray
 
 from raffia import Channels, Domain, Mesh, RaffiaError, Vectors, load
-from raffia.data import AxisLabel, open_source, variables
+from raffia.data import ArrayLayout, AxisLabel, open_source, variables
 from raffia.data.meaning.columns import Column
 from tests.data.test_source import RNG, SHARED, said, save, shared, waves
 from tests.test_cli import run
@@ -265,3 +267,29 @@ def test_functions_and_parameters_are_told_apart_in_other_files_too(tmp_path):
     source = open_source(path, input=["f", "mu"], output="u")
     assert source.domain == Channels(Domain(1, periodic=False), 3)
     assert torch.equal(source.reading.inputs(path), source.dataset().a)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"samples": -1}, {"samples": 10**9}, {"channel": -2}, {"order": (0, 0)}, {"order": (1, 2)}, {"order": (1, 0), "flipped": (True,)},
+        {"single": (3, 1)}, {"shape": (0, 4)}, {"masked": (10**6, 10**6)}, {"count": 0},
+    ],
+)  # fmt: skip
+def test_a_layout_that_no_array_can_have_is_refused(wrong):
+    with pytest.raises(RaffiaError, match="is no layout of an array"):
+        ArrayLayout(**wrong)
+
+
+def test_a_layout_of_a_model_that_does_not_fit_the_array_is_refused(tmp_path):
+    path = save(tmp_path, a=waves(9), u=waves(9))
+    reading = open_source(path).reading
+    for layout in (ArrayLayout(2), ArrayLayout(0, 1), ArrayLayout(order=(1, 0)), ArrayLayout(shape=(3, 3))):
+        other = replace(reading, input_layouts=(layout,))
+        if layout in (ArrayLayout(2), ArrayLayout(0, 1)):
+            with pytest.raises(RaffiaError, match="as the array of the training has"):
+                other.inputs(path)
+        else:
+            assert torch.equal(other.inputs(path), reading.inputs(path))  # it is for other shapes
+    with pytest.raises(RaffiaError, match="must go from somewhere"):
+        AxisLabel("x", "", float("nan"), 1.0)

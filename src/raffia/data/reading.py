@@ -144,7 +144,12 @@ def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: 
             )
         if not v.shape or 0 in v.shape:
             raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
-        parts.append(Column(v, axis, channel=layout.channel, shape=layout.shape))
+        part = Column(v, axis, channel=layout.channel, shape=layout.shape)
+        if layout.channel is not None and layout.channel >= len(part.axes):
+            raise RaffiaError(
+                f"{v.name} {shown(v.shape)} must have channels along an axis of its own, as the array of the training has."
+            )
+        parts.append(part)
     return parts
 
 

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raffia.errors import RaffiaError
+
+MOST_AXES = 32  # of an array
+LARGEST = 2**24  # nodes of a grid of which a mesh is a part
+
 
 @dataclass(frozen=True)
 class AxisLabel:
@@ -17,6 +22,10 @@ class AxisLabel:
     units: str = ""
     first: float | None = None
     last: float | None = None
+
+    def __post_init__(self) -> None:
+        if not all(end is None or math.isfinite(end) for end in (self.first, self.last)):
+            raise RaffiaError(f"{self} must go from somewhere to somewhere.")
 
 
 Frame = tuple[AxisLabel, ...]
@@ -40,6 +49,18 @@ class ArrayLayout:
     order: tuple[int, ...] = ()
     flipped: tuple[bool, ...] = ()
     masked: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        axes = [axis for axis in (self.samples, self.channel, *self.single) if axis is not None]
+        sizes, turns = (*self.shape, *self.masked, self.count), {len(turn) for turn in (self.order, self.flipped) if turn}
+        sound = all(0 <= axis < MOST_AXES for axis in axes) and list(self.single) == sorted(set(self.single)) and min(sizes) > 0
+        if (
+            not sound
+            or sorted(self.order) != list(range(len(self.order)))
+            or len(turns) > 1
+            or math.prod(self.masked) > LARGEST
+        ):
+            raise RaffiaError(f"{self} is no layout of an array.")
 
     @property
     def _backwards(self) -> tuple[int, ...]:

@@ -238,3 +238,21 @@ def test_every_axis_has_a_label_also_where_nothing_is_known(tmp_path):
     reading = open_source(save(tmp_path / "d.npz", a=f, u=f, mu=RNG.random((9, 2))), input="a", output="u").reading
     assert reading.input_frame == reading.output_frame == (AxisLabel(), AxisLabel())
     assert open_source(tmp_path / "d.npz", input="mu", output="u").reading.input_frame == ()
+
+
+@pytest.mark.parametrize("told", [{}, {"coordinates": ["x", "y"]}])
+def test_coordinates_at_all_nodes_of_a_grid_say_where_its_axes_go(told, tmp_path):
+    """As np.meshgrid and MATLAB's meshgrid give them, y from the top down."""
+    x, y = np.meshgrid(np.linspace(0, 2, 21), np.linspace(1, 0, 13))
+    field = RNG.standard_normal((9, 1, 1)) * np.exp(y + 2 * x)
+    source = open_source(save(tmp_path / "d.npz", a=field, u=field, x=x, y=y), input="a", output="u", **told)
+    assert source.reading.input_frame == (AxisLabel("y", "", 0.0, 1.0), AxisLabel("x", "", 0.0, 2.0))
+    assert torch.equal(source.dataset().a, torch.from_numpy(field[:, ::-1].copy()))
+    assert torch.equal(source.reading.inputs(tmp_path / "d.npz"), source.dataset().a)
+    assert not said(source, "not used")
+
+
+def test_a_few_numbers_called_x_that_go_up_and_down_are_no_coordinates(tmp_path):
+    source = open_source(save(tmp_path / "d.npz", mu=RNG.random((30, 3)), u=waves(30, X, False), x=np.array([0.1, 0.7, 0.3])))
+    assert source.read(range(1))[0].shape == (1, 3)
+    assert said(source, "3 numbers a sample are a vector")

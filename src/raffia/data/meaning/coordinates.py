@@ -1,7 +1,5 @@
 """Where the values of functions lie: nodes and cells of a mesh, or coordinates along the axes of a grid."""
 
-import math
-import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,13 +10,10 @@ from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.layout import AxisLabel, Frame
-from raffia.data.meaning.names import CELLS, COORDINATES, FLAGS, Variables, contents, shown
+from raffia.data.meaning.lines import FEW, like_coordinates, lines_along
+from raffia.data.meaning.names import CELLS, FLAGS, Variables, contents, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
-
-PLACES = ("node", "coord", "point", "pts", "vert", "grid", "mesh", "loc", "pos", "where")
-LETTER = re.compile(r"x(y|yz|s)?([_\d]\w*)?")  # x, xy, x_test1, but not xlimits or extra
-FEW = 8  # so many numbers a sample are a vector, unless coordinates of their own say that they are a function
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ def places_of(path: object, column: Column, pool: Variables, chosen: list[Variab
     """Coordinates for a function's values, as far as `chosen` arrays, or else those of the file, give them."""
     if len(column.grid) == 1 and (found := _nodes(column.grid[0], len(column), chosen, pool)):
         return found
-    along = _along(path, column, chosen, pool)
+    along = lines_along(path, column, chosen, pool)
     axes = tuple(None if v is None else v.glance().astype(np.float64).reshape(-1) for v in along)
     for v, x in zip(along, axes, strict=True):
         if v is not None and x is not None and not np.isfinite(x).all():
@@ -166,58 +161,6 @@ def _mesh(path: object, places: Places, pool: Variables, cells: list[Variable]) 
                 f"cells={v.name!r} must be numbers of nodes (cells, {corners}); got {shown(v.shape)}. {contents(pool)}"
             )
     return replace(places, nodes=nodes, mesh=Mesh(torch.from_numpy(nodes)), notes=notes)
-
-
-def _along(path: object, column: Column, chosen: list[Variable], pool: Variables) -> list[Variable | None]:
-    """The coordinates along each axis of the grid: by the names of the axes, as given, or by usual names and lengths."""
-    lines = {v.name: v for v in chosen or pool.values() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
-    if not chosen:
-        usual = {name for name, v in lines.items() if _word(name) in COORDINATES or v.dims == (name,)}
-        usual |= {
-            name
-            for name, v in lines.items()
-            if v.shape[1:] == (1,) and len(column) != v.shape[0] and v.shape[0] > FEW and like_coordinates(v)
-        }
-        known = [*COORDINATES, ""]
-        lines = {
-            name: lines[name]
-            for name in sorted(usual, key=lambda name: known.index(_word(name) if _word(name) in known else ""))
-        }
-    along: list[Variable | None] = []
-    for axis, size in enumerate(column.grid):
-        by_dim = lines.get(column.grid_dims[axis]) if column.grid_dims else None
-        as_long = [v for v in lines.values() if _entries(v) == size and v not in along]
-        if len(as_long) > 1 and not chosen and column.grid_dims is None:
-            _check_alike(path, column, as_long, axis)
-        by_length = as_long[0] if as_long and (column.grid_dims is None or chosen) else None
-        along.append(by_dim if by_dim and _entries(by_dim) == size else by_length)
-    return along
-
-
-def _check_alike(path: object, column: Column, lines: list[Variable], axis: int) -> None:
-    """Refuse to choose between coordinates of one length that are not the same."""
-    first, *others = (v.glance().astype(np.float64).reshape(-1) for v in lines)
-    if len(column.grid) > 1 and not all(np.array_equal(first, x) for x in others):
-        names = [v.name for v in lines]
-        flags = " ".join(f"{FLAGS['coordinates']} {name}" for name in reversed(names))
-        raise RaffiaError(
-            f"{path}: which of {' and '.join(names)} goes along axis {axis + 1} of {column.variable.name} {shown(column.grid)}? They "
-            f"have as many entries. Pass {flags} (coordinates=…), or the other way round: in the order of the axes."
-        )
-
-
-def like_coordinates(v: Variable) -> bool:
-    """Whether the name of an array suggests places; of whole numbers they would be cells."""
-    word = _word(v.name)
-    return not _whole(v) and bool(LETTER.fullmatch(word) or any(part in word for part in PLACES))
-
-
-def _word(name: str) -> str:
-    return name.rpartition("/")[2].lower()
-
-
-def _entries(v: Variable) -> int:
-    return math.prod(v.shape) if v.shape else 0
 
 
 def _whole(v: Variable) -> bool:

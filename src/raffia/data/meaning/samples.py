@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
-from raffia.data.meaning.coordinates import like_coordinates
 from raffia.data.meaning.likeness import TELLING, Look, against, one_function
+from raffia.data.meaning.lines import like_coordinates
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shapes, unpaired
 from raffia.errors import RaffiaError
 

@@ -8,9 +8,10 @@ from raffia.data.formats.variable import Variable
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column, sample_shape
 from raffia.data.meaning.convention import ROUGH, Ends, by_values
-from raffia.data.meaning.coordinates import FEW, on_mesh, places_of
+from raffia.data.meaning.coordinates import on_mesh, places_of
 from raffia.data.meaning.grids import Convention, Function, domains
 from raffia.data.meaning.layout import AxisLabel, Frame
+from raffia.data.meaning.lines import FEW
 from raffia.data.meaning.names import FLAGS, Variables, shapes, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
@@ -50,7 +51,9 @@ def spaces_of(
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
     first = None if asked.vectors else _side(path, inputs, pool, asked, notes, inputs=True)
     sides = [first, _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())]
-    if asked.coordinates and not any(v in asked.coordinates for side in sides if side for v in side.places.used):
+    if asked.coordinates and not {v.name for v in asked.coordinates} & {
+        v.name for side in sides if side for v in side.places.used
+    }:
         raise RaffiaError(
             f"coordinates={[v.name for v in asked.coordinates]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
             f"{shapes([part.variable for part in (*inputs, *outputs)])}."

@@ -256,3 +256,14 @@ def test_a_few_numbers_called_x_that_go_up_and_down_are_no_coordinates(tmp_path)
     source = open_source(save(tmp_path / "d.npz", mu=RNG.random((30, 3)), u=waves(30, X, False), x=np.array([0.1, 0.7, 0.3])))
     assert source.read(range(1))[0].shape == (1, 3)
     assert said(source, "3 numbers a sample are a vector")
+
+
+def test_latitude_is_never_periodic_whatever_the_values(tmp_path):
+    lat, lon = np.linspace(90, -90, 19), np.arange(0, 360, 10.0)
+    rough = RNG.standard_normal((8, 19, 36))
+    path = save(tmp_path / "d.npz", a=rough, u=rough, latitude=lat, longitude=lon)
+    assert open_source(path).domain == Domain(2, extent=(180.0, 360.0), axes=("box", "periodic"))
+    around = np.broadcast_to(waves(8, np.arange(19) / 19)[:, :, None], (8, 19, 36)) + np.cos(np.deg2rad(lon) + 1)
+    source = open_source(save(tmp_path / "e.npz", a=around, u=around, latitude=lat, longitude=lon))
+    assert [kind.name for kind in source.domain.kinds] == ["box", "periodic"]
+    assert said(source, "latitude does not go around")

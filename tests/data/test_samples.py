@@ -9,10 +9,15 @@ import xarray
 
 from raffia import Channels, Domain, RaffiaError, Vectors
 from raffia.data import open_source
-from tests.data.test_source import RNG, said, save, waves
+from tests.data.test_source import RNG, START, said, save, waves
 from tests.test_cli import run
 
 DAYS = np.linspace(0, 1, 365)
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_every_order():
+    RNG.bit_generator.state = START
 
 
 def test_days_by_stations_are_asked_for_naming_both_commands(tmp_path):

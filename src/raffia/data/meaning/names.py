@@ -21,7 +21,6 @@ PAIRS = (
 )  # fmt: skip
 OUTPUTS = ("y", "u", "s", "target", "targets", "labels", "y_train")  # and all with "out" or "sol" in them
 COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
-ORDERED = (".npz", ".pt", ".pth")  # files that keep arrays in the order of writing; others have them by the alphabet
 CELLS = ("triang", "triangles", "cells", "elements", "simplices", "faces", "tri", "connectivity", "elem")
 
 Names = str | Sequence[str]
@@ -123,14 +122,12 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     alone = [v for v in numeric.values() if not _auxiliary(v)]
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
         first, second = sorted(alone, key=_looks_like_output)
-        if not _looks_like_output(second) and first.path.suffix.lower() not in ORDERED:
+        if not _looks_like_output(second):
             raise RaffiaError(
-                f"{path}: which of {shapes(alone)} holds the inputs, which the outputs? Their names do not tell, and files of this "
-                f"kind have arrays in the order of the alphabet. Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)."
+                f"{path}: which of {shapes(alone)} holds the inputs, which the outputs? Their names do not tell. "
+                f"Pass {FLAGS['input']} {first.name} {FLAGS['output']} {second.name} (input=…, output=…), or the other way round."
             )
-        note = f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
-        order = "" if _looks_like_output(second) else f", in their order; else pass {FLAGS['input']} and {FLAGS['output']}"
-        return [first], [second], f"{note}{order}."
+        return [first], [second], f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows."
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
     raise RaffiaError(

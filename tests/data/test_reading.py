@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from raffia import Burgers, Channels, Dataset, Domain, Mesh, RaffiaError, Vectors
-from raffia.data import Reading, open_source, variables, write
+from raffia.data import ArrayLayout, AxisLabel, Reading, open_source, variables, write
 from raffia.data.formats import numpy_files
 from raffia.model.file import CLASSES
 from raffia.storage import archive
@@ -166,7 +166,17 @@ def test_each_array_is_read_once(saved, monkeypatch):
 def test_a_reading_goes_into_a_file_and_comes_back(tmp_path):
     nodes = torch.rand(7, 2, dtype=torch.float64)
     reading = Reading(
-        ("hot", "dose"), ("u",), Channels(Mesh(nodes), 2), Vectors(), ((True, None), (False, 1)), ((False, None),), (2, 7)
+        ("hot", "dose"),
+        ("u",),
+        Channels(Mesh(nodes), 2),
+        Vectors(),
+        (ArrayLayout(1, None), ArrayLayout(0, 1, 2)),
+        (ArrayLayout(flipped=(True,)),),
+        (2, 7),
+        None,
+        (AxisLabel("x", "m", 0.0, 2.5), AxisLabel()),
+        (),
+        ("x",),
     )
     archive.write(tmp_path / "r.safetensors", {"reading": vars(reading)})
     assert Reading(**archive.read(tmp_path / "r.safetensors", CLASSES)["reading"]) == reading
@@ -182,7 +192,7 @@ def test_the_space_of_outputs_is_always_known(saved):
 def test_the_mesh_of_the_training_serves_files_with_samples_in_columns():
     path = SHARED / "pina" / "holed_poisson.pt"
     source = open_source(path)
-    assert source.reading.output_axes == ((True, None),)
+    assert source.reading.output_layouts == (ArrayLayout(1),)
     assert torch.equal(source.reading.pairs(path).read(range(3, 9))[1], source.read(range(3, 9))[1])
 
 
@@ -197,7 +207,20 @@ def test_predict_and_evaluate_do_not_ask_again(kind, saved, tmp_path, capsys):
     test = saved("test", **arrays(5))
     code, _, err = run(capsys, "predict", tmp_path / "m.safetensors", test, "-o", tmp_path / "p.npy")
     assert (code, err) == (0, "")
-    assert np.load(tmp_path / "p.npy").shape == (5, 64)
+    assert np.load(tmp_path / "p.npy").shape == ((64, 5) if kind == "samples in columns" else (5, 64))
     code, out, err = run(capsys, "evaluate", tmp_path / "m.safetensors", test, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["samples"] == 5
+
+
+def test_the_recipe_of_the_readme_serves_models_of_many_parameters(saved, tmp_path, capsys, monkeypatch):
+    """raffia fit mine.npz, then raffia predict mine.safetensors mine.npz: twelve parameters are guessed once, and not asked for again."""
+    monkeypatch.chdir(tmp_path)
+    mu = RNG.random((40, 12))
+    saved("mine", mu=mu, u=np.sin(mu @ RNG.random((12, 64)) / 4 + BOX))
+    assert run(capsys, "fit", "mine.npz", "--map", "linear", "--no-report")[0] == 0
+    saved("one", mu=mu[:1])
+    for file, n in (("mine.npz", 40), ("one.npz", 1)):
+        code, _, err = run(capsys, "predict", "mine.safetensors", file, "--output", "predicted.npy")
+        assert (code, err) == (0, "")
+        assert np.load("predicted.npy").shape == (n, 64)

@@ -194,14 +194,11 @@ def test_longitudes_go_around_and_latitudes_do_not(tmp_path):
     dims = ("time", "lat", "lon")
     content = xarray.Dataset({"heat": (dims, field), "rain": (dims, field**2)}, {"lat": lat, "lon": lon})
     content.to_zarr(tmp_path / "c.zarr", zarr_format=2, consolidated=False)
-    source = open_source(tmp_path / "c.zarr")
+    with pytest.raises(RaffiaError, match=r"which of heat 8×37×72, rain 8×37×72 holds the inputs.*--input heat --output rain"):
+        open_source(tmp_path / "c.zarr")
+    source = open_source(tmp_path / "c.zarr", input="heat", output="rain")
     assert source.domain == Domain(2, extent=(180.0, 360.0), axes=("box", "periodic"))
-    assert said(
-        source,
-        "axis 2 as periodic",
-        "lon goes once around, to one step before 360",
-        "heat, outputs are rain, the two arrays with as many rows, in their order",
-    )
+    assert said(source, "axis 2 as periodic", "lon goes once around, to one step before 360", "samples are along the axis time")
 
 
 def test_coordinates_in_a_column_go_along_the_axis(tmp_path):

@@ -88,6 +88,13 @@ console = _Console(highlight=False, markup=False, emoji=False)
 
 
 AXES_HELP = f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}."
+COORDINATES_HELP = "Array of the coordinates of nodes, or of a grid axis, again for more; FILE:NAME is in another file."
+SAMPLES_HELP = (
+    "The axis that counts samples, from 0: one for all arrays, or one each, as in 0,1; none where they are one sample."
+)
+MASK_HELP = "Array that is zero at nodes without values."
+SLICE_HELP = "Part of an array to take in its place, such as 'u[:,0]'; again for more."
+RESHAPE_HELP = "The grid of samples that are stored along one axis, such as 26,22."
 
 
 class Example(StrEnum):
@@ -180,4 +187,4 @@ def labels_of(pairs: Source) -> tuple[list[Labels], list[list[str] | None]]:
     for given, space, values in ((reading.input_names, pairs.domain, a), (reading.output_names, pairs.output_space, y)):
         count = values.shape[1] if space.has_components else 1
         names.append(list(given) if len(given) == count else None)
-    return [getattr(reading, frame, ()) for frame in ("input_frame", "output_frame")], names
+    return [reading.input_frame, reading.output_frame], names

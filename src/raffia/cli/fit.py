@@ -7,7 +7,19 @@ from typing import Annotated, Any, Literal
 import typer
 
 from raffia import surrogate
-from raffia.cli.common import AXES_HELP, GroupedCommand, app, check_output, console, extents
+from raffia.cli.common import (
+    AXES_HELP,
+    COORDINATES_HELP,
+    MASK_HELP,
+    RESHAPE_HELP,
+    SAMPLES_HELP,
+    SLICE_HELP,
+    GroupedCommand,
+    app,
+    check_output,
+    console,
+    extents,
+)
 from raffia.cli.fitted import LEVEL, band_in_words, note, say, write_page
 from raffia.data import open_source
 from raffia.errors import RaffiaError
@@ -34,8 +46,12 @@ def fit(
         typer.Option("--output", help="Array of the outputs; or, if it ends in .safetensors, the model file to write."),
     ] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    coordinates: Annotated[list[str] | None, typer.Option(help="Array of the coordinates of nodes, or of grid axes.")] = None,
+    coordinates: Annotated[list[str] | None, typer.Option(help=COORDINATES_HELP)] = None,
     cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
+    mask: Annotated[str | None, typer.Option(help=MASK_HELP)] = None,
+    samples_axis: Annotated[str | None, typer.Option(help=SAMPLES_HELP)] = None,
+    slices: Annotated[list[str] | None, typer.Option("--slice", help=SLICE_HELP)] = None,
+    reshape: Annotated[str | None, typer.Option(help=RESHAPE_HELP)] = None,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
     ] = None,
@@ -95,11 +111,13 @@ def fit(
     if report:
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
     options: dict[str, Any] = {
-        "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
-        "axes": axes, "extent": extents(extent), "domain": Vectors() if vectors else None,
+        "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
+        "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
+        "domain": Vectors() if vectors else None,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
-    for text in pairs.notes:
+    tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs)
+    for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
         note(text)
     found = surrogate.fit(
         pairs,
@@ -107,7 +125,7 @@ def fit(
         features,
         penalty,
         held_out,
-        test=None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset(),
+        test=None if tested is None else tested.dataset(),
         refit=refit,
         seed=seed,
         tune=GradientSearch(verbose=console.is_terminal) if tune else None,

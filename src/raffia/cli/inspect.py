@@ -10,7 +10,18 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
-from raffia.cli.common import AXES_HELP, app, check_output, console, labels_of
+from raffia.cli.common import (
+    AXES_HELP,
+    COORDINATES_HELP,
+    MASK_HELP,
+    RESHAPE_HELP,
+    SAMPLES_HELP,
+    SLICE_HELP,
+    app,
+    check_output,
+    console,
+    labels_of,
+)
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
@@ -27,10 +38,12 @@ def inspect(
     input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
     output: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
     output_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,
-    coordinates: Annotated[
-        list[str] | None, typer.Option(FLAGS["coordinates"], help="Array of coordinates; again for more.")
-    ] = None,
+    coordinates: Annotated[list[str] | None, typer.Option(FLAGS["coordinates"], help=COORDINATES_HELP)] = None,
     cells: Annotated[str | None, typer.Option(FLAGS["cells"], help="Array of triangles or other cells.")] = None,
+    mask: Annotated[str | None, typer.Option(FLAGS["mask"], help=MASK_HELP)] = None,
+    samples_axis: Annotated[str | None, typer.Option(FLAGS["samples_axis"], help=SAMPLES_HELP)] = None,
+    slices: Annotated[list[str] | None, typer.Option(FLAGS["slice"], help=SLICE_HELP)] = None,
+    reshape: Annotated[str | None, typer.Option(FLAGS["reshape"], help=RESHAPE_HELP)] = None,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
     ] = None,
@@ -50,11 +63,9 @@ def inspect(
             for problem in problems:
                 console.print(f"• {problem}", soft_wrap=True)
     named: dict[str, Any] = {"input": input, "output": output, "output_path": output_file and str(output_file)}
-    named = {
-        argument: names
-        for argument, names in (named | {"coordinates": coordinates, "cells": cells, "axes": axes}).items()
-        if names
-    }
+    named |= {"coordinates": coordinates, "cells": cells, "mask": mask, "axes": axes}
+    named |= {"samples_axis": samples_axis, "slice": slices, "reshape": reshape}
+    named = {argument: names for argument, names in named.items() if names}
     source = data.open_source(path, periodic=periodic, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)

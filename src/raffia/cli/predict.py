@@ -12,6 +12,7 @@ from rich.table import Table
 
 from raffia import metrics
 from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of
+from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.storage import atomic
@@ -21,7 +22,10 @@ from raffia.storage import atomic
 def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write: .npy, or .npz with names and coordinates."),
+    ],
     input_names: Annotated[
         list[str] | None,
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
@@ -31,25 +35,26 @@ def predict(
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
     ] = None,
 ) -> None:
-    """Predict outputs for inputs in a file, on their own grid.
+    """Predict outputs for inputs in a file, on their own grid, in the layout that the outputs of the training had.
 
     Example: raffia predict model.safetensors test.npz --output prediction.npy
     """
-    check_output(output, ".npy")
+    check_output(output, ".npy or .npz")
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    inputs = predicted = reading_of(model).inputs(source, input_names)
+    opened = reading_of(model).opened(source, input_names)
+    for note in opened.notes:
+        console.print(note, style="dim", soft_wrap=True)
+    inputs = predicted = opened.values
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
     arrays = {output: predicted}
     if band is not None:
         edges = zip(("lower", "upper"), model.band(band)(inputs), strict=True)
-        arrays |= {output.with_name(f"{output.stem}-{name}.npy"): torch.as_tensor(edge) for name, edge in edges}
+        arrays |= {output.with_name(f"{output.stem}-{name}{output.suffix}"): torch.as_tensor(edge) for name, edge in edges}
     for path, array in arrays.items():
-        with atomic(path) as temporary, temporary.open("wb") as file:
-            np.save(file, array.numpy())
-    console.print(f"wrote predictions {tuple(predicted.shape)} to {output}")
+        _write(path, opened, array)
 
 
 @app.command()
@@ -72,7 +77,10 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    dataset = reading_of(model).pairs(source, input_names, output_names, outputs).dataset()
+    pairs = reading_of(model).pairs(source, input_names, output_names, outputs)
+    for note in [] if as_json else pairs.notes:
+        console.print(note, style="dim", soft_wrap=True)
+    dataset = pairs.dataset()
     predicted, _ = model.compare(dataset.a, dataset.y)
     grid = dataset.output_space.grid_of(dataset.y)
     sizes = model.trained_.sizes or metrics.Sizes.of(dataset.y, grid)
@@ -95,3 +103,16 @@ def evaluate(
     for name, value in report.items():
         table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
     console.print(table)
+
+
+def _write(path: Path, opened: Inputs, predicted: torch.Tensor) -> None:
+    """One array into an .npy file, several as channels of one; into an .npz file each by its name, with the coordinates."""
+    arrays = opened.written(predicted)
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        if path.suffix == ".npz":
+            np.savez(file, allow_pickle=False, **arrays, **opened.coordinates(predicted))
+        else:
+            arrays = arrays if len(arrays) == 1 else {"": predicted.numpy()}
+            np.save(file, next(iter(arrays.values())))
+    said = " and ".join(f"{name} {values.shape}".strip() for name, values in arrays.items())
+    console.print(f"wrote predictions {said} to {path}", soft_wrap=True)

@@ -7,20 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from raffia.data import own
 from raffia.data.formats import Variable, variables
 from raffia.data.formats.variable import guarded
-from raffia.data.meaning.columns import Axes, Column, sample_shape, stacked
-from raffia.data.meaning.coordinates import named_axes
-from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shown
-from raffia.data.meaning.sides import columns, shapes
+from raffia.data.meaning import attributes
+from raffia.data.meaning.columns import Column, column, sample_shape
+from raffia.data.meaning.coordinates import Places, named_axes
+from raffia.data.meaning.layout import ArrayLayout, AxisLabel
+from raffia.data.meaning.matching import match
+from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
+from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
+from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset, Readable
-from raffia.spaces import Channels, Nodes, Space, Vectors
+from raffia.spaces import Nodes, Space, Vectors
 
 PathLike = str | os.PathLike[str]
 
@@ -30,29 +33,38 @@ class Reading:
     """How pairs were read from a file. Another file of the same kind is read alike: nothing is guessed or asked for again.
 
     `input_names` and `output_names` are the arrays, none where pairs did not come from a file; `domain` and `output` are the spaces
-    of inputs and outputs. `input_axes` and `output_axes` say for each array whether its samples are along the last axis, and which
-    axis of a sample holds channels; without them, shapes tell. `input_shape` and `output_shape` are those of one sample.
+    of inputs and outputs. `input_layouts` and `output_layouts` say how each array holds samples; without them, shapes tell.
+    `input_shape` and `output_shape` are those of one sample. `input_frame` and `output_frame` have a label for each axis of a grid, or
+    each coordinate of nodes, which the coordinates of other files are compared with; `coordinates` are the arrays that gave them, with a
+    colon before those in files of their own, whose order all files have.
     """
 
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
     domain: Space
     output: Space
-    input_axes: Axes = ()
-    output_axes: Axes = ()
+    input_layouts: tuple[ArrayLayout, ...] = ()
+    output_layouts: tuple[ArrayLayout, ...] = ()
     input_shape: tuple[int, ...] | None = None
     output_shape: tuple[int, ...] | None = None
+    input_frame: tuple[AxisLabel, ...] = ()
+    output_frame: tuple[AxisLabel, ...] = ()
+    coordinates: tuple[str, ...] = ()
 
     def inputs(self, path: PathLike, names: Names | None = None) -> Tensor:
         """The inputs in another file: its arrays `names`, else those of the training, else `a`, the only array or a usual name."""
+        return self.opened(path, names).values
+
+    def opened(self, path: PathLike, names: Names | None = None) -> Inputs:
+        """The inputs in another file, with what there is to say of them, and a way to write what is predicted as the file has it."""
         place = Path(path)
         arrays = variables(place)
         settings = self._settings(place, arrays)
         chosen = _chosen(names, ("a",) if settings is not None else self.input_names, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
         ins = pick(place, arrays, chosen, "input") if chosen else only(place, likely, "input")[0]
-        parts, _ = self._columns(ins, [], arrays, foreign=settings is None)
-        return _read(parts, self.domain, range(len(parts[0])))
+        parts, _, places, notes = self._columns(ins, [], arrays, foreign=settings is None)
+        return Inputs(parts, self.domain, self.output, self.output_names, self.output_layouts, self.output_frame, places, notes)
 
     def pairs(
         self, path: PathLike, input: Names | None = None, output: Names | None = None, output_path: PathLike | None = None
@@ -67,8 +79,10 @@ class Reading:
         if not (a and y) and not (input or output or output_path):
             a = y = None  # the file has other names: of both, as they go in pairs
         ins, outs, notes = choose(place, arrays, a, y, output_path, elsewhere)
-        inputs, outputs = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
-        return Source(place, self.domain, self.output, inputs, outputs, settings or {}, [f"{len(inputs[0])} samples.", *notes])
+        inputs, outputs, _, said = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
+        notes = [f"{len(inputs[0])} samples.", *notes, *said]
+        frames = self.input_frame, self.output_frame
+        return Source(place, self.domain, self.output, inputs, outputs, settings or {}, notes, *frames, self.coordinates)
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
         """The settings in a file of ours, whose domain must be that of the training; None for other files."""
@@ -79,20 +93,78 @@ class Reading:
 
     def _columns(
         self, ins: list[Variable], outs: list[Variable], arrays: Variables, foreign: bool
-    ) -> tuple[list[Column], list[Column]]:
-        """Samples of all variables, with axes as in the training where that is known, each side in its space."""
-        axes = (*self.input_axes, *(self.output_axes if outs else ()))
-        alike = foreign and len(self.input_axes) == len(ins) and len(axes) == len(ins) + len(outs)
-        named = named_axes({name: v for name, v in arrays.items() if v not in (*ins, *outs)})
+    ) -> tuple[list[Column], list[Column], Places, list[str]]:
+        """Samples of all variables, with axes as in the training where that is known, each side in its space, by its coordinates."""
+        both, apart = (*ins, *outs), attributes.bounds(arrays)
+        taken = {v.name.partition("[")[0] for v in both}
+        pool = {name: v for name, v in arrays.items() if name.partition("[")[0] not in taken and name not in apart}
+        layouts = (*self.input_layouts, *(self.output_layouts if outs else ()))
+        alike = foreign and len(self.input_layouts) == len(ins) and len(layouts) == len(both)
         with guarded(ins[0].path):
-            inputs, outputs = columns(ins, outs, named, axes=axes if alike else ())
-        for side, space, shape in ((inputs, self.domain, self.input_shape), (outputs, self.output, self.output_shape)):
-            if len(side) == 1 and len(side[0].variable.shape) == 1 + space.ndim:
+            parts = _as_trained(both, layouts, pool) if alike else _as_guessed(ins, outs, pool)
+            if len({len(part) for part in parts}) != 1:
+                raise RaffiaError(unpaired(ins, outs))
+        inputs, outputs = parts[: len(ins)], parts[len(ins) :]
+        sides = (
+            (inputs, self.domain, self.input_frame, self.input_layouts, self.input_shape),
+            (outputs, self.output, self.output_frame, self.output_layouts, self.output_shape),
+        )
+        notes, found = [], Places()
+        for side, space, frame, trained, shape in sides:
+            if not side:
+                continue
+            if len(side) == 1 and len(side[0].variable.shape) == 1 + space.ndim and not (alike and trained[0].masked):
                 side[0].plain = True
                 side[0].channel = side[0].channel if alike else _channel(side[0].axes, space)
-            if side:
-                _check_fits(side, space, shape)
-        return inputs, outputs
+            if foreign:
+                others = {} if any(name.startswith(":") for name in self.coordinates) else pool
+                given = [others[name] for name in self.coordinates if name in others]
+                given = given if len(given) == len(self.coordinates) else []
+                places = match(ins[0].path, side, space, frame, trained, shape, others, given)
+                notes += [note for note in places.notes if note not in notes]
+                found = places if side is inputs else found
+            _check_fits(side, space, shape)
+            if alike and shape is not None and space.one_channel.gridded and sample_shape(side, space) != shape:
+                check_values([part.variable for part in side if part.grid], [part.samples for part in side if part.grid])
+        return inputs, outputs, found, notes
+
+
+def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: Variables) -> list[Column]:
+    """Samples along the axes of the training, unless names of axes tell others."""
+    named = _named(both, pool)
+    parts = []
+    for i, (v, layout) in enumerate(zip(both, layouts, strict=True)):
+        axis = named.axes[i] if named else layout.samples
+        if axis != layout.samples:
+            parts.append(column(v, axis, named_axes(pool)))
+            continue
+        if axis is not None and axis >= len(v.shape):
+            raise RaffiaError(
+                f"{v.name} {shown(v.shape)} must have samples along axis {axis}, as the array of the training has."
+            )
+        if not v.shape or 0 in v.shape:
+            raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
+        part = Column(v, axis, channel=layout.channel, shape=layout.shape)
+        if layout.channel is not None and layout.channel >= len(part.axes):
+            raise RaffiaError(
+                f"{v.name} {shown(v.shape)} must have channels along an axis of its own, as the array of the training has."
+            )
+        parts.append(part)
+    return parts
+
+
+def _named(both: Sequence[Variable], pool: Variables) -> Found | None:
+    """What names of axes tell, where they tell one thing."""
+    try:
+        return by_names(both, pool)
+    except RaffiaError:
+        return None
+
+
+def _as_guessed(ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables) -> list[Column]:
+    """Samples by names and lengths, for want of anything better."""
+    found = samples_axes(ins, outs, pool)
+    return [column(v, axis, named_axes(pool)) for v, axis in zip((*ins, *outs), found.axes, strict=True)]
 
 
 @dataclass
@@ -106,6 +178,9 @@ class Source(Readable):
     outputs: list[Column]
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    input_frame: tuple[AxisLabel, ...] = ()
+    output_frame: tuple[AxisLabel, ...] = ()
+    coordinates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.output == self.domain != Vectors():  # vectors of any size may be of two sizes
@@ -127,10 +202,13 @@ class Source(Readable):
             tuple(part.variable.name for part in self.outputs),
             self.domain,
             self.output_space,
-            tuple((part.samples_last, part.channel) for part in self.inputs),
-            tuple((part.samples_last, part.channel) for part in self.outputs),
+            tuple(part.layout for part in self.inputs),
+            tuple(part.layout for part in self.outputs),
             sample_shape(self.inputs, self.domain),
             sample_shape(self.outputs, self.output_space),
+            self.input_frame,
+            self.output_frame,
+            self.coordinates,
         )
 
     @property
@@ -144,14 +222,17 @@ class Source(Readable):
     def opened(self) -> Callable[[], "Source"]:
         """What opens the same pairs elsewhere, on a worker of a cluster."""
         there = self.outputs[0].variable.path
-        return partial(self.reading.pairs, self.path, output_path=None if there == self.path else there)
+        names = [[f"{part.variable.path}:{part.variable.name}" for part in side] for side in (self.inputs, self.outputs)]
+        if all(part.variable.path in (self.path, there) for part in (*self.inputs, *self.outputs)):
+            return partial(self.reading.pairs, self.path, output_path=None if there == self.path else there)
+        return partial(self.reading.pairs, self.path, names[0], names[1])
 
     def read(self, rows: range | slice) -> tuple[Tensor, Tensor]:
         """Inputs and outputs of some rows; nothing else is read."""
         chosen = range(*rows.indices(len(self))) if isinstance(rows, slice) else rows
         if chosen.step != 1 or chosen.start < 0 or chosen.stop > len(self):
             raise RaffiaError(f"rows must be within 0 to {len(self)}, one after the other; got {rows}.")
-        return _read(self.inputs, self.domain, chosen), _read(self.outputs, self.output_space, chosen)
+        return read_rows(self.inputs, self.domain, chosen), read_rows(self.outputs, self.output_space, chosen)
 
     def dataset(self) -> Dataset:
         """All of it."""
@@ -161,12 +242,13 @@ class Source(Readable):
 
 def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> list[str] | None:
     """The names that were given, else those of the training, if the file has them all."""
-    return listed(given) or (list(trained) if trained and set(trained) <= set(arrays) else None)
+    there = trained and all(name.partition("[")[0] in arrays for name in trained)
+    return listed(given) or (list(trained) if there else None)
 
 
 def _channel(axes: tuple[int, ...], space: Space) -> int | None:
     """The axis of channels, if the space has them: the first, unless only the last has as many entries."""
-    return min((0, len(axes) - 1), key=lambda axis: axes[axis] != space.count) if isinstance(space, Channels) else None
+    return min((0, len(axes) - 1), key=lambda axis: axes[axis] != space.channels) if space.one_channel is not space else None
 
 
 def _check_fits(parts: list[Column], space: Space, trained: tuple[int, ...] | None) -> None:
@@ -184,8 +266,3 @@ def _check_fits(parts: list[Column], space: Space, trained: tuple[int, ...] | No
             f"{parts[0].variable.path}: {came} must hold samples of {space}{before}; got samples of shape {shown(shape)}{order}. "
             f"Pass a file like that of the training, or name other arrays ({FLAGS['input']}, {FLAGS['output']})."
         )
-
-
-def _read(parts: list[Column], space: Space, rows: range) -> Tensor:
-    """Some rows of the arrays, as the space has them."""
-    return torch.from_numpy(np.ascontiguousarray(stacked(parts, space, [part.read(rows) for part in parts])))

@@ -5,15 +5,22 @@ from pathlib import Path
 from typing import Any
 
 from raffia.data import own
-from raffia.data.formats import variables
+from raffia.data.formats import Variable, variables
 from raffia.data.formats.variable import guarded
+from raffia.data.meaning import attributes
+from raffia.data.meaning.columns import Column, check_reshaped, column
 from raffia.data.meaning.coordinates import named_axes
 from raffia.data.meaning.grids import Convention
-from raffia.data.meaning.names import Names, choose
-from raffia.data.meaning.sides import Asked, as_told, columns, spaces_of
+from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, pick, shapes, unpaired
+from raffia.data.meaning.samples import SamplesAxis, samples_axes
+from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
+from raffia.data.meaning.slices import check_slices, sliced
 from raffia.data.reading import Source
+from raffia.errors import RaffiaError
 from raffia.pairs import Dataset
-from raffia.spaces import Space, Vectors
+from raffia.spaces import Space
+
+LISTED = 12  # arrays that were not used, by their names
 
 
 def open_source(
@@ -23,18 +30,25 @@ def open_source(
     output: Names | None = None,
     coordinates: Names | None = None,
     cells: str | None = None,
+    mask: str | None = None,
     periodic: bool | None = None,
     axes: str | tuple[str, ...] | None = None,
     extent: float | tuple[float, ...] | None = None,
+    samples_axis: SamplesAxis = None,
+    slice: Names | None = None,
+    reshape: str | tuple[int, ...] | None = None,
     output_path: str | os.PathLike[str] | None = None,
     domain: Space | None = None,
 ) -> Source:
     """Pairs in a file of any format; what is not given is guessed where it is clear, and said in `notes`.
 
     `input` and `output` name arrays, several of them as channels; `coordinates` name nodes (points, dim) of a mesh, or coordinates
-    along the axes of a grid; `cells` the cells of a mesh. `periodic` is the convention of grids, or `axes` are the kinds of
-    their axes, as in "periodic,box" (see `Domain`); `extent` are their lengths. The outputs may be in a file of their own,
-    `output_path`. `domain` is the space of the inputs, for files that do not say.
+    along the axes of a grid; `cells` the cells of a mesh; `mask` an array that is zero at nodes without values. A name may be a part of
+    an array, "u[:,0]", or be in a file of its own, "FILE:NAME" or "FILE". `periodic` is the convention of grids, or `axes` are the kinds of
+    their axes, as in "periodic,box" (see `Domain`); `extent` are their lengths. `samples_axis` is the number of the axis that counts
+    samples, for all arrays or for each, "none" where they are one sample; `slice` parts to take of arrays, as in "u[:,0]"; `reshape`
+    the grid, "26,22", of samples that are stored along one axis. The outputs may be in a file of their own, `output_path`. `domain` is the
+    space of the inputs, for files that do not say.
     """
     place = Path(path)
     arrays = variables(place)
@@ -42,18 +56,79 @@ def open_source(
     settings: dict[str, Any] = {}
     if told:
         (domain, settings), (input, output) = told, ("a", "y")
-    elsewhere = arrays if output_path is None else variables(output_path)
+    elsewhere = {} if output_path is None else variables(output_path)
+    check_slices(arrays | elsewhere, listed(slice))
+    arrays, elsewhere = (sliced(held, listed(slice)) for held in (arrays, elsewhere or arrays))
     ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
-    pool = {name: v for name, v in (arrays | elsewhere).items() if v not in (*ins, *outs)}
-    asked = Asked(coordinates, cells, Convention(periodic, axes, extent), vectors=isinstance(domain, Vectors))
+    taken = {v.name.partition("[")[0] for v in (*ins, *outs)}
+    others = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken}
+    pool = {name: v for name, v in others.items() if name not in attributes.bounds(arrays | elsewhere)}
+    asked = Asked(
+        pick(place, pool, coordinates, "coordinates") if coordinates is not None else [],
+        pick(place, pool, cells, "cells") if cells is not None else [],
+        pick(place, pool, mask, "mask")[0] if mask is not None else None,
+        Convention(periodic, axes, extent),
+        vectors=domain is not None and domain.tabular,
+    )
     known = None if asked.vectors else domain
     with guarded(place):
-        inputs, outputs = columns(ins, outs, named_axes(pool), known)
-        notes += [note for part in (*inputs, *outputs) for note in part.notes]
-        spaces = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
-    return Source(place, *spaces, inputs, outputs, settings, [f"{len(inputs[0])} samples.", *notes])
+        inputs, outputs, said = _columns(ins, outs, pool, known, samples_axis, _shape(reshape))
+        notes += said
+        sides = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
+    notes += [] if told else _unused(others, sides)
+    files = (place, place if output_path is None else Path(output_path))
+    places = dict.fromkeys(f"{'' if v.path in files else ':'}{v.name}" for side in sides for v in side.coordinates)
+    notes = [f"{len(inputs[0])} samples.", *notes]
+    (domain, frame), (codomain, its_frame) = ((side.space, side.frame) for side in sides)
+    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places))
 
 
 def read(path: str | os.PathLike[str], domain: Space | None = None, **options: Any) -> Dataset:
     """All pairs in a file, with the options of `open_source`. What a file of ours says of its domain comes first."""
     return open_source(path, domain=domain, **options).dataset()
+
+
+def _columns(
+    ins: list[Variable],
+    outs: list[Variable],
+    pool: Variables,
+    domain: Space | None,
+    samples: SamplesAxis,
+    shape: tuple[int, ...],
+) -> tuple[list[Column], list[Column], list[str]]:
+    """Samples of all variables, along the first axes if a domain is given, and what there is to say of them."""
+    both, notes = (*ins, *outs), []
+    if domain is not None and samples is None:
+        whole = [len(v.shape) == 1 + domain.ndim for v in both]
+        first = 0 if domain.one_channel is not domain else None
+        parts = [Column(v, plain=fits, channel=first if fits else None) for v, fits in zip(both, whole, strict=True)]
+        if len({len(part) for part in parts}) != 1:
+            raise RaffiaError(unpaired(ins, outs))
+    else:
+        found = samples_axes(ins, outs, pool, samples)
+        parts = [column(v, axis, named_axes(pool), shape) for v, axis in zip(both, found.axes, strict=True)]
+        check_reshaped(parts, shape)
+        notes = [*found.notes, *(note for part in parts for note in part.notes)]
+    return parts[: len(ins)], parts[len(ins) :], notes
+
+
+def _shape(given: str | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The sizes in a text such as 26,22."""
+    words = [] if given is None else str(given).strip("()[]").removesuffix(",").split(",")
+    try:
+        sizes = tuple(int(word) for word in words)
+    except ValueError:
+        sizes = (0,)
+    if any(size < 1 for size in sizes) or len(sizes) > 3:
+        raise RaffiaError(
+            f"reshape=… ({FLAGS['reshape']}) must be the sizes of up to three axes, such as 26,22; got {given!r}."
+        )
+    return sizes
+
+
+def _unused(others: Variables, sides: tuple[Side, Side]) -> list[str]:
+    """The arrays of numbers that have no part in it."""
+    used = {v.name for side in sides for v in side.used}
+    left = [v for v in others.values() if v.numeric and v.name not in used]
+    more = f", and {len(left) - LISTED} more" if len(left) > LISTED else ""
+    return [f"not used: {shapes(left[:LISTED])}{more}."] if left else []

@@ -9,95 +9,176 @@ import numpy as np
 
 from raffia.data.formats.missing import check_whole, decode
 from raffia.data.formats.variable import Variable, guarded
-from raffia.spaces import Space, Vectors
+from raffia.data.meaning.layout import ArrayLayout
+from raffia.data.meaning.names import FLAGS, shown
+from raffia.errors import RaffiaError
+from raffia.spaces import Space
 
-Axes = tuple[tuple[bool, int | None], ...]  # of each variable: whether samples are along the last, and which one holds channels
 CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
 
 
-@dataclass
+@dataclass(eq=False)
 class Column:
-    """Samples of one variable. Axes of one entry are left out, unless it is `plain`; `channel` is the axis of channels, if any."""
+    """Samples of one variable. Axes of one entry are left out, unless it is `plain`.
+
+    `samples` is the axis of the samples, None where the variable is one; `channel` that of channels, if any, among the axes that count.
+    Axis i of the grid is axis `order[i]` of the file's, backwards where `flipped`; `nodes` are the numbers of the nodes of that grid
+    that a mesh consists of, where not all are, or not in their order; at the others there are no values, if they are `empty`.
+    """
 
     variable: Variable
-    samples_last: bool = False
+    samples: int | None = 0
     plain: bool = False
     channel: int | None = None
+    shape: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    flipped: tuple[bool, ...] = ()
+    nodes: np.ndarray | None = None
+    empty: bool = False
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return self.variable.shape[-1 if self.samples_last else 0]
+        return 1 if self.samples is None else self.variable.shape[self.samples]
+
+    @property
+    def _kept(self) -> list[int]:
+        """The axes of the variable that count, before they are reshaped."""
+        shape = self.variable.shape
+        first = None if self.samples is None else self.samples % len(shape)
+        return [axis for axis in range(len(shape)) if axis != first and (shape[axis] != 1 or self.plain)]
 
     @property
     def axes(self) -> tuple[int, ...]:
         """The axes of a sample that count, as they are in the file: those of more than one value."""
-        kept = self.variable.shape[:-1] if self.samples_last else self.variable.shape[1:]
-        return tuple(size for size in kept if size != 1 or self.plain)
+        kept = tuple(self.variable.shape[axis] for axis in self._kept)
+        return self.shape if self.shape and math.prod(kept) == math.prod(self.shape) else kept
 
     @property
     def dims(self) -> tuple[str, ...] | None:
         """The names of these axes."""
-        pairs = list(zip(self.variable.shape, self.variable.dims or (), strict=False))
-        kept = pairs[:-1] if self.samples_last else pairs[1:]
-        return tuple(dim for size, dim in kept if size != 1 or self.plain) if self.variable.dims else None
+        names = self.variable.dims
+        return None if names is None or len(self.axes) != len(self._kept) else tuple(names[axis] for axis in self._kept)
+
+    @property
+    def whole_grid(self) -> tuple[int, ...]:
+        """The axes of the grid, all nodes of it."""
+        sizes = [size for axis, size in enumerate(self.axes) if axis != self.channel]
+        return tuple(sizes[axis] for axis in self.order) if self.order else tuple(sizes)
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """The axes of the grid."""
-        return tuple(size for axis, size in enumerate(self.axes) if axis != self.channel)
+        """The axes of the grid, or the number of nodes."""
+        return self.whole_grid if self.nodes is None else (len(self.nodes),)
 
     @property
     def grid_dims(self) -> tuple[str, ...] | None:
         """The names of the axes of the grid."""
-        return None if self.dims is None else tuple(dim for axis, dim in enumerate(self.dims) if axis != self.channel)
+        if self.dims is None:
+            return None
+        names = [dim for axis, dim in enumerate(self.dims) if axis != self.channel]
+        return tuple(names[axis] for axis in self.order) if self.order else tuple(names)
 
     @property
     def count(self) -> int:
         """How many channels."""
         return 1 if self.channel is None else self.axes[self.channel]
 
+    @property
+    def layout(self) -> ArrayLayout:
+        """What other arrays are read and written by."""
+        axes = [
+            axis
+            for axis in range(len(self.variable.shape))
+            if self.samples is None or axis != self.samples % len(self.variable.shape)
+        ]
+        single = tuple(place for place, axis in enumerate(axes) if axis not in self._kept)
+        masked = self.whole_grid if self.nodes is not None and len(self.nodes) < math.prod(self.whole_grid) else ()
+        shape = self.shape if self.axes == self.shape else ()
+        return ArrayLayout(self.samples, self.channel, self.count, single, shape, self.order, self.flipped, masked)
+
     def read(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), none of them missing."""
+        values = self.values(rows)
+        check_whole(self.variable.path, self.variable.name, values, rows.start)
+        return values
+
+    def values(self, rows: range) -> np.ndarray:
+        """Samples (n, channels, *grid), some of which may be missing."""
         with guarded(self.variable.path, self.variable.name):
             values = decode(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
-        check_whole(self.variable.path, self.variable.name, values, rows.start)
-        return values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
+        channels = values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
+        turned = self.layout.turned(channels)
+        if self.nodes is None:
+            return turned
+        flat = turned.reshape(*turned.shape[:2], -1)
+        if self.empty and np.isfinite(np.delete(flat, self.nodes, axis=2)).any():
+            raise RaffiaError(
+                f"{self.variable.path}: {self.variable.name} has values at nodes where its first samples have none. Fill the gaps, or pass "
+                f"{FLAGS['mask']} with an array that is zero where values are to be left out."
+            )
+        return flat[..., self.nodes]
 
     def glance(self, most: int) -> np.ndarray:
         """The first samples, at most so many, and no more than can be looked at on opening."""
-        first = len(self) if self.samples_last else self.variable.affordable(min(most, len(self)))
-        return self.read(range(min(most, first)))
+        return self.read(self.glanced(most))
+
+    def glanced(self, most: int) -> range:
+        """The numbers of those samples."""
+        first = self.variable.affordable(min(most, len(self))) if self._in_rows else len(self)
+        return range(min(most, first))
+
+    @property
+    def _in_rows(self) -> bool:
+        return self.samples is not None and self.samples % len(self.variable.shape) == 0
 
     def _raw(self, rows: range) -> np.ndarray:
-        if self.samples_last:
-            return np.moveaxis(self._whole[..., rows.start : rows.stop], -1, 0)
-        return self.variable.read(slice(rows.start, rows.stop))
+        if self._in_rows:
+            return self.variable.read(slice(rows.start, rows.stop))
+        return self._whole[rows.start : rows.stop]
 
     @cached_property
     def _whole(self) -> np.ndarray:
-        return self.variable.glance()
+        """All samples, where they are not rows."""
+        values = self.variable.glance()
+        return values[None] if self.samples is None else np.moveaxis(values, self.samples, 0)
 
 
-def column(variable: Variable, n: int, named: set[str]) -> Column:
-    """A variable with `n` samples; `named` are the axes that have coordinates."""
-    part = Column(variable, samples_last=variable.shape[0] != n)
-    if part.samples_last:
-        part.notes.append(
-            f"{variable.name}: samples are along the last axis, where it has {n} entries as the other arrays have rows."
-        )
-    kept = variable.shape[:-1] if part.samples_last else variable.shape[1:]
-    if 1 in kept and kept != (1,):
+def column(variable: Variable, samples: int | None, named: set[str], shape: tuple[int, ...] = ()) -> Column:
+    """A variable with samples along an axis; `named` are the axes that have coordinates, `shape` is what its samples are reshaped to."""
+    part = Column(variable, samples)
+    if 1 in part.variable.shape[1:] and len(part.variable.shape) > 2:
         part.notes.append(f"{variable.name}: an axis with a single entry is left out.")
+    if shape and math.prod(part.axes) == math.prod(shape) and len(part.axes) == 1:
+        part.shape = shape
+        part.notes.append(
+            f"{variable.name}: samples of {math.prod(shape)} values are reshaped to {shown(shape)}, as asked for."
+        )
+        return part
     part.channel = _channel(part, named)
-    if part.channel is not None:
+    if shape and part.channel is not None and part.grid == (math.prod(shape),):
+        part.shape = (part.count, *shape) if part.channel == 0 else (*shape, part.count)
+        part.channel = 0 if part.channel == 0 else len(shape)
+        part.notes.append(
+            f"{variable.name}: {part.count} channels of {math.prod(shape)} values are reshaped to {shown(shape)}, as asked for."
+        )
+    elif part.channel is not None:
         part.notes.append(f"{variable.name}: the axis of {part.count} is taken for channels, the others for the grid.")
     return part
 
 
+def check_reshaped(parts: Sequence[Column], shape: tuple[int, ...]) -> None:
+    """Refuse a shape that no array has as many values for."""
+    if shape and not any(part.shape for part in parts):
+        came = ", ".join(f"{part.variable.name} {shown(part.axes)}" for part in parts)
+        raise RaffiaError(
+            f"reshape={shape} ({FLAGS['reshape']}) needs samples of {math.prod(shape)} values along one axis; they have {came}."
+        )
+
+
 def stacked(parts: Sequence[Column], space: Space, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """What was read of several variables, as the space has it: components of a vector, or channels (numbers as constant ones)."""
-    if isinstance(space, Vectors):
+    if space.tabular:
         return np.concatenate([_numbers(array) for array in arrays], axis=1)
     grid = max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
     channels = [array if part.grid == grid else _numbers(array, grid) for part, array in zip(parts, arrays, strict=True)]

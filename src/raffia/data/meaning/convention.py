@@ -65,6 +65,11 @@ def by_name(x: np.ndarray, name: str) -> Verdict | None:
     return None
 
 
+def never_around(name: str) -> Verdict | None:
+    """Times and latitudes have two ends, whatever the values."""
+    return (Ends.BOX, f"{name} does not go around") if _word(name) in STRAIGHT else None
+
+
 def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
     """What equispaced coordinates say: a round length from end to end, or one step further, and where it begins."""
     step = float(abs(x[-1] - x[0])) / (len(x) - 1)

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raffia.data.meaning.convention import Ends, Verdict, by_coordinates, by_name, by_values, of_axis, together, wraps
+from raffia.data.meaning.convention import (
+    Ends,
+    Verdict,
+    by_coordinates,
+    by_name,
+    by_values,
+    never_around,
+    of_axis,
+    together,
+    wraps,
+)
 from raffia.data.meaning.coordinates import Places
 from raffia.data.meaning.names import FLAGS, shown
 from raffia.errors import RaffiaError
@@ -151,7 +161,9 @@ def _of_axis(alike: list[Function], axis: int) -> Verdict:
     lines = [(x, p.names[axis] if p.names else "") for p in places if (x := p.axes[axis]) is not None]
     around = [verdict for x, name in lines if (verdict := by_name(x, name)) is not None]
     coordinates = together([by_coordinates(x, name) for x, name in lines]) if lines else (Ends.UNCLEAR, "")
-    return around[0] if around else of_axis(values, coordinates, _smooth(alike, axis))
+    verdict = around[0] if around else of_axis(values, coordinates, _smooth(alike, axis))
+    ends = [straight for _, name in lines if (straight := never_around(name)) is not None]
+    return ends[0] if ends and verdict[0] in (Ends.PERIODIC, Ends.REPEATED, Ends.UNCLEAR) else verdict
 
 
 def _lengths(side: Function, kinds: tuple[Axis, ...], extent: Extent) -> tuple[float, ...]:

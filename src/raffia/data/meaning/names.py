@@ -1,13 +1,16 @@
 """Which arrays of a file are inputs and which are outputs, where their names or their shapes tell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from raffia.data.formats.variable import Variable
+from raffia.data.formats import Variable, variables
+from raffia.data.meaning import attributes
+from raffia.data.meaning.slices import part_of
 from raffia.errors import RaffiaError
 
 FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
-    "extent": "--extent", "axes": "--axes",
+    "extent": "--extent", "axes": "--axes", "samples_axis": "--samples-axis", "mask": "--mask", "slice": "--slice", "reshape": "--reshape",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
@@ -36,6 +39,8 @@ def choose(
     if input is None and output is None and output_path is None:
         ins, outs, note = pair(path, arrays)
         return ins, outs, [note]
+    if input is None and output_path is None and len([v for v in arrays.values() if v.numeric and v.shape]) == 1:
+        output_path = path  # outputs are in other files, by their names
     if (input is None or output is None) and output_path is None:
         known, unknown = ("output", "input") if input is None else ("input", "output")
         raise RaffiaError(f"{path}: {FLAGS[known]} ({known}=…) is given, so give {FLAGS[unknown]} ({unknown}=…) too.")
@@ -46,17 +51,39 @@ def choose(
 
 
 def pick(path: object, arrays: Variables, names: Names, argument: str) -> list[Variable]:
-    """The variables of these names."""
+    """The variables of these names: of the file, a part such as u[:,0] of one, or of another file, FILE:NAME."""
     chosen = listed(names)
-    for name in chosen:
-        if name not in arrays or not arrays[name].numeric:
-            what = "real numbers" if name in arrays else "it"
-            raise RaffiaError(
-                f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(arrays)}"
-            )
     if not chosen:
         raise RaffiaError(f"{argument}=… ({FLAGS[argument]}) names no array. {contents(arrays)}")
-    return [arrays[name] for name in chosen]
+    return [_picked(path, arrays, name, argument) for name in chosen]
+
+
+def _picked(path: object, arrays: Variables, name: str, argument: str) -> Variable:
+    if name in arrays and arrays[name].numeric:
+        return arrays[name]
+    bare, bracket, _ = name.partition("[")
+    if bracket and name.endswith("]"):
+        return part_of(_picked(path, arrays, bare, argument), name[len(bare) :], f"{argument}={name!r} ({FLAGS[argument]})")
+    if name not in arrays and (file := in_file(name)):
+        there = variables(file[0])
+        return _picked(file[0], there, file[1], argument) if file[1] else only(file[0], there, argument)[0][0]
+    what = "real numbers" if name in arrays else "it"
+    raise RaffiaError(
+        f"{argument}={name!r} ({FLAGS[argument]}): {path} does not hold {what} under that name. {contents(arrays)}"
+    )
+
+
+def in_file(name: str) -> tuple[Path, str] | None:
+    """The file and the array that FILE or FILE:NAME names, if there is such a file."""
+    file, colon, array = name.rpartition(":")
+    if Path(name).exists():
+        return Path(name), ""
+    return (Path(file), array) if colon and file and Path(file).exists() else None
+
+
+def shapes(variables: Iterable[Variable]) -> str:
+    """The names of variables, each with its shape."""
+    return ", ".join(f"{v.name} {shown(v.shape)}" for v in variables)
 
 
 def contents(arrays: Variables) -> str:
@@ -66,6 +93,12 @@ def contents(arrays: Variables) -> str:
     return f"It holds {held}{more}." if arrays else "It holds no arrays of numbers."
 
 
+def unpaired(ins: Sequence[Variable], outs: Sequence[Variable]) -> str:
+    """What to say of inputs and outputs of unequal numbers."""
+    counts = " and ".join(f"{side[0].shape[0]} {name}" for name, side in (("inputs", ins), ("outputs", outs)) if side)
+    return f"inputs and outputs must pair up; got {counts}: {shapes((*ins, *outs))}."
+
+
 def shown(shape: tuple[int, ...]) -> str:
     """A shape, as in 3×64×64."""
     return "×".join(str(axis) for axis in shape) or "a number"
@@ -73,22 +106,28 @@ def shown(shape: tuple[int, ...]) -> str:
 
 def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable], str]:
     """Input and output of a file by their usual names, or as the only two arrays with as many rows; and why."""
-    numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape}
+    apart = attributes.bounds(arrays) | {name for name, v in arrays.items() if v.dims == (v.name,)}
+    numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape and name not in apart}
     lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
     by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
+    by_name = [two for two in by_name if not _beside_functions(two, numeric)]
+    bare = (numeric[lower["x"]], numeric[lower["y"]]) if "x" in lower and "y" in lower else None
     matches = [two for two in by_name if _in_rows(*two)] or [two for two in by_name if _in_columns(*two)]
     matches = [two for two in matches if "train" in two[0].name.lower()] or matches
-    if not matches and "x" in lower and "y" in lower and _in_rows(numeric[lower["x"]], numeric[lower["y"]]):
-        matches = [(numeric[lower["x"]], numeric[lower["y"]])]
+    if not matches and bare and _in_rows(*bare) and not _beside_functions(bare, numeric):
+        matches = [bare]
     if len(matches) == 1 or (not matches and len(by_name) == 1):
         a, y = (matches or by_name)[0]
         return [a], [y], f"inputs are {a.name}, outputs are {y.name}: their names say so."
     alone = [v for v in numeric.values() if not _auxiliary(v)]
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
         first, second = sorted(alone, key=_looks_like_output)
-        note = f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
-        order = "" if _looks_like_output(second) else f", in their order; else pass {FLAGS['input']} and {FLAGS['output']}"
-        return [first], [second], f"{note}{order}."
+        if not _looks_like_output(second):
+            raise RaffiaError(
+                f"{path}: which of {shapes(alone)} holds the inputs, which the outputs? Their names do not tell. "
+                f"Pass {FLAGS['input']} {first.name} {FLAGS['output']} {second.name} (input=…, output=…), or the other way round."
+            )
+        return [first], [second], f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows."
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
     raise RaffiaError(
@@ -100,14 +139,21 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
 
 def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable], str]:
     """The one array of a file that can be meant."""
-    numeric = [v for v in arrays.values() if v.numeric and v.shape]
+    apart = attributes.bounds(arrays)
+    numeric = [v for name, v in arrays.items() if v.numeric and v.shape and name not in apart]
     usual = {names[argument == "output"] for names in PAIRS}
     named = numeric if len(numeric) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
         raise RaffiaError(
-            f"{path}: which array holds the {argument}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."
+            f"{path}: which array holds the {argument.removesuffix('s')}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."
         )
-    return named, f"{argument}s are {named[0].name} in {path}."
+    return named, f"{argument.removesuffix('s')}s are {named[0].name} in {path}."
+
+
+def _beside_functions(two: tuple[Variable, Variable], arrays: Variables) -> bool:
+    """Whether one of two arrays looks like coordinates, and there are others that are functions."""
+    others = [v for v in arrays.values() if v not in two and not _auxiliary(v) and len(v.shape) - v.shape.count(1) > 1]
+    return any(_auxiliary(v) for v in two) and bool(others)
 
 
 def _in_rows(a: Variable, y: Variable) -> bool:
@@ -123,7 +169,7 @@ def _in_columns(a: Variable, y: Variable) -> bool:
 def _auxiliary(v: Variable) -> bool:
     """Coordinates along an axis, and cells."""
     coordinate = len(v.shape) - v.shape.count(1) <= 1 and v.name.lower() in COORDINATES
-    return coordinate or (len(v.shape) == 1 and v.dims == (v.name,)) or v.name.lower() in CELLS
+    return coordinate or v.name.lower() in CELLS
 
 
 def _looks_like_output(v: Variable) -> bool:

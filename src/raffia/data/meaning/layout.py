@@ -1,0 +1,98 @@
+"""How arrays hold samples, and where their axes lie: what is kept of a file, to read others alike and to write values back."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from raffia.errors import RaffiaError
+
+MOST_AXES = 32  # of an array
+LARGEST = 2**24  # nodes of a grid of which a mesh is a part
+
+
+@dataclass(frozen=True)
+class AxisLabel:
+    """An axis of a grid, or a coordinate of scattered nodes: its name, its units, and the coordinates of its first and last node.
+
+    They are those of the file, in ascending order: a domain of raffia begins at 0. What the file does not say is empty, or None.
+    """
+
+    name: str = ""
+    units: str = ""
+    first: float | None = None
+    last: float | None = None
+
+    def __post_init__(self) -> None:
+        if not all(end is None or math.isfinite(end) for end in (self.first, self.last)):
+            raise RaffiaError(f"{self} must go from somewhere to somewhere.")
+
+
+Frame = tuple[AxisLabel, ...]
+
+
+@dataclass(frozen=True)
+class ArrayLayout:
+    """How one array holds samples of functions, so that another is read alike, and values are written as they came.
+
+    `samples` is the axis that counts samples, None where the array is one sample. Of the other axes those with a `single` entry are left
+    out, and what remains is reshaped to `shape`, if there is one. `channel` is the axis of `count` channels, if any, the others are the
+    grid. Axis i of the grid that raffia sees is axis `order[i]` of the grid in the file, backwards where it is `flipped`. Where the space
+    is a mesh of some nodes of a grid, `masked` is the shape of that grid.
+    """
+
+    samples: int | None = 0
+    channel: int | None = None
+    count: int = 1
+    single: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    flipped: tuple[bool, ...] = ()
+    masked: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        axes = [axis for axis in (self.samples, self.channel, *self.single) if axis is not None]
+        sizes, turns = (*self.shape, *self.masked, self.count), {len(turn) for turn in (self.order, self.flipped) if turn}
+        sound = all(0 <= axis < MOST_AXES for axis in axes) and list(self.single) == sorted(set(self.single)) and min(sizes) > 0
+        if (
+            not sound
+            or sorted(self.order) != list(range(len(self.order)))
+            or len(turns) > 1
+            or math.prod(self.masked) > LARGEST
+        ):
+            raise RaffiaError(f"{self} is no layout of an array.")
+
+    @property
+    def _backwards(self) -> tuple[int, ...]:
+        return tuple(2 + axis for axis, flip in enumerate(self.flipped) if flip)
+
+    def turned(self, values: np.ndarray) -> np.ndarray:
+        """Samples (n, channels, *grid) with the axes of the grid in our order and direction."""
+        if self.order:
+            values = values.transpose(0, 1, *(2 + axis for axis in self.order))
+        return np.flip(values, self._backwards)
+
+    def turned_back(self, values: np.ndarray) -> np.ndarray:
+        """The inverse of `turned`."""
+        values = np.flip(values, self._backwards)
+        return values.transpose(0, 1, *(2 + int(axis) for axis in np.argsort(self.order))) if self.order else values
+
+    def written(self, values: np.ndarray) -> np.ndarray:
+        """Samples (n, channels, *grid), turned back, as an array of this layout."""
+        channel = self.channel
+        if self.shape:
+            values = values.reshape(*values.shape[:2], math.prod(values.shape[2:]))
+            channel = channel and 1
+        joined = values[:, 0] if channel is None else np.moveaxis(values, 1, 1 + channel)
+        for axis in self.single:
+            joined = np.expand_dims(joined, 1 + axis)
+        if self.samples is None:
+            return joined[0] if len(joined) == 1 else joined
+        return np.moveaxis(joined, 0, self.samples)
+
+
+def filled(values: np.ndarray, nodes: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:
+    """Values (n, channels, points) at some nodes of a grid, by their numbers, as functions on all of it; NaN elsewhere."""
+    whole = np.full((*values.shape[:2], math.prod(grid)), np.nan, values.dtype)
+    whole[..., nodes] = values
+    return whole.reshape(*values.shape[:2], *grid)

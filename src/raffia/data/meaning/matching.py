@@ -1,0 +1,145 @@
+"""Functions of another file, brought onto the axes and nodes of the training by their coordinates; other places are refused."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning import orientation
+from raffia.data.meaning.columns import Column
+from raffia.data.meaning.convention import equispaced
+from raffia.data.meaning.coordinates import Places, places_of
+from raffia.data.meaning.layout import ArrayLayout, AxisLabel, Frame
+from raffia.data.meaning.names import Variables, shapes, shown
+from raffia.data.meaning.sides import with_grid
+from raffia.errors import RaffiaError
+from raffia.spaces import Mesh, Space
+from raffia.spaces.axes import Axis
+
+NEAR = 1e-6  # of the size of a mesh: nodes that are nearer are one
+CLOSE = 1e-2  # of a step: how far the ends of an axis may be from those of the training
+
+
+def match(
+    path: object, parts: Sequence[Column], space: Space, frame: Frame, trained: Sequence[ArrayLayout], shape: tuple[int, ...] | None,
+    pool: Variables, chosen: list[Variable],
+) -> Places:  # fmt: skip
+    """Give arrays the order, direction and nodes of the training, and say how; `shape` is that of a sample there."""
+    region, whole = space.one_channel, with_grid(parts)
+    if whole is None or not space.dim:
+        return Places()
+    alike = [part for part in parts if part.whole_grid == whole.whole_grid]
+    layout = next((one for part, one in zip(parts, trained, strict=False) if part is whole), ArrayLayout())
+    dims = whole.grid_dims
+    said = orientation.in_one_order(alike, tuple(label.name for label in frame)) if dims else []
+    found = places_of(path, whole, pool, chosen)
+    if chosen and frame and frame[0].first is not None and not found.known:
+        raise RaffiaError(
+            f"{path}: its coordinates {shapes(chosen)} do not fit samples of {whole.variable.name} {shown(whole.variable.shape)}, "
+            f"which are {shown(whole.whole_grid)}. Pass a file whose arrays are laid out like those of the training."
+        )
+    if not found.known and not said:
+        for part in alike:
+            fits = len(part.whole_grid) == len(layout.flipped or layout.order)
+            part.order, part.flipped = (layout.order, layout.flipped) if fits else ((), ())
+        turned = (
+            [f"{whole.variable.name}: without coordinates, its axes are taken as those of the training file."]
+            if layout.order or any(layout.flipped)
+            else []
+        )
+        found = Places(notes=turned)
+    else:
+        found = orientation.like(found, alike, tuple(label.name for label in frame))
+        found = orientation.upward(found, alike)
+    found.notes[:0] = said
+    if not region.gridded:
+        return _on_nodes(path, alike, cast(Mesh, region), found, layout, frame)
+    for axis, (x, label) in enumerate(zip(found.axes, frame, strict=False)):
+        if x is not None and label.first is not None and shape is not None and len(x) > 1:
+            _check_ends(path, found.names[axis], x, label, region.kinds[axis], shape[len(shape) - len(region.kinds) + axis])
+    return found
+
+
+def nodes_of(mesh: Mesh, frame: Frame, grid: tuple[int, ...], lines: Sequence[np.ndarray | None] = ()) -> np.ndarray:
+    """The numbers of those nodes of a grid, with axes along `lines` or as in the `frame`, that a mesh consists of."""
+    known = [
+        line
+        if line is not None
+        else None
+        if label.first is None or label.last is None
+        else np.linspace(label.first, label.last, size)
+        for line, label, size in zip(lines or (None,) * len(grid), frame, grid, strict=True)
+    ]
+    return _numbers(mesh, orientation.positions(known, grid))
+
+
+def _on_nodes(path: object, parts: Sequence[Column], mesh: Mesh, found: Places, layout: ArrayLayout, frame: Frame) -> Places:
+    """The nodes of the mesh among those of the file."""
+    grid = parts[0].whole_grid
+    if layout.masked and len(grid) == len(frame):
+        if grid != layout.masked:
+            raise RaffiaError(
+                f"{path}: {parts[0].variable.name} must be on the grid {shown(layout.masked)} of the training; got {shown(grid)}."
+            )
+        numbers = nodes_of(mesh, frame, grid, found.axes)
+    else:
+        line = found.axes[0] if found.nodes is None and len(grid) == 1 and found.axes else None
+        nodes = found.nodes if line is None else line[:, None]
+        if nodes is None or found.moving or (len(nodes) != len(mesh.nodes) and not layout.masked):
+            return found  # nothing to compare, or refused by its shape
+        numbers = _numbers(mesh, nodes)
+    if (numbers < 0).any():
+        lost = int(np.flatnonzero(numbers < 0)[0])
+        raise RaffiaError(
+            f"{path}: its coordinates {', '.join(found.names)} are not the nodes of the training: none is at {mesh.nodes[lost].tolist()}. "
+            "Pass functions on the nodes of the training; interpolate them, or mend the units of the coordinates."
+        )
+    if not np.array_equal(numbers, np.arange(int(np.prod(grid)))):
+        for part in parts:
+            part.nodes = numbers
+        if not layout.masked:
+            found.notes.append(
+                f"{parts[0].variable.name}: its nodes are taken in the order of the training, by their coordinates."
+            )
+    return found
+
+
+def _numbers(mesh: Mesh, nodes: np.ndarray) -> np.ndarray:
+    """For each node of the mesh the number of the one that is there, or −1; each is taken once."""
+    wanted = mesh.nodes.numpy()
+    if nodes.shape[1] > wanted.shape[1]:
+        nodes = nodes[:, np.ptp(nodes, axis=0) > 0]
+    if nodes.shape[1] != wanted.shape[1]:
+        return np.full(len(wanted), -1)
+    near = NEAR * float(np.ptp(wanted, axis=0).max() + np.abs(wanted).max())
+    distances, numbers = cKDTree(nodes).query(wanted)
+    first = np.isin(np.arange(len(numbers)), np.unique(numbers, return_index=True)[1])
+    return np.where((distances <= near) & first, numbers, -1)
+
+
+def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: Axis, points: int) -> None:
+    """Refuse an axis that goes from elsewhere to elsewhere."""
+    assert label.first is not None
+    assert label.last is not None
+    if not equispaced(x):
+        raise RaffiaError(
+            f"{path}: the coordinates {name} are not equispaced, and those of the training are. Interpolate its functions."
+        )
+    there, here = (
+        _ends(kind, float(first), float(last), n)
+        for first, last, n in ((label.first, label.last, points), (x[0], x[-1], len(x)))
+    )
+    step = min(abs(label.last - label.first) / max(1, points - 1), abs(float(x[-1] - x[0])) / (len(x) - 1))
+    if max(abs(a - b) for a, b in zip(there, here, strict=True)) > CLOSE * step:
+        raise RaffiaError(
+            f"{path}: {name} covers {here[0]:g} to {here[1]:g}, and {label.name or 'the axis'} of the training {there[0]:g} to {there[1]:g}"
+            f"{f' {label.units}' if label.units else ''}. Pass functions on that domain; if only units or origins differ, write it so."
+        )
+
+
+def _ends(kind: Axis, first: float, last: float, points: int) -> tuple[float, float]:
+    """The ends of an axis with these first and last nodes."""
+    step = (last - first) / max(1, points - 1)
+    return first - kind.before * step, last + kind.after * step

@@ -1,0 +1,92 @@
+"""Inputs of a file, and what is predicted from them in the layout of the training's outputs, along the axes of that file."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.data.meaning.columns import Column, stacked
+from raffia.data.meaning.coordinates import Places
+from raffia.data.meaning.layout import ArrayLayout, Frame, filled
+from raffia.data.meaning.matching import nodes_of
+from raffia.data.meaning.sides import with_grid
+from raffia.spaces import Mesh, Space
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs in a file, read as those of the training were.
+
+    `output`, `names`, `layouts` and `frame` are those of the outputs of the training; `places` is where the inputs lie, by the file.
+    """
+
+    parts: list[Column]
+    domain: Space
+    output: Space
+    names: tuple[str, ...]
+    layouts: tuple[ArrayLayout, ...]
+    frame: Frame
+    places: Places
+    notes: list[str]
+
+    @cached_property
+    def values(self) -> Tensor:
+        """All inputs, as the model takes them."""
+        return read_rows(self.parts, self.domain, range(len(self.parts[0])))
+
+    def coordinates(self, predicted: Tensor) -> dict[str, np.ndarray]:
+        """Where predictions are: the coordinates of this file, as they are, if outputs live where inputs do; else those of the training."""
+        if self._shared:
+            return {v.name: v.read() for v in self.places.used}
+        region, layout = self.output.one_channel, (self.layouts or (ArrayLayout(),))[0]
+        if region.dim and not region.gridded and not layout.masked:
+            return {"nodes": cast(Mesh, region).nodes.numpy()}
+        sizes, lines = layout.masked or tuple(predicted.shape[predicted.ndim - region.ndim :]), {}
+        for axis, (label, points) in enumerate(zip(self.frame, sizes, strict=False)):
+            if label.name and label.first is not None and label.last is not None:
+                x = np.linspace(label.first, label.last, points)
+                lines[label.name] = x[::-1] if axis < len(layout.flipped) and layout.flipped[axis] else x
+        return lines
+
+    def written(self, predicted: Tensor) -> dict[str, np.ndarray]:
+        """Predictions as arrays of the layout that those of the training had, by name, with axes and nodes in the order of this file.
+
+        Where outputs live elsewhere than inputs, axes are as in the file of the training. Several components of a vector are one array.
+        """
+        values = predicted.numpy(force=True)
+        whole = values if self.output.one_channel is not self.output else values[:, None]
+        if not self.layouts or (len(self.layouts) > 1 and not self.output.dim):
+            return {", ".join(self.names) or "y": values}
+        counts = [layout.count for layout in self.layouts] if len(self.layouts) > 1 else [whole.shape[1]]
+        channels = np.split(whole, np.cumsum(counts)[:-1], axis=1)
+        return {name: self._laid_out(f, one) for name, f, one in zip(self.names, channels, self.layouts, strict=True)}
+
+    def _laid_out(self, f: np.ndarray, layout: ArrayLayout) -> np.ndarray:
+        there = with_grid(self.parts) if self._shared else None
+        nodes, grid = (None, layout.masked) if there is None else (there.nodes, there.whole_grid)
+        if there is not None:
+            layout = replace(layout, order=there.order, flipped=there.flipped)
+        if there is None and layout.masked and len(self.frame) == len(grid):
+            nodes = nodes_of(cast(Mesh, self.output.one_channel), self.frame, grid)
+        if nodes is not None and math.prod(grid) >= len(nodes):
+            f = filled(f, nodes, grid)
+        return (
+            layout.written(layout.turned_back(f))
+            if f.ndim - 2 == len(layout.flipped or layout.order or f.shape[2:])
+            else f[:, 0]
+        )
+
+    @property
+    def _shared(self) -> bool:
+        """Whether outputs live where inputs do."""
+        return bool(self.domain.dim) and self.output.one_channel == self.domain.one_channel
+
+
+def read_rows(parts: Sequence[Column], space: Space, rows: range) -> Tensor:
+    """Some rows of the arrays, as the space has them."""
+    return torch.from_numpy(np.ascontiguousarray(stacked(parts, space, [part.read(rows) for part in parts])))

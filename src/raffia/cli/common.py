@@ -60,6 +60,12 @@ console = _Console(highlight=False, markup=False, emoji=False)
 
 AXES_HELP = f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}."
 
+TABLE_HELP = "What a table has: wide (a row a sample), long (a row a point of a sample) or columns (a column a sample)."
+SAMPLE_COLUMN_HELP = "Column of a long table that tells samples apart; again for more."
+RESAMPLE_HELP = "Bring curves on different points to so many, or to FIRST:LAST:POINTS."
+FILES_HELP = "What the files of a folder or a pattern are: samples, or parts of them."
+PARAMETERS_HELP = "A table with the inputs: a row for each sample, or for each file of a folder."
+
 
 class Example(StrEnum):
     """The benchmark problems."""

@@ -2,6 +2,7 @@
 
 import math
 import platform
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -12,7 +13,19 @@ import typer
 from rich.table import Table as Printed
 
 from raffia import __version__, surrogate
-from raffia.cli.common import AXES_HELP, app, check_output, console, extents, ridge_in_words
+from raffia.cli.common import (
+    AXES_HELP,
+    FILES_HELP,
+    PARAMETERS_HELP,
+    RESAMPLE_HELP,
+    SAMPLE_COLUMN_HELP,
+    TABLE_HELP,
+    app,
+    check_output,
+    console,
+    extents,
+    ridge_in_words,
+)
 from raffia.data import Source, open_source
 from raffia.errors import RaffiaError
 from raffia.report import Table, write_report
@@ -28,7 +41,11 @@ FAMILIES_IN_WORDS = ", ".join(family.name for family in FAMILIES)
 @app.command()
 def fit(
     source: Annotated[
-        Path, typer.Argument(metavar="DATA", help="npz, npy, mat, h5, nc, zarr or pt; `raffia inspect` says what is in it.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="npz, npy, mat, h5, nc, zarr, pt, csv or txt; a folder, or a pattern in quotes; `raffia inspect` says what is in it.",
+        ),
     ],
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
     output_names: Annotated[
@@ -46,6 +63,11 @@ def fit(
     ] = None,
     axes: Annotated[str | None, typer.Option(help=AXES_HELP)] = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
+    table: Annotated[str | None, typer.Option(help=TABLE_HELP)] = None,
+    sample_column: Annotated[list[str] | None, typer.Option(help=SAMPLE_COLUMN_HELP)] = None,
+    resample: Annotated[str | None, typer.Option(help=RESAMPLE_HELP)] = None,
+    files: Annotated[str | None, typer.Option(help=FILES_HELP)] = None,
+    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[
         float, typer.Option(help="Pairs kept from everything, for the errors: a share below 1, or a number.")
@@ -96,7 +118,8 @@ def fit(
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
     options: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "periodic": periodic,
-        "axes": axes, "extent": extents(extent), "domain": Vectors() if vectors else None,
+        "axes": axes, "extent": extents(extent), "domain": Vectors() if vectors else None, "table": table,
+        "sample_column": sample_column, "resample": resample, "files": files, "parameters": parameters,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
     for note in pairs.notes:
@@ -107,7 +130,7 @@ def fit(
         features,
         penalty,
         held_out,
-        test=None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs).dataset(),
+        test=None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs, parameters).dataset(),
         refit=refit,
         seed=seed,
         tune=GradientSearch(verbose=console.is_terminal) if tune else None,
@@ -231,7 +254,13 @@ def _names_and_file(given: list[str] | None, model_file: Path | None, source: Pa
     files = [Path(name) for name in given or [] if name.endswith(".safetensors")] + ([] if model_file is None else [model_file])
     if len(files) > 1:
         raise RaffiaError(f"--model must name one file; got {', '.join(map(str, files))}.")
-    return names or None, files[0] if files else Path(source.with_suffix(".safetensors").name)
+    return names or None, files[0] if files else _beside(source)
+
+
+def _beside(source: Path) -> Path:
+    """DATA.safetensors in this folder; the wildcards of a pattern are left out."""
+    name = re.sub(r"[*?\[\]]+", "", source.stem if source.suffix else source.name).strip(" _-.")
+    return Path(f"{name or source.absolute().parent.name}.safetensors")
 
 
 def _ridge(text: str) -> float | Literal["auto"]:

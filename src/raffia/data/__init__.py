@@ -1,8 +1,20 @@
 """Reading and writing datasets: arrays in files of many formats, what they mean, and pairs of functions from them."""
 
 from raffia.data.formats import Variable, variables
+from raffia.data.formats.layout import Layout
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.reading import Reading, Source
 from raffia.data.source import open_source, read
 
-__all__ = ["Reading", "Source", "Variable", "domain_of", "open_source", "read", "variables", "write", "write_trajectories"]
+__all__ = [
+    "Layout",
+    "Reading",
+    "Source",
+    "Variable",
+    "domain_of",
+    "open_source",
+    "read",
+    "variables",
+    "write",
+    "write_trajectories",
+]

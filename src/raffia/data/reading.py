@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,14 @@ from torch import Tensor
 
 from raffia.data import own
 from raffia.data.formats import Variable, variables
-from raffia.data.formats.variable import guarded
+from raffia.data.formats.layout import Layout
+from raffia.data.formats.selection import selected
+from raffia.data.formats.variable import files_of, guarded
 from raffia.data.meaning.columns import Axes, Column, sample_shape, stacked
 from raffia.data.meaning.coordinates import named_axes
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shown
 from raffia.data.meaning.sides import columns, shapes
+from raffia.data.parameters import with_parameters
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset, Readable
 from raffia.spaces import Channels, Nodes, Space, Vectors
@@ -32,6 +35,7 @@ class Reading:
     `input_names` and `output_names` are the arrays, none where pairs did not come from a file; `domain` and `output` are the spaces
     of inputs and outputs. `input_axes` and `output_axes` say for each array whether its samples are along the last axis, and which
     axis of a sample holds channels; without them, shapes tell. `input_shape` and `output_shape` are those of one sample.
+    `input_layout` and `output_layout` say where samples are in tables and folders.
     """
 
     input_names: tuple[str, ...]
@@ -42,11 +46,17 @@ class Reading:
     output_axes: Axes = ()
     input_shape: tuple[int, ...] | None = None
     output_shape: tuple[int, ...] | None = None
+    input_layout: Layout | None = None
+    output_layout: Layout | None = None
 
-    def inputs(self, path: PathLike, names: Names | None = None) -> Tensor:
-        """The inputs in another file: its arrays `names`, else those of the training, else `a`, the only array or a usual name."""
+    def inputs(self, path: PathLike, names: Names | None = None, parameters: PathLike | None = None) -> Tensor:
+        """The inputs in another file: its arrays `names`, else those of the training, else `a`, the only array or a usual name.
+
+        `parameters` is a table with a row for each sample, beside a folder.
+        """
         place = Path(path)
-        arrays = variables(place)
+        layout = self.input_layout if parameters is None else self.output_layout
+        arrays = self._arrays(place, layout, listed(names) or list(self.input_names), parameters)
         settings = self._settings(place, arrays)
         chosen = _chosen(names, ("a",) if settings is not None else self.input_names, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
@@ -55,12 +65,22 @@ class Reading:
         return _read(parts, self.domain, range(len(parts[0])))
 
     def pairs(
-        self, path: PathLike, input: Names | None = None, output: Names | None = None, output_path: PathLike | None = None
+        self,
+        path: PathLike,
+        input: Names | None = None,
+        output: Names | None = None,
+        output_path: PathLike | None = None,
+        parameters: PathLike | None = None,
     ) -> "Source":
-        """Pairs in another file, or in two: its arrays `input` and `output`, else those of the training, else by usual names."""
+        """Pairs in another file, or in two: its arrays `input` and `output`, else those of the training, else by usual names.
+
+        `parameters` is a table with a row for each sample, beside a folder.
+        """
         place = Path(path)
-        arrays = variables(place)
-        elsewhere = arrays if output_path is None else variables(output_path)
+        wanted = [listed(input) or list(self.input_names), listed(output) or list(self.output_names)]
+        layout = self.input_layout if output_path is not None or parameters is None else self.output_layout
+        arrays = self._arrays(place, layout, [*wanted[0], *wanted[1]], parameters)
+        elsewhere = arrays if output_path is None else self._arrays(Path(output_path), self.output_layout, wanted[1])
         settings = self._settings(place, arrays)
         known = (("a",), ("y",)) if settings is not None else (self.input_names, self.output_names)
         a, y = _chosen(input, known[0], arrays), _chosen(output, known[1], elsewhere)
@@ -69,6 +89,11 @@ class Reading:
         ins, outs, notes = choose(place, arrays, a, y, output_path, elsewhere)
         inputs, outputs = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
         return Source(place, self.domain, self.output, inputs, outputs, settings or {}, [f"{len(inputs[0])} samples.", *notes])
+
+    def _arrays(self, place: Path, layout: Layout | None, wanted: list[str], parameters: PathLike | None = None) -> Variables:
+        """The arrays of a file that lies as that of the training did, and those that names mean in it."""
+        arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
+        return arrays if parameters is None else with_parameters(place, arrays, Path(parameters), wanted)[0]
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
         """The settings in a file of ours, whose domain must be that of the training; None for other files."""
@@ -106,6 +131,7 @@ class Source(Readable):
     outputs: list[Column]
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    parameters: Path | None = None
 
     def __post_init__(self) -> None:
         if self.output == self.domain != Vectors():  # vectors of any size may be of two sizes
@@ -131,20 +157,24 @@ class Source(Readable):
             tuple((part.samples_last, part.channel) for part in self.outputs),
             sample_shape(self.inputs, self.domain),
             sample_shape(self.outputs, self.output_space),
+            self.inputs[0].variable.layout,
+            self.outputs[0].variable.layout,
         )
 
     @property
     def stamp(self) -> str:
         """Sizes and times of the files: what tells them from other versions of them."""
         paths = {part.variable.path for part in (*self.inputs, *self.outputs)}
-        facts = [file.stat() for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
+        facts = [file.stat() for path in paths for file in files_of(path)]
         return f"{len(facts)} of {sum(f.st_size for f in facts)} bytes, the newest of {max(f.st_mtime_ns for f in facts)}"
 
     @property
     def opened(self) -> Callable[[], "Source"]:
         """What opens the same pairs elsewhere, on a worker of a cluster."""
-        there = self.outputs[0].variable.path
-        return partial(self.reading.pairs, self.path, output_path=None if there == self.path else there)
+        here, there = self.inputs[0].variable.path, self.outputs[0].variable.path
+        if self.parameters is not None:
+            return partial(self.reading.pairs, self.path, parameters=self.parameters)
+        return partial(self.reading.pairs, self.path, output_path=None if there == here else there)
 
     def read(self, rows: range | slice) -> tuple[Tensor, Tensor]:
         """Inputs and outputs of some rows; nothing else is read."""

@@ -7,7 +7,8 @@ from raffia.errors import RaffiaError
 
 FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
-    "extent": "--extent", "axes": "--axes",
+    "extent": "--extent", "axes": "--axes", "table": "--table", "sample_column": "--sample-column", "resample": "--resample",
+    "files": "--files", "parameters": "--parameters",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
@@ -102,7 +103,8 @@ def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable]
     """The one array of a file that can be meant."""
     numeric = [v for v in arrays.values() if v.numeric and v.shape]
     usual = {names[argument == "output"] for names in PAIRS}
-    named = numeric if len(numeric) == 1 else [v for v in numeric if v.name.lower() in usual]
+    alone = [v for v in numeric if len(numeric) == 1 or not _auxiliary(v)]
+    named = alone if len(alone) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
         raise RaffiaError(
             f"{path}: which array holds the {argument}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."

@@ -112,6 +112,25 @@ def pt_legacy(path, arrays):
     torch.save(tensors, path, _use_new_zipfile_serialization=False)
 
 
+def objects(path, arrays):
+    held = np.empty((), object)
+    held[()] = arrays
+    np.savez(path, d=held)
+
+
+def objects_of_arrays(path, arrays):
+    held = {}
+    for name, array in arrays.items():
+        held[name] = np.empty(len(array), object)
+        held[name][:] = list(array)
+    np.savez_compressed(path, **held)
+
+
+def pt_records(path, arrays):
+    rows = zip(*arrays.values(), strict=True)
+    torch.save([{name: torch.from_numpy(row) for name, row in zip(arrays, values, strict=True)} for values in rows], path)
+
+
 WRITERS = {
     "npz": (npz, ".npz"),
     "npz compressed": (npz_compressed, ".npz"),
@@ -130,6 +149,8 @@ WRITERS = {
     "zarr by gzip": (zarr_gzip, ".zarr"),
     "pt": (pt, ".pt"),
     "pt legacy": (pt_legacy, ".pth"),
+    "npz of arrays of arrays": (objects_of_arrays, ".npz"),
+    "pt of records": (pt_records, ".pt"),
 }
 
 

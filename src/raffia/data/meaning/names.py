@@ -13,7 +13,7 @@ FLAGS = {
 
 PAIRS = (
     ("a", "y"), ("a", "u"), ("input", "output"), ("inputs", "outputs"), ("input_data", "output_data"), ("x_train", "y_train"),
-    ("x_train0", "y_train"), ("train_x", "train_y"), ("x_test", "y_test"), ("x_test0", "y_test"), ("test_x", "test_y"),
+    ("x_train0", "y_train"), ("train_x", "train_y"), ("x_test", "y_test"), ("x_test0", "y_test"), ("x0", "y"), ("test_x", "test_y"),
     ("coeff", "sol"), ("u0", "u"), ("u_0", "u"), ("mu", "u"), ("f", "u"), ("k", "u"), ("kappa", "u"), ("branch", "target"),
     ("features", "targets"), ("features", "labels"), ("0", "1"),
 )  # fmt: skip

@@ -109,6 +109,7 @@ def table(mark=",", decimal=".", header=("p", "q", "r"), end="\n"):
         (table(",", end="\r\n"), "utf-8"),
         (table(",", end=",\n"), "utf-8"),
         (table(" ", end="  \n"), "utf-8"),
+        (table(",", end=",\n").replace("r,\n", "r\n"), "utf-8"),
         ("# measured by hand\n" + table(), "utf-8"),
         ("# p q r\n" + table(" ").partition("\n")[2], "utf-8"),
         (table().replace("\n4.0", "\n# a pause\n4.0", 1).replace("p,q,r", "# a\np,q,r"), "utf-8"),
@@ -333,7 +334,8 @@ def test_fields_in_a_long_table_are_on_a_grid_or_at_nodes(tmp_path):
         ("", "no lines with values"),
         ("a,b\n", "no rows below the names"),
         ("a,b\n1,2\n3,4\n5,oops\n", r"b holds 'oops' in row 3, among numbers"),
-        ("a,b\n1,2\n3,4,5,6\n5,6\n", "is damaged or not of its kind"),
+        ("a,b\n1,2\n3,4,5,6\n5,6\n", "names 2 columns, and a row below has 4 cells"),
+        ("a,b\n" + "1,2\n" * 50 + "3,4,5\n", "is damaged or not of its kind"),
         (
             "run,t,u\n1,0,1\n,1,2\n1,2,2\n1,3,2\n1,4,3\n2,0,1\n2,1,1\n2,2,1\n2,3,4\n",
             "run names the samples, and is empty in row 2",
@@ -369,3 +371,10 @@ def test_tables_without_pandas_say_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RaffiaError, match=r"need the package pandas. Run: pip install raffia\[data\]"):
         variables(path)
+
+
+def test_names_of_rows_without_a_name_for_their_column_do_not_move_the_others(tmp_path):
+    rows = table().splitlines()
+    path = write(tmp_path, "\n".join([rows[0], *[f'"row {i}",{row}' for i, row in enumerate(rows[1:])]]))
+    found = {name: v for name, v in variables(path).items() if v.numeric}
+    np.testing.assert_array_equal(np.stack([found[name].read() for name in "pqr"], axis=1), VALUES)

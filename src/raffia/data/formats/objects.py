@@ -11,14 +11,15 @@ from raffia.data.formats.variable import Rows, Variable
 from raffia.errors import RaffiaError
 
 FEW = 3  # arrays in a list that are rather inputs, places and the like than samples
-DEEPEST = 32
+DEEPEST = 32  # lists in one another
+LEAST = 8  # bytes of instructions that make an array
 
 
 def variables(path: Path, name: str, content: bytes) -> dict[str, Variable]:
     """The plain arrays in a pickle of an array of objects; the name of one without keys is that of the array."""
     stored = path.stat().st_size
     try:
-        found = _plain(pickled.loaded(content, stored))
+        found = _Plain()(pickled.loaded(content, stored))
     except pickled.Refused as error:
         raise RaffiaError(
             f"{path} holds Python objects in {name}, as a pickle, which raffia never opens: it could run any code. Only plain arrays, "
@@ -28,7 +29,7 @@ def variables(path: Path, name: str, content: bytes) -> dict[str, Variable]:
     room = len(content)
     for key, arrays, samples in nested.arrays(path, found, FEW):
         label, first = _label(path, name, key), arrays[0]
-        room -= sum(array.nbytes for array in arrays)
+        room -= sum(array.nbytes + LEAST for array in arrays)
         if room < 0:
             raise RaffiaError(f"{path} is damaged: the arrays in {name} have more bytes than there are of them.")
         shape = (len(arrays), *first.shape) if samples else first.shape
@@ -46,20 +47,30 @@ def _label(path: Path, name: str, key: str) -> str:
     return key if name == path.stem else f"{name}.{key}"
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
-    """Arrays of objects as lists, or as arrays where all objects are numbers."""
-    if depth > DEEPEST:
-        raise pickled.Refused("its lists are too deep in one another")
-    if type(value) is dict:
-        return {key: _plain(entry, depth + 1) for key, entry in value.items()}
-    if type(value) in (list, tuple):
-        return _listed([_plain(entry, depth + 1) for entry in value], (len(value),))
-    if type(value) is pickled.Array:
+class _Plain:
+    """Arrays of objects as lists, or as arrays where all objects are numbers; what is there several times is looked at once."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, Any] = {}
+
+    def __call__(self, value: Any, depth: int = 0) -> Any:
+        if type(value) not in (dict, list, tuple, pickled.Array):
+            return value
+        if depth > DEEPEST:
+            raise pickled.Refused("its lists are too deep in one another")
+        if id(value) not in self.done:
+            self.done[id(value)] = self._inside(value, depth + 1)
+        return self.done[id(value)]
+
+    def _inside(self, value: Any, depth: int) -> Any:
+        if type(value) is dict:
+            return {key: self(entry, depth) for key, entry in value.items()}
+        if type(value) is not pickled.Array:
+            return _listed([self(entry, depth) for entry in value], (len(value),))
         if value.values is not None:
             return value.values
-        entries = [_plain(entry, depth + 1) for entry in value.objects]
+        entries = [self(entry, depth) for entry in value.objects]
         return entries[0] if value.shape == () and entries else _listed(entries, value.shape)
-    return value
 
 
 def _listed(entries: list[Any], shape: tuple[int, ...]) -> Any:

@@ -12,7 +12,7 @@ from raffia.errors import RaffiaError
 
 LOOKED = 32  # lines that are looked at
 ENOUGH, LONGEST = 2**18, 2**22  # characters that are looked at, if they are three lines, and of a single line
-MOST = 2**16  # columns
+MOST = 2**14  # columns
 DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "white space"}
 COMMENTS = ("#", "%", "//", "!")
 NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)?\.?|[.,]\d+)(?:[eEdD][-+]?\d+)?\s*%?|[-+]?(?:nan|inf)", re.IGNORECASE)
@@ -69,10 +69,16 @@ def sniffed(path: Path, text: str) -> Dialect:
     if delimiter != "," or commas > stops:
         notes.insert(0, f"columns are separated by {DELIMITERS[delimiter]}{', decimals by commas' if commas > stops else ''}.")
     width = len(header) or max(len(row) for row in rows)
+    longest = max(len(row) - (not row[-1]) for row in below)
+    if header and longest > width + 1:
+        raise RaffiaError(f"{path}: its header names {width} columns, and a row below has {longest} cells. Name all, or none.")
     if width > MOST:
         raise RaffiaError(f"{path} has more than {MOST} columns. Write it with a row for each point, or as an .npz file.")
-    if len(header) + 1 == len(below[0]):  # R writes the names of rows, but no name for their column
+    if header and longest == width + 1:  # as R writes the names of rows, without a name for their column
         header, width = ("", *header), width + 1
+        notes.append("the first column has no name: there is one name less than columns.")
+    elif header and len(below[0]) == width + 1:  # a delimiter at the end of every row
+        header, width = (*header, ""), width + 1
     skipped = body[headed][0] if headed and len(body) > 1 else body[0][0] if not headed else len(text.splitlines())
     return Dialect(delimiter, "," if commas > stops else ".", comment, header, skipped, width, tuple(notes))
 
@@ -80,11 +86,12 @@ def sniffed(path: Path, text: str) -> Dialect:
 def cells(line: str, delimiter: str) -> list[str]:
     """The cells of a line, without quotes and blanks around them."""
     if delimiter == " ":
-        line, mark = re.sub(r"\s+", " ", line.strip()), " "
-    else:
-        mark = delimiter
-    row = next(csv.reader([line], delimiter=mark, skipinitialspace=True), [])
-    return [cell.strip() for cell in row]
+        line = re.sub(r"\s+", " ", line.strip())
+    if delimiter not in line:
+        return [line.strip().strip('"')]
+    if '"' not in line:
+        return [cell.strip() for cell in line.split(delimiter)]
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
 
 
 def is_number(cell: str) -> bool:

@@ -28,14 +28,19 @@ def named(headers: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     """Names for columns, each once, without units; and the units by name."""
     whole = [header.strip() for header in headers]
     short = [(match[1], match[2] or match[3]) if (match := UNITS.fullmatch(header)) else (header, "") for header in whole]
-    bare = [name for name, _ in short]
+    alike: dict[str, set[str]] = {}
+    for header, (name, _) in zip(whole, short, strict=True):
+        alike.setdefault(name, set()).add(header)
+    taken: dict[str, int] = {}
     names: list[str] = []
     units: dict[str, str] = {}
     for number, (header, (name, unit)) in enumerate(zip(whole, short, strict=True), 1):
-        alone = bare.count(name) == 1 or len({h for h, b in zip(whole, bare, strict=True) if b == name}) == 1
-        chosen = (name if alone else header) or f"column {number}"
-        seen = sum(earlier == chosen or earlier.startswith(f"{chosen} (") for earlier in names)
-        names.append(chosen if not seen else f"{chosen} ({seen + 1})")
+        chosen = (name if len(alike[name]) == 1 else header) or f"column {number}"
+        count = taken[chosen] = taken.get(chosen, 0) + 1
+        while count > 1 and f"{chosen} ({count})" in taken:
+            count = taken[chosen] = count + 1
+        names.append(chosen if count == 1 else f"{chosen} ({count})")
+        taken.setdefault(names[-1], 1)
         if unit:
             units[names[-1]] = unit
     return names, units

@@ -1,11 +1,11 @@
 """Tables with a row for each point of a sample: columns that name the sample, the place in it, and values there."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
 from raffia.data.formats.layout import LONG, Layout
+from raffia.data.formats.tables.groups import Groups
 from raffia.data.formats.tables.parse import Table
 from raffia.data.formats.tables.words import names_places, names_samples
 from raffia.errors import RaffiaError
@@ -31,24 +31,13 @@ def recognised(table: Table, asked: Layout) -> Found | None:
     certain = bool(asked.samples or by_name)
     if not ids:
         return None
-    groups = grouped([column(table, name) for name in ids])
-    varying = [name for name in table.numbers if name not in ids and not is_constant(table.numbers[name], groups)]
+    groups = Groups.of([column(table, name) for name in ids])
+    varying = [name for name in table.numbers if name not in ids and not groups.constant(table.numbers[name])]
     told = tuple(name for name in asked.coordinates if name in table.numbers)
     places = told or tuple(_places(table, varying, groups, certain))
     if not places or not set(varying) - set(places):
         return None
     return Found(replace(asked, table=LONG, samples=ids, coordinates=places), certain)
-
-
-def grouped(keys: list[np.ndarray]) -> list[np.ndarray]:
-    """The rows of each sample, by columns that name it; samples in the order of their first rows."""
-    codes = np.zeros(len(keys[0]), dtype=np.int64)
-    for key in keys:
-        inverse = np.unique(key, return_inverse=True)[1]
-        codes = np.unique(codes * (int(inverse.max()) + 1) + inverse, return_inverse=True)[1]
-    order = np.argsort(codes, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    return sorted(groups, key=lambda rows: int(rows[0]))
 
 
 def column(table: Table, name: str) -> np.ndarray:
@@ -64,21 +53,14 @@ def column(table: Table, name: str) -> np.ndarray:
     return values
 
 
-def is_constant(values: np.ndarray, groups: list[np.ndarray]) -> bool:
-    """Whether a column has one value in each sample."""
-    first = np.empty(len(values), dtype=values.dtype)
-    for rows in groups:
-        first[rows] = values[rows[0]]
-    return bool(np.array_equal(first, values, equal_nan=values.dtype.kind == "f"))
-
-
-def _places(table: Table, varying: list[str], groups: list[np.ndarray], certain: bool) -> list[str]:
+def _places(table: Table, varying: list[str], groups: Groups, certain: bool) -> list[str]:
     """Columns by usual names for places that are distinct within samples, else the first one that is sorted in each."""
     usual = [name for name in varying if names_places(name)] if certain else []
     for dim in range(1, min(3, len(usual)) + 1):
-        if _distinct([table.numbers[name] for name in usual[:dim]], groups):
+        if groups.distinct([table.numbers[name] for name in usual[:dim]]) >= DISTINCT:
             return usual[:dim]
-    return [name for name in varying if _rises(table.numbers[name], groups, ORDERLY if certain else 0.0)][:1]
+    most = ORDERLY if certain else 0.0
+    return [name for name in varying if groups.disorder(table.numbers[name]) <= most][:1]
 
 
 def _repeats(values: np.ndarray) -> bool:
@@ -90,24 +72,3 @@ def _in_blocks(values: np.ndarray) -> bool:
     """Whether values stay the same over several rows, at least three on average."""
     blocks = 1 + int(np.count_nonzero(values[1:] != values[:-1]))
     return 2 <= blocks <= len(values) / FEWEST
-
-
-def _distinct(places: list[np.ndarray], groups: list[np.ndarray]) -> bool:
-    """Whether the rows of a sample are at places of their own, nearly all."""
-    together = np.stack(places, axis=1)
-    return sum(len(np.unique(together[rows], axis=0)) for rows in groups) >= DISTINCT * len(together)
-
-
-def _rises(values: np.ndarray, groups: list[np.ndarray], share: float) -> bool:
-    """Whether values rise in every sample, or fall in every one, in all but a share of the rows, and begin again with each."""
-    steps = [np.diff(values[rows]) for rows in groups]
-    again = all(b[0] * s < a[-1] * s for a, b, s in _neighbours(values, groups, steps))
-    most = share * len(values)
-    down, up = (sum(int(np.count_nonzero(sign * step <= 0)) for step in steps) for sign in (1, -1))
-    return again and min(down, up) <= most
-
-
-def _neighbours(values: np.ndarray, groups: list[np.ndarray], steps: list[np.ndarray]) -> list[tuple]:
-    """Each sample with the next one, and whether values rise (1) or fall (−1)."""
-    sign = 1 if sum(float(np.sign(step).sum()) for step in steps) >= 0 else -1
-    return [(values[a], values[b], sign) for a, b in pairwise(groups)]

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.formats.tables.dialect import Dialect, decoded, sniffed
+from raffia.data.formats.tables.dialect import Dialect, decoded, is_number, sniffed
 from raffia.data.formats.tables.headers import named
 from raffia.data.formats.variable import guarded, optional
 from raffia.errors import RaffiaError
 
 INDEX = ("", "index", "id", "no", "nr", "row", "unnamed: 0", "column 1")
+TRIED = 1000  # cells of a long column, which are texts if fewer than a tenth of them are numbers
 WIDEST = 256  # characters of a text that are kept
 
 
@@ -69,7 +70,7 @@ def _table(path: Path, columns: dict[str, Any], units: dict[str, str], headed: b
     numbers: dict[str, np.ndarray] = {}
     texts: dict[str, np.ndarray] = {}
     for position, (name, column) in enumerate(columns.items()):
-        if column.isna().all() and (not name or name.startswith("column ")):
+        if name == f"column {position + 1}" and column.isna().all():
             continue  # a delimiter at the end of every line
         values, percent = _numbers(path, name, column)
         if values is None:
@@ -95,6 +96,8 @@ def _numbers(path: Path, name: str, column: Any) -> tuple[np.ndarray | None, boo
     if column.dtype.kind == "b":
         return column.to_numpy().astype(np.int64), False
     cells = column.dropna().astype(str).str.strip()
+    if len(cells) > 2 * TRIED and sum(map(is_number, cells[:TRIED])) < TRIED / 10:
+        return None, False
     bare = cells.str.removesuffix("%").str.strip()
     found = _pandas().to_numeric(bare.str.replace(",", ".", regex=False), errors="coerce")
     missing = int(found.isna().sum())

@@ -6,7 +6,8 @@ import numpy as np
 
 from raffia.data.formats.curves import Curves, common
 from raffia.data.formats.layout import Layout
-from raffia.data.formats.tables.long import column, grouped, is_constant
+from raffia.data.formats.tables.groups import Groups
+from raffia.data.formats.tables.long import column
 from raffia.data.formats.tables.parse import Table
 from raffia.data.formats.tables.wide import PARAMETERS, SAMPLE, labels, variable
 from raffia.data.formats.tables.words import names_samples
@@ -14,15 +15,16 @@ from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 NODES = "nodes"
+MOST = 2**17  # samples
 
 Coordinates = dict[str, tuple[np.ndarray, tuple[str, ...]]]  # values, and the names of their axes
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Where the values of functions are: the `rows` of each sample in order, the names of axes, and coordinates along them."""
+    """Where the values of functions are: the rows of each sample in order, the names of axes, and coordinates along them."""
 
-    rows: list[np.ndarray]
+    groups: Groups
     axes: tuple[str, ...]
     shape: tuple[int, ...]
     coordinates: Coordinates
@@ -30,24 +32,23 @@ class Fields:
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """A column as (samples, *shape)."""
-        each = [values[rows] for rows in self.rows]
-        if self.curves is not None:
-            each = [self.curves.values(number, curve) for number, curve in enumerate(each)]
-        return np.stack(each).reshape(len(each), *self.shape)
+        if self.curves is None or self.curves.grid is None:
+            return values[self.groups.order].reshape(len(self.groups), *self.shape)
+        return np.stack([self.curves.values(number, curve) for number, curve in enumerate(self.groups.split(values))])
 
 
 def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     """Labels and parameters, which are the same in all rows of a sample, and all other columns as functions."""
-    groups = grouped([column(table, name) for name in layout.samples])
+    groups = Groups.of([column(table, name) for name in layout.samples])
     _check(table, layout, groups)
     fields, notes = _fields(table, layout, groups)
     layout = layout if fields.curves is None else fields.curves.told(layout)
     told = replace(table, notes=(*table.notes, *notes))
-    first = np.array([rows[0] for rows in groups])
+    first = groups.first
     texts = {name: values[first] for name, values in table.texts.items()}
     texts |= {name: table.numbers[name][first].astype(str).astype(object) for name in layout.samples if _is_label(table, name)}
     numbers = {name: values for name, values in table.numbers.items() if name not in (*texts, *layout.coordinates)}
-    stays = {name for name, values in numbers.items() if is_constant(values, groups)}
+    stays = {name for name, values in numbers.items() if groups.constant(values)}
     if missing := set(layout.parameters) - stays:
         raise RaffiaError(f"{table.path}: {', '.join(sorted(missing))} must stay the same in every sample, as in training.")
     constant = {name: numbers[name][first] for name in layout.parameters or numbers if name in stays}
@@ -75,38 +76,42 @@ def _is_label(table: Table, name: str) -> bool:
     return name in table.numbers and names_samples(name)
 
 
-def _check(table: Table, layout: Layout, groups: list[np.ndarray]) -> None:
+def _check(table: Table, layout: Layout, groups: Groups) -> None:
     for name in layout.coordinates:
         if name not in table.numbers:
             raise RaffiaError(
                 f"{table.path}: there is no column of numbers {name!r} for coordinates=… (--coordinates). "
                 f"It has {', '.join(table.names[:24])}."
             )
-    lone = [rows for rows in groups if len(rows) < 2]
-    if lone:
+    if len(groups) > MOST:
+        raise RaffiaError(
+            f"{table.path} is a long table of more than {MOST} samples. Write them as an array, into an .npz file."
+        )
+    lone = groups.first[groups.sizes < 2]
+    if len(lone):
         raise RaffiaError(
             f"{table.path}: {len(lone)} of {len(groups)} samples, by {' and '.join(layout.samples)}, have a single row, such as row "
-            f"{lone[0][0] + 1}. If each row is a sample, pass table='wide' (--table wide); else leave them out."
+            f"{int(lone[0]) + 1}. If each row is a sample, pass table='wide' (--table wide); else leave them out."
         )
 
 
-def _fields(table: Table, layout: Layout, groups: list[np.ndarray]) -> tuple[Fields, list[str]]:
+def _fields(table: Table, layout: Layout, groups: Groups) -> tuple[Fields, list[str]]:
     places = layout.coordinates
-    rows = [group[np.lexsort([table.numbers[name][group] for name in reversed(places)])] for group in groups]
+    rows = groups.sorted_by([table.numbers[name] for name in places])
     notes = [f"{len(groups)} samples, told apart by {' and '.join(layout.samples)}, with values along {' and '.join(places)}."]
-    if moved := sum(not np.array_equal(a, b) for a, b in zip(rows, groups, strict=True)):
+    if moved := len(np.unique(groups.numbers[rows.order != groups.order])):
         notes.append(f"the rows of {moved} samples are sorted by {' and '.join(places)}.")
     if len(places) > 1:
         return _on_nodes(table, places, rows), notes
-    curves = common(table.path, places[0], [table.numbers[places[0]][group].astype(np.float64) for group in rows], layout)
+    curves = common(table.path, places[0], rows.split(table.numbers[places[0]].astype(np.float64)), layout)
     points = curves.points
     line: Coordinates = {places[0]: (points, (places[0],))}
     return Fields(rows, places, (len(points),), line, curves), [*notes, *([curves.note] if curves.note else [])]
 
 
-def _on_nodes(table: Table, places: tuple[str, ...], rows: list[np.ndarray]) -> Fields:
+def _on_nodes(table: Table, places: tuple[str, ...], rows: Groups) -> Fields:
     """Fields in several dimensions, on a grid or on scattered nodes, which all samples share."""
-    nodes = [np.stack([table.numbers[name][group] for name in places], axis=1).astype(np.float64) for group in rows]
+    nodes = rows.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))
     size = np.abs(nodes[0]).max() or 1.0
     if any(other.shape != nodes[0].shape or not np.abs(other - nodes[0]).max() <= 1e-9 * size for other in nodes):
         raise RaffiaError(

@@ -184,7 +184,7 @@ def test_a_folder_of_several_kinds_or_of_none_is_refused(tmp_path):
 def test_a_file_that_is_damaged_is_named(tmp_path):
     sines(tmp_path, [1, 2])
     write(tmp_path, "x,u\n1,2\n3,4\n5,6,7,8\n", "run_v3_k3.csv")
-    with pytest.raises(RaffiaError, match=r"run_v3_k3.csv is damaged"):
+    with pytest.raises(RaffiaError, match=r"run_v3_k3.csv: its header names 2 columns, and a row below has 4 cells"):
         variables(tmp_path)
 
 

@@ -73,12 +73,15 @@ def test_daily_temperatures_and_monthly_rain_are_runs_of_dates_in_two_files():
 
 
 @shared
-def test_daily_temperatures_with_stations_in_columns_are_the_same(tmp_path):
+def test_daily_temperatures_with_stations_in_columns_are_asked_about_and_the_same(tmp_path):
     for name in ("temperature_daily", "precipitation_monthly"):
         text = (PUBLIC / "weather" / f"canadian_{name}.csv").read_text()
         rows = [line.split(",") for line in text.splitlines()]
         write(tmp_path, "\n".join(",".join(row) for row in zip(*rows, strict=True)), f"{name}.csv")
-    source = open_source(tmp_path / "temperature_daily.csv", output_path=tmp_path / "precipitation_monthly.csv")
+    files = tmp_path / "temperature_daily.csv", tmp_path / "precipitation_monthly.csv"
+    with pytest.raises(RaffiaError, match=r"--table wide.*--table columns"):
+        open_source(files[0], output_path=files[1])
+    source = open_source(files[0], output_path=files[1], table="columns")
     a, y = published("weather")
     data = source.dataset()
     np.testing.assert_array_equal(data.a, a)
@@ -291,25 +294,28 @@ def test_a_table_that_may_be_long_or_wide_is_asked_about_with_both_commands(tmp_
     assert len(variables(path, Layout("wide"))["y"].read()) == 24
 
 
-def test_a_table_with_samples_in_columns_is_recognised_by_the_name_of_its_coordinates_or_asked_about(tmp_path):
+@pytest.mark.parametrize("place", ["time", "quantity"])
+def test_a_table_whose_first_column_rises_is_asked_about_with_both_commands(place, tmp_path):
     t, u = np.linspace(0, 2, 30), np.cumsum(RNG.standard_normal((7, 30)), axis=1)
-    names = [f"s{i}" for i in range(1, 8)]
-    write(tmp_path, lines(range(7), RNG.standard_normal(7), header=["index", "y"]), "y.csv")
-    path = write(tmp_path, lines(t, *u, header=["time", *names]))
-    source = open_source(path, output_path=tmp_path / "y.csv", output="y")
-    np.testing.assert_array_equal(source.dataset().a, u)
-    assert source.domain == Domain(1, periodic=False, extent=2.0)
-    other = write(tmp_path, lines(t, *u, header=["quantity", *names]))
+    path = write(tmp_path, lines(t, *u, header=[place, *[f"s{i}" for i in range(1, 8)]]))
     with pytest.raises(RaffiaError, match=r"--table wide.*--table columns"):
-        open_source(other, output_path=tmp_path / "y.csv")
-    source = open_source(other, output_path=tmp_path / "y.csv", output="y", table="columns")
-    np.testing.assert_array_equal(source.dataset().a, u)
+        open_source(path)
+    np.savez(tmp_path / "y.npz", y=np.arange(7.0))
+    columns = open_source(path, output_path=tmp_path / "y.npz", table="columns")
+    np.testing.assert_array_equal(columns.dataset().a, u)
+    assert columns.domain == Domain(1, periodic=False, extent=2.0)
+    for wide in (open_source(path, table="wide", input=place, output="s"), open_source(path, input=place, output="s")):
+        np.testing.assert_array_equal(wide.dataset().a.flatten(), t)
+        np.testing.assert_array_equal(wide.dataset().y, u.T)
+    series = write(tmp_path, lines(t, *u[:3], header=["time", "speed", "force", "heat"]), "series.csv")
+    assert open_source(series, input="speed", output="heat").dataset().a.shape == (30, 1)
+    assert set(variables(series)) == {"time", "speed", "force", "heat"}
 
 
 def test_numbers_in_the_names_of_columns_that_are_samples_are_inputs(tmp_path):
     x, speeds = np.linspace(0, 1, 20), (10, 25, 40, 60)
     path = write(tmp_path, lines(x, *[s * np.sin(x) for s in speeds], header=["x", *[f"Re={s}" for s in speeds]]))
-    source = open_source(path, input="column numbers", output="d")
+    source = open_source(path, input="column numbers", output="d", table="columns")
     np.testing.assert_array_equal(source.dataset().a.flatten(), speeds)
     np.testing.assert_array_equal(source.dataset().y, np.outer(speeds, np.sin(x)))
 

@@ -18,7 +18,7 @@ Reader = Callable[[Path], dict[str, Variable]]
 
 
 def variables(path: str | os.PathLike[str], layout: Layout | None = None) -> dict[str, Variable]:
-    """The arrays in a file of any format that raffia reads, by name. Nothing is ever unpickled, and no values are read yet.
+    """The arrays in a file of any format that raffia reads, by name. No file makes it run code; of most formats no values are read yet.
 
     NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, and tables .csv, .tsv, .txt, .dat, which are read
     as a whole. A folder, or a pattern such as runs/*.csv, is of files that are a sample each, or each hold some of the samples. `layout`

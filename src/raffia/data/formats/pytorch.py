@@ -1,4 +1,4 @@
-"""PyTorch files of tensors, alone or in dictionaries and lists; nothing else in them is unpickled."""
+"""PyTorch files of tensors, alone or in dictionaries and lists; torch refuses all else in them."""
 
 import pickle
 import zipfile
@@ -27,7 +27,7 @@ def variables(path: Path) -> dict[str, Variable]:
             if "Weights only load failed" not in str(error) and "Unsupported" not in str(error):
                 raise
             raise RaffiaError(
-                f"{path} holds more than tensors, or is damaged, and raffia never unpickles: it could run any code. "
+                f"{path} holds more than tensors, or is damaged, and raffia opens no other pickles: they could run any code. "
                 "Save a dictionary of plain tensors instead."
             ) from None
         for key, several, samples in nested.arrays(path, content, FEW):

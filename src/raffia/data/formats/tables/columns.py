@@ -5,27 +5,26 @@ import numpy as np
 from raffia.data.formats.layout import COLUMNS, POINTS, Layout
 from raffia.data.formats.tables.headers import dates, runs
 from raffia.data.formats.tables.parse import Table
-from raffia.data.formats.tables.wide import SAMPLE, variable
-from raffia.data.formats.tables.words import names_places
+from raffia.data.formats.tables.wide import FEW, SAMPLE, variable
+from raffia.data.formats.tables.words import names_places, names_samples
 from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 FEWEST = 4  # points that a function has
 
 
-def recognised(table: Table) -> bool | None:
-    """Whether columns are samples: yes if the rows go through dates or places by name, maybe (None) if the first column only rises."""
-    first = table.names[0]
-    if len(table) < FEWEST or len(table.numbers) < 3:
+def unclear(table: Table) -> bool:
+    """Whether columns may be samples: rows go through dates, or the first column rises, and the others are many or named alike."""
+    first, others = table.names[0], [name for name in table.names[1:] if name in table.numbers]
+    if len(table) < FEWEST or len(others) < 2 or set(table.texts) - {first} or names_samples(first):
         return False
-    if list(table.texts) == [first]:
+    if first in table.texts:
         days = dates([str(text) for text in table.texts[first]])
-        return days is not None and len(days.columns) == len(table)
-    if table.texts or first not in table.numbers or not _rises(table.numbers[first]):
-        return False
-    others = [name for name in table.names[1:] if name in table.numbers]
+        rises = days is not None and len(days.columns) == len(table)
+    else:
+        rises = first in table.numbers and _rises(table.numbers[first])
     alike = any(len(run.columns) == len(others) for run in runs(others))
-    return True if names_places(first) else None if alike else False
+    return rises and (alike or (len(others) > FEW and (first in table.texts or names_places(first))))
 
 
 def samples(table: Table) -> dict[str, Variable]:

@@ -48,12 +48,11 @@ def _recognised(table: Table, asked: Layout) -> dict[str, Variable]:
 
 
 def _across(table: Table, asked: Layout) -> dict[str, Variable]:
-    """A row a sample, unless columns are."""
-    transposed = False if set(table.names) & set(asked.wanted) else columns.recognised(table)
-    if transposed is None:
+    """A row a sample, unless columns may be."""
+    if columns.unclear(table) and not set(table.names) & set(asked.wanted):
         raise RaffiaError(
             f"{table.path}: is each row a sample, or each column? {table.names[0]} rises from row to row, as coordinates do. If each row "
             f"is a sample, pass table='wide' (--table wide); if {table.names[0]} are the coordinates of functions in the other columns, "
             "pass table='columns' (--table columns)."
         )
-    return columns.samples(table) if transposed else wide.variables(table)
+    return wide.variables(table)

@@ -102,6 +102,14 @@ def test_curves_of_files_on_different_points_are_resampled_and_other_files_to_th
     np.testing.assert_allclose(other.y, np.sin(np.outer([5, 7], grid)), atol=1e-4)
 
 
+def test_a_folder_that_changes_is_told_from_what_it_was(tmp_path):
+    folder = sines(tmp_path / "runs", [1, 2, 3])
+    before = open_source(folder / "*.csv").stamp
+    assert before == open_source(folder / "*.csv").stamp
+    sines(folder, [4])
+    assert before != open_source(folder / "*.csv").stamp
+
+
 def test_fields_of_unequal_shapes_are_refused_with_both_files_and_a_remedy(tmp_path):
     for number, points in ((1, 20), (2, 20), (3, 21)):
         np.save(tmp_path / f"u{number}.npy", np.ones((20, points)))

@@ -292,6 +292,7 @@ def test_a_table_that_may_be_long_or_wide_is_asked_about_with_both_commands(tmp_
     long = open_source(path, sample_column="p", input="p", output="y")
     np.testing.assert_array_equal(long.dataset().y, np.arange(4)[:, None] * np.arange(6) + 1)
     assert len(variables(path, Layout("wide"))["y"].read()) == 24
+    np.testing.assert_array_equal(open_source(path, coordinates="q", input="p", output="y").dataset().y, long.dataset().y)
 
 
 @pytest.mark.parametrize("place", ["time", "quantity"])

@@ -28,12 +28,12 @@ def recognised(table: Table, asked: Layout) -> Found | None:
     columns = table.numbers | table.texts
     by_name = tuple(name for name in columns if names_samples(name) and _repeats(columns[name]))
     ids = asked.samples or by_name or tuple(name for name in columns if _in_blocks(columns[name]))
-    certain = bool(asked.samples or by_name)
+    told = tuple(name for name in asked.coordinates if name in table.numbers)
+    certain = bool(asked.samples or by_name or told)
     if not ids:
         return None
     groups = Groups.of([column(table, name) for name in ids])
     varying = [name for name in table.numbers if name not in ids and not groups.constant(table.numbers[name])]
-    told = tuple(name for name in asked.coordinates if name in table.numbers)
     places = told or tuple(_places(table, varying, groups, certain))
     if not places or not set(varying) - set(places):
         return None

@@ -14,12 +14,16 @@ MOST = 256  # points, unless more are asked for
 
 @dataclass(frozen=True)
 class Curves:
-    """The coordinates of each curve in their order, and the points that values are interpolated to; None where all are equal."""
+    """The coordinates of each curve, which rise, and the points that values are interpolated to; None where all are equal.
+
+    The values of curves that are `falling` come in reverse.
+    """
 
     name: str
     lines: tuple[np.ndarray, ...]
     grid: np.ndarray | None
     note: str = ""
+    falling: tuple[bool, ...] = ()
 
     @property
     def points(self) -> np.ndarray:
@@ -28,7 +32,8 @@ class Curves:
 
     def values(self, curve: int, values: np.ndarray) -> np.ndarray:
         """One curve at these points."""
-        return values if self.grid is None else np.interp(self.grid, self.lines[curve], values)
+        rising = values[::-1] if self.falling and self.falling[curve] else values
+        return values if self.grid is None else np.interp(self.grid, self.lines[curve], rising)
 
     def told(self, layout: Layout) -> Layout:
         """The layout that brings the curves of another file to the same points."""

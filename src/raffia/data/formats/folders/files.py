@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.formats.layout import Layout
-from raffia.data.formats.variable import Rows, Variable
+from raffia.data.formats.variable import LOOKED_AT, Rows, Variable
 from raffia.errors import RaffiaError
 
 FEW = 8  # values that may be the same in all files and yet be numbers of a sample
@@ -46,10 +46,10 @@ class Files:
     @cached_property
     def shared(self) -> list[str]:
         """The arrays that are the same in all files, as coordinates, nodes and cells are; a few numbers may be those of a sample."""
-        first = self.heads[0]
-        left = {
-            name: first[name].glance() for name in self.common if name not in self.asked.wanted and self._may_be_shared(name)
-        }
+        may = [name for name in self.common if name not in self.asked.wanted and self._may_be_shared(name)]
+        other = self.heads[-1]
+        may = [name for name in may if np.array_equal(_start(self.heads[0][name]), _start(other[name]))]
+        left = {name: self.heads[0][name].glance() for name in may}
         for head in self.heads[1:]:  # file by file, as one that is a table is read as a whole
             left = {name: values for name, values in left.items() if np.array_equal(values, head[name].glance())}
         return list(left)
@@ -72,7 +72,13 @@ class Files:
 
     def _may_be_shared(self, name: str) -> bool:
         shapes = {array.shape for array in self.of(name)}
-        return len(shapes) == 1 and (len(self.heads) == 1 or math.prod(next(iter(shapes))) > FEW)
+        size = math.prod(next(iter(shapes)))
+        return len(shapes) == 1 and size <= LOOKED_AT and (len(self.heads) == 1 or size > FEW)
+
+
+def _start(array: Variable) -> np.ndarray:
+    """A few first rows."""
+    return array.read(slice(0, array.affordable(min(8, array.shape[0])))) if array.shape else array.read()
 
 
 def opened(file: Path, layout: Layout, read: Read) -> dict[str, Variable]:

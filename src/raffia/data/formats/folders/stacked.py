@@ -71,7 +71,8 @@ def _curves(files: Files) -> Curves | None:
         values = [line.glance().astype(np.float64).reshape(-1) for line in lines]
         if all(len(x) > 1 and ((np.diff(x) > 0).all() or (np.diff(x) < 0).all()) for x in values):
             found = common(files.path, name, [np.sort(x) for x in values], files.asked)
-            return found if found.grid is not None else None
+            falling = tuple(bool(x[0] > x[-1]) for x in values)
+            return replace(found, falling=falling) if found.grid is not None else None
     return None
 
 

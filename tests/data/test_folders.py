@@ -8,7 +8,7 @@ import torch
 from raffia import Channels, Domain, RaffiaError, Vectors
 from raffia.data import open_source, variables
 from tests.data.test_source import SHARED, said, shared, waves
-from tests.data.test_tables import published, write
+from tests.data.test_tables import curves, published, write
 from tests.test_cli import run
 
 PUBLIC = SHARED / "public"
@@ -100,6 +100,37 @@ def test_curves_of_files_on_different_points_are_resampled_and_other_files_to_th
     assert said(source, "3 curves of 301 to 401 points are resampled linearly to 256 points of x from 0 to 1")
     other = source.reading.pairs(sines(tmp_path / "test", [5, 7], np.linspace(0, 1, 999))).dataset()
     np.testing.assert_allclose(other.y, np.sin(np.outer([5, 7], grid)), atol=1e-4)
+
+
+def test_files_that_store_the_same_points_in_other_orders_are_sorted(tmp_path):
+    folder, noisy = sines(tmp_path / "runs", [1, 2]), X.repeat(4) + np.linspace(0, 0.03, 100)
+    sines(folder, [3], X[::-1])
+    source = open_source(folder)
+    np.testing.assert_array_equal(source.dataset().y, np.sin(np.outer([1, 2, 3], X)))
+    assert said(source, "the values of 1 files are sorted by x")
+    assert source.output_space == Domain(1, periodic=False, extent=1.0)
+    noisy[50] -= 0.01  # a measured coordinate goes back once
+    sines(tmp_path / "measured", [1], noisy)
+    sines(tmp_path / "measured", [2], np.linspace(0, 1.03, 100))
+    y = open_source(tmp_path / "measured", resample="0.1:0.9:50").dataset().y
+    np.testing.assert_allclose(y, np.sin(np.outer([1, 2], np.linspace(0.1, 0.9, 50))), atol=1e-3)
+
+
+def test_fields_on_coordinates_that_differ_from_file_to_file_are_refused(tmp_path):
+    for number in (1, 2):
+        np.savez(tmp_path / f"s{number}.npz", x=np.linspace(0, number, 30), u=RNG.standard_normal((5, 30)))
+    with pytest.raises(RaffiaError, match=r"x differs from file to file, and u of shape \(5, 30\) lies along it"):
+        variables(tmp_path)
+
+
+def test_a_long_table_in_two_files_is_as_in_one(tmp_path):
+    header, *rows = curves([60, 70, 65, 75])[0].splitlines()
+    whole = write(tmp_path, "\n".join([header, *rows]), "whole.csv")
+    for number, some in (("part1", rows[:130]), ("part2", rows[130:])):
+        write(tmp_path, "\n".join([header, *some]), f"{number}.csv")
+    one, two = (open_source(path, resample="0:1:40").dataset() for path in (whole, tmp_path / "part*.csv"))
+    np.testing.assert_array_equal(two.a, one.a)
+    np.testing.assert_array_equal(two.y, one.y)
 
 
 def test_a_folder_that_changes_is_told_from_what_it_was(tmp_path):

@@ -14,16 +14,16 @@ MOST = 256  # points, unless more are asked for
 
 @dataclass(frozen=True)
 class Curves:
-    """The coordinates of each curve, which rise, and the points that values are interpolated to; None where all are equal.
+    """The coordinates of each curve, sorted, and the points that values are interpolated to; None where all are equal.
 
-    The values of curves that are `falling` come in reverse.
+    The values of curves come in other orders, if `orders` are given, that sort them.
     """
 
     name: str
     lines: tuple[np.ndarray, ...]
     grid: np.ndarray | None
     note: str = ""
-    falling: tuple[bool, ...] = ()
+    orders: tuple[np.ndarray, ...] = ()
 
     @property
     def points(self) -> np.ndarray:
@@ -32,8 +32,8 @@ class Curves:
 
     def values(self, curve: int, values: np.ndarray) -> np.ndarray:
         """One curve at these points."""
-        rising = values[::-1] if self.falling and self.falling[curve] else values
-        return values if self.grid is None else np.interp(self.grid, self.lines[curve], rising)
+        ordered = values[self.orders[curve]] if self.orders else values
+        return ordered if self.grid is None else np.interp(self.grid, self.lines[curve], ordered)
 
     def told(self, layout: Layout) -> Layout:
         """The layout that brings the curves of another file to the same points."""

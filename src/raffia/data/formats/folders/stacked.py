@@ -12,7 +12,9 @@ from raffia.data.formats.folders.names import numbers
 from raffia.data.formats.layout import SAMPLES, Layout
 from raffia.data.formats.tables.words import names_places
 from raffia.data.formats.variable import Rows, Variable
+from raffia.errors import RaffiaError
 
+ORDERLY = 0.02  # of the values of a curve: how many may be out of order
 NAMES, NUMBERS, SAMPLE = "file names", "filename numbers", "sample"
 
 
@@ -23,9 +25,11 @@ def variables(files: Files) -> dict[str, Variable]:
     for name in files.common:
         if name not in along and len({array.shape for array in files.of(name)}) > 1:
             raise files.unequal(name)
+        if curves is not None and curves.grid is not None and name not in along:
+            _check_apart(files, name, curves)
     notes = [f"{len(files.files)} files, one a sample, in the order {files.files[0].name}, …, {files.files[-1].name}."]
     notes += [f"the same in all files, and read once: {', '.join(files.shared)}."] if files.shared else []
-    notes += [*files.left_out, *([curves.note] if curves is not None else [])]
+    notes += [*files.left_out, *([curves.note] if curves is not None and curves.note else [])]
     held, places = _from_names(files)
     layout = Layout(files=SAMPLES, numbers=places)
     layout = layout if curves is None else curves.told(replace(layout, coordinates=(curves.name,)))
@@ -69,11 +73,30 @@ def _curves(files: Files) -> Curves | None:
         ):
             continue
         values = [line.glance().astype(np.float64).reshape(-1) for line in lines]
-        if all(len(x) > 1 and ((np.diff(x) > 0).all() or (np.diff(x) < 0).all()) for x in values):
-            found = common(files.path, name, [np.sort(x) for x in values], files.asked)
-            falling = tuple(bool(x[0] > x[-1]) for x in values)
-            return replace(found, falling=falling) if found.grid is not None else None
+        if all(map(_is_sorted, values)):
+            orders = tuple(np.argsort(x, kind="stable") for x in values)
+            pairs = zip(values, orders, strict=True)
+            found = common(files.path, name, [x[order] for x, order in pairs], files.asked)
+            moved = sum(bool((np.diff(order) != 1).any()) for order in orders)
+            note = [f"the values of {moved} files are sorted by {name}."] if moved else []
+            return replace(found, orders=orders, note=" ".join([*note, *([found.note] if found.note else [])]))
     return None
+
+
+def _is_sorted(x: np.ndarray) -> bool:
+    """Whether coordinates rise or fall, nearly always: measured ones have noise."""
+    wrong = min(np.count_nonzero(~(np.diff(x) > 0)), np.count_nonzero(~(np.diff(x) < 0)))
+    return len(x) > 1 and bool(wrong <= ORDERLY * len(x))
+
+
+def _check_apart(files: Files, name: str, curves: Curves) -> None:
+    """Refuse fields along coordinates that differ from file to file."""
+    shapes = [array.shape for array in files.of(name)]
+    if all(len(shape) > 1 and len(line) in shape for shape, line in zip(shapes, curves.lines, strict=True)):
+        raise RaffiaError(
+            f"{files.path}: {curves.name} differs from file to file, and {name} of shape {shapes[0]} lies along it; only curves "
+            "are resampled. Write all on one grid."
+        )
 
 
 def _is_along(files: Files, name: str, place: str) -> bool:

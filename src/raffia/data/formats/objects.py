@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from raffia.data.formats import nested, pickled
-from raffia.data.formats.variable import Rows, Variable
+from raffia.data.formats.variable import Rows, Variable, rows_of
 from raffia.errors import RaffiaError
 
 FEW = 3  # arrays in a list that are rather inputs, places and the like than samples
@@ -33,7 +33,7 @@ def variables(path: Path, name: str, content: bytes) -> dict[str, Variable]:
         if room < 0:
             raise RaffiaError(f"{path} is damaged: the arrays in {name} have more bytes than there are of them.")
         shape = (len(arrays), *first.shape) if samples else first.shape
-        load = partial(_stacked, arrays) if samples else partial(_rows, first)
+        load = partial(_stacked, arrays) if samples else partial(rows_of, first)
         held[label] = Variable(label, shape, first.dtype.str, None, {}, path, load)
     return held
 
@@ -77,10 +77,6 @@ def _listed(entries: list[Any], shape: tuple[int, ...]) -> Any:
     if entries and all(type(entry) in (int, float, bool) for entry in entries):
         return np.array(entries).reshape(shape)
     return entries
-
-
-def _rows(values: np.ndarray, rows: Rows) -> np.ndarray:
-    return np.array(values if rows is None else values[rows])
 
 
 def _stacked(arrays: list[np.ndarray], rows: Rows) -> np.ndarray:

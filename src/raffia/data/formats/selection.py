@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from raffia.data.formats.tables.headers import UNITS
-from raffia.data.formats.variable import Rows, Variable
+from raffia.data.formats.variable import Rows, Variable, rows_of
 
 Variables = dict[str, Variable]
 Place = tuple[Variable, int | None]  # a column: an array of its own, or at a place in a run
@@ -51,7 +51,7 @@ def _range(arrays: Variables, name: str) -> Variables:
     if line is not None and all(variable is run for variable, _ in chosen) and line.dims == (line.name,):
         values = line.read()[[place for _, place in chosen if place is not None]]
         named = f"columns of {name}"
-        found[named] = _of(line, named, values.shape, line.dtype, (named,), partial(_rows, values))
+        found[named] = _of(line, named, values.shape, line.dtype, (named,), partial(rows_of, values))
     return found
 
 
@@ -64,9 +64,9 @@ def _between(arrays: Variables, first: str, last: str) -> list[Place]:
     for run in arrays.values():
         line = arrays.get((run.dims or ("",))[-1])
         if "columns" in run.attributes and line is not None and line.dims == (line.name,):
-            inside = [(run, int(place)) for place in np.flatnonzero((line.read() >= low) & (line.read() <= high))]
-            if inside:
-                return [(variable, place) for variable, place in inside]
+            places = np.flatnonzero((line.read() >= low) & (line.read() <= high))
+            if len(places):
+                return [(run, int(place)) for place in places]
     return []
 
 
@@ -106,7 +106,3 @@ def _read(places: list[Place], flat: bool, rows: Rows) -> np.ndarray:
             held[variable.name] = variable.read(rows)
     columns = [held[variable.name] if place is None else held[variable.name][:, place] for variable, place in places]
     return columns[0] if flat else np.stack(columns, axis=1)
-
-
-def _rows(values: np.ndarray, rows: Rows) -> np.ndarray:
-    return values.copy() if rows is None else values[rows].copy()

@@ -119,6 +119,11 @@ class Whole:
         return self.array[rows].copy()
 
 
+def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
+    """Some rows of an array that is in memory, as a copy."""
+    return values.copy() if rows is None else values[rows].copy()
+
+
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int) -> None:
     """Refuse an array that cannot be in the file, before memory is taken for it."""
     size = _bytes(shape, itemsize)

@@ -11,7 +11,7 @@ from raffia.data.formats.folders.files import Files
 from raffia.data.formats.folders.names import numbers
 from raffia.data.formats.layout import SAMPLES, Layout
 from raffia.data.formats.tables.words import names_places
-from raffia.data.formats.variable import Rows, Variable
+from raffia.data.formats.variable import Rows, Variable, rows_of
 from raffia.errors import RaffiaError
 
 ORDERLY = 0.02  # of the values of a curve: how many may be out of order
@@ -45,7 +45,7 @@ def _array(files: Files, name: str, curves: Curves | None) -> Variable:
     first = replace(arrays[0], dims=_dims(files, arrays[0]), notes=())
     load: Callable[[Rows], np.ndarray] = partial(_stacked, arrays)
     if curves is not None and name == curves.name:
-        return replace(first, shape=curves.points.shape, dims=(name,), dtype="<f8", load=partial(_rows, curves.points))
+        return replace(first, shape=curves.points.shape, dims=(name,), dtype="<f8", load=partial(rows_of, curves.points))
     if curves is not None:
         shape = (len(arrays), len(curves.points))
         return replace(first, shape=shape, dims=(SAMPLE, curves.name), dtype="<f8", load=partial(_interpolated, arrays, curves))
@@ -121,11 +121,7 @@ def _from_names(files: Files) -> tuple[dict[str, Variable], tuple[int, ...]]:
 def _made(files: Files, name: str, values: np.ndarray, note: str) -> Variable:
     dims = (SAMPLE, "numbers")[: values.ndim]
     notes = (note,) if note else ()
-    return Variable(name, values.shape, values.dtype.str, dims, {}, files.path, partial(_rows, values), notes=notes)
-
-
-def _rows(values: np.ndarray, rows: Rows) -> np.ndarray:
-    return values.copy() if rows is None else values[rows].copy()
+    return Variable(name, values.shape, values.dtype.str, dims, {}, files.path, partial(rows_of, values), notes=notes)
 
 
 def _stacked(arrays: list[Variable], rows: Rows) -> np.ndarray:

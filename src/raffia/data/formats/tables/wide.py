@@ -9,7 +9,7 @@ import numpy as np
 from raffia.data.formats.layout import WIDE, Layout
 from raffia.data.formats.tables.headers import Run, runs
 from raffia.data.formats.tables.parse import WIDEST, Table
-from raffia.data.formats.variable import Rows, Variable, check_count
+from raffia.data.formats.variable import Rows, Variable, check_count, rows_of
 
 FEW = 8  # so many columns with a common stem are rather parameters than a function
 PARAMETERS = "parameters"
@@ -52,7 +52,7 @@ def variable(
         dims,
         units | listed,
         table.path,
-        partial(_rows, values),
+        partial(rows_of, values),
         notes=table.notes,
         layout=layout,
     )
@@ -80,7 +80,3 @@ def _run(table: Table, run: Run, layout: Layout) -> dict[str, Variable]:
 
 def _texts(values: np.ndarray, kind: str) -> Callable[[Rows], np.ndarray]:
     return lambda rows: (values if rows is None else values[rows]).astype(kind)
-
-
-def _rows(values: np.ndarray, rows: Rows) -> np.ndarray:
-    return values.copy() if rows is None else values[rows].copy()

@@ -10,6 +10,7 @@ from raffia import Domain, RaffiaError, Vectors
 from raffia.data import open_source, variables
 from raffia.data.formats.layout import Layout
 from tests.data.test_source import SHARED, said, shared
+from tests.test_cli import run
 
 PUBLIC = SHARED / "public"
 RNG = np.random.default_rng(3)
@@ -263,6 +264,16 @@ def test_another_long_table_is_brought_to_the_points_of_the_training(tmp_path):
     np.testing.assert_allclose(reading.inputs(write(tmp_path, one, "one.csv")).flatten(), p)
 
 
+def test_a_function_that_is_constant_in_another_file_is_still_a_function(tmp_path):
+    def forced(forces):
+        return "run,t,f,u\n" + "".join(f"{i},{j / 9},{f(j / 9)},{j}\n" for i, f in enumerate(forces) for j in range(10))
+
+    source = open_source(write(tmp_path, forced([np.sin, np.cos, np.exp])), input="f", output="u")
+    for some in ([lambda t: 2.0], [lambda t: 2.0, lambda t: 3.0]):
+        f = source.reading.inputs(write(tmp_path, forced(some), "constant.csv"))
+        np.testing.assert_array_equal(f, [[2.0] * 10, [3.0] * 10][: len(some)])
+
+
 def test_new_parameters_alone_are_a_row_each(tmp_path):
     text = "run,p,q,t,u\n" + "".join(f"{i},{i + 0.5},{i * i},{j / 9},{i * j}\n" for i in range(5) for j in range(10))
     source = open_source(write(tmp_path, text))
@@ -385,3 +396,13 @@ def test_names_of_rows_without_a_name_for_their_column_do_not_move_the_others(tm
     path = write(tmp_path, "\n".join([rows[0], *[f'"row {i}",{row}' for i, row in enumerate(rows[1:])]]))
     found = {name: v for name, v in variables(path).items() if v.numeric}
     np.testing.assert_array_equal(np.stack([found[name].read() for name in "pqr"], axis=1), VALUES)
+
+
+def test_what_was_said_of_a_table_is_in_the_command_to_type_next(tmp_path, capsys):
+    path = write(tmp_path, curves([30, 40, 35], name="number")[0])
+    words = ["--sample-column", "number", "--resample", "0:1:20", "--input", "p", "--output", "u", "--coordinates", "t"]
+    code, out, err = run(capsys, "inspect", path, *words)
+    assert (code, err) == (0, "")
+    assert "functions on 20 points of a box of extent 1.0" in out
+    command = next(line for line in out.splitlines() if line.startswith("  raffia fit"))
+    assert all(f"{option} {value}" in command for option, value in zip(words[::2], words[1::2], strict=True))

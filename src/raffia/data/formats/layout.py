@@ -15,8 +15,9 @@ class Layout:
     A `table` is "wide" (a row is a sample), "long" (a row is a point of a sample), "columns" (a column is a sample, rows are
     points) or "points" (the rows are the points of one sample). In a long one, the columns `samples` name the sample, and
     `coordinates` the place in it. Curves on different points are resampled to `points` points from `first` to `last`. The `files`
-    of a folder are "samples", each one of them, or "parts" of the samples. The columns `parameters` are numbers of a sample, and the
-    arrays `wanted` have a row for each; the `numbers` at these places in the names of files are inputs.
+    of a folder are "samples", each one of them, or "parts" of the samples. The columns `parameters` are numbers of a sample,
+    `functions` are none, even where they are constant, and the arrays `wanted` have a row for each; the `numbers` at these places
+    in the names of files are inputs.
     """
 
     table: str = ""
@@ -27,6 +28,7 @@ class Layout:
     points: int | None = None
     files: str = ""
     parameters: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
 

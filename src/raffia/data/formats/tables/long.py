@@ -35,7 +35,7 @@ def recognised(table: Table, asked: Layout) -> Found | None:
     groups = Groups.of([column(table, name) for name in ids])
     varying = [name for name in table.numbers if name not in ids and not groups.constant(table.numbers[name])]
     places = told or tuple(_places(table, varying, groups, certain))
-    if not places or not set(varying) - set(places):
+    if not places or not set(varying) - set(places) | set(asked.functions):
         return None
     return Found(replace(asked, table=LONG, samples=ids, coordinates=places), certain)
 

@@ -48,11 +48,11 @@ def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     texts = {name: values[first] for name, values in table.texts.items()}
     texts |= {name: table.numbers[name][first].astype(str).astype(object) for name in layout.samples if _is_label(table, name)}
     numbers = {name: values for name, values in table.numbers.items() if name not in (*texts, *layout.coordinates)}
-    stays = {name for name, values in numbers.items() if groups.constant(values)}
+    stays = {name for name, values in numbers.items() if name not in layout.functions and groups.constant(values)}
     if missing := set(layout.parameters) - stays:
         raise RaffiaError(f"{table.path}: {', '.join(sorted(missing))} must stay the same in every sample, as in training.")
     constant = {name: numbers[name][first] for name in layout.parameters or numbers if name in stays}
-    layout = replace(layout, parameters=tuple(constant))
+    layout = replace(layout, parameters=tuple(constant), functions=tuple(name for name in numbers if name not in constant))
     held = _parameters(told, layout, constant)
     for name, values in numbers.items():
         if name not in constant:

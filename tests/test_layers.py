@@ -15,7 +15,7 @@ LAYERS = {
 } | {"__init__": 99, "__main__": 99}
 
 
-OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "dask", "distributed"}  # the core runs without them
+OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed"}  # the core runs without them
 
 
 def layered_imports():
@@ -60,7 +60,10 @@ def _package(node):
 
 
 def test_heavy_packages_are_imported_in_one_place_only():
-    users = {name: set() for name in ("typer", "rich", "matplotlib", "optuna", "triton", "h5py", "zarr", "dask", "distributed")}
+    users = {
+        name: set()
+        for name in ("typer", "rich", "matplotlib", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed")
+    }
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             module = (
@@ -80,6 +83,7 @@ def test_heavy_packages_are_imported_in_one_place_only():
         "triton": {"features"},
         "h5py": {"data"},
         "zarr": {"data"},
+        "pandas": {"data"},
         "dask": {"training"},
         "distributed": {"training"},
     }

@@ -185,6 +185,54 @@ def pth_laughs(path):
     path.write_bytes(b"".join(pickle.dumps(part, 2) for part in magic))
 
 
+def csv_many_columns(path):
+    path.write_text("a,y\n" + ",".join(["1"] * 10**6) + "\n" + "1,2\n" * 5)
+
+
+def csv_many_named_columns(path):
+    names = [*"ay", *(f"column{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}" for i in range(15_000))]
+    path.write_text("\n".join([",".join(names), *[",".join(["1.5"] * len(names))] * 3]))
+
+
+def csv_one_line(path):
+    path.write_bytes(b"1" * 3 * 10**7)
+
+
+def csv_many_rows(path):
+    path.write_text("a,y\n" + "1,2\n3,4\n" * 2 * 10**6)
+
+
+def csv_many_samples(path):
+    path.write_text("run,t,a,y\n" + "".join(f"{i},0,1,2\n{i},1,1,3\n{i},2,2,3\n" for i in range(4 * 10**5)))
+
+
+def csv_quotes(path):
+    path.write_bytes(b'a,y\n1,2\n3,"' + b"x" * 10**7 + b"\n" * 10**7)
+
+
+def csv_wide_texts(path):
+    path.write_bytes(b"a,y,remark\n1,2," + b"x" * 10**6 + b"\n" + b"3,4,x\n" * 10**6)
+
+
+def csv_resampled(path):
+    """Many curves of a few points and some of very many: the points are those of most curves, or few."""
+    few = "".join(f"{i},0,{i},2\n{i},1,1,3\n" for i in range(60_000))
+    path.write_text("run,t,a,y\n" + few + "".join(f"{10**6},{i / 10**6},1,2\n" for i in range(10**6)))
+
+
+def npy_of_objects(path):
+    """A list of twice the same list of twice the same list, as a pickle."""
+    content = b"\x80\x04(]\x94" + b"".join(b"]h%cah%ca\x94" % (k, k) for k in range(60)) + b"l."
+    text = b"{'descr': '|O', 'fortran_order': False, 'shape': (61,)}\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
+
+
+def npz_of_objects(path):
+    text = b"{'descr': '|O', 'fortran_order': False, 'shape': ()}\n"
+    start = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + b"\x80\x04"
+    archive(path, {f"{name}.npy": (deflated(2**31, start), 2**31 + len(start), 0) for name in "ay"})
+
+
 BOMBS = {
     "npz with a long header": (npz_long_header, ".npz"),
     "npz of one row": (npz_one_row, ".npz"),
@@ -207,6 +255,16 @@ BOMBS = {
     "pt, packed": (pt_packed, ".pt"),
     "pt, packed by zip": (pt_packed_by_zip, ".pt"),
     "pth, nested": (pth_laughs, ".pth"),
+    "csv of many columns": (csv_many_columns, ".csv"),
+    "csv of many named columns": (csv_many_named_columns, ".csv"),
+    "csv of one line": (csv_one_line, ".csv"),
+    "csv of many rows": (csv_many_rows, ".csv"),
+    "csv of many samples": (csv_many_samples, ".csv"),
+    "csv with a quote": (csv_quotes, ".csv"),
+    "csv with a wide text": (csv_wide_texts, ".csv"),
+    "csv of many curves": (csv_resampled, ".csv"),
+    "npy of nested objects": (npy_of_objects, ".npy"),
+    "npz of packed objects": (npz_of_objects, ".npz"),
 }
 
 

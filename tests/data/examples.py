@@ -112,6 +112,23 @@ def pt_legacy(path, arrays):
     torch.save(tensors, path, _use_new_zipfile_serialization=False)
 
 
+def dictionary(path, arrays):
+    np.save(path, arrays, allow_pickle=True)
+
+
+def objects_of_arrays(path, arrays):
+    held = {}
+    for name, array in arrays.items():
+        held[name] = np.empty(len(array), object)
+        held[name][:] = list(array)
+    np.savez_compressed(path, **held)
+
+
+def pt_records(path, arrays):
+    rows = zip(*arrays.values(), strict=True)
+    torch.save([{name: torch.from_numpy(row) for name, row in zip(arrays, values, strict=True)} for values in rows], path)
+
+
 WRITERS = {
     "npz": (npz, ".npz"),
     "npz compressed": (npz_compressed, ".npz"),
@@ -130,11 +147,58 @@ WRITERS = {
     "zarr by gzip": (zarr_gzip, ".zarr"),
     "pt": (pt, ".pt"),
     "pt legacy": (pt_legacy, ".pth"),
+    "npz of arrays of arrays": (objects_of_arrays, ".npz"),
+    "pt of records": (pt_records, ".pt"),
 }
 
 
+def csv_wide(path, arrays, mark=",", decimal=".", before=""):
+    columns = {f"{name}_{i}": v for name, array in arrays.items() for i, v in enumerate(array.reshape(7, -1).T)}
+    columns["k [mm]"] = columns.pop("k_0")
+    rows = [mark.join(str(v[row]).replace(".", decimal) for v in columns.values()) for row in range(7)]
+    path.write_text("\n".join([before + mark.join(columns), *rows]) + "\n", encoding="utf-8")
+
+
+def csv_excel(path, arrays):
+    csv_wide(path, arrays, ";", ",", "\ufeff")
+
+
+def csv_long(path, arrays):
+    rows = ["run,k,t,a,y,remark"]
+    for i in range(7):
+        t = np.linspace(0, 1, 12 - i % 2)  # on other points, so that they are resampled
+        rows += [
+            f'{i},{arrays["k"][i, 0]},{x},{arrays["a"][i, j]},{float(arrays["y"][i].flat[j])}%,"a, b"' for j, x in enumerate(t)
+        ]
+    path.write_text("\n".join(rows) + "\n")
+
+
+def folder_of_tables(path, arrays):
+    path.mkdir()
+    for i in range(7):
+        rows = [f"{j / 11:.6f} {arrays['a'][i, j]} {arrays['y'][i].flat[j]} {arrays['k'][i, 0] + j}" for j in range(12 - i % 2)]
+        (path / f"run_{i}.txt").write_text("# x a y k\n" + "\n".join(rows) + "\n")
+
+
+def folder_of_parts(path, arrays):
+    path.mkdir()
+    for i, rows in enumerate((slice(0, 3), slice(3, 7))):
+        np.savez(path / f"part{i}.npz", **{name: array[rows] for name, array in arrays.items()})
+
+
+OTHERS = {
+    "npy of a dictionary": (dictionary, ".npy"),
+    "csv, wide": (csv_wide, ".csv"),
+    "csv by Excel": (csv_excel, ".csv"),
+    "csv, long": (csv_long, ".csv"),
+    "folder of tables": (folder_of_tables, ".runs"),
+    "folder of parts": (folder_of_parts, ".parts"),
+}
+"""Files that hold these arrays in other shapes, or by other names."""
+
+
 def write(kind: str, folder: Path, arrays=ARRAYS) -> Path:
-    writer, suffix = WRITERS[kind]
+    writer, suffix = (WRITERS | OTHERS)[kind]
     path = folder / f"a{suffix}"
     writer(path, arrays)
     return path

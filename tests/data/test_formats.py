@@ -103,3 +103,43 @@ def test_a_flipped_bit_in_a_tensor_is_found(tmp_path):
     path.write_bytes(content)
     with pytest.raises(RaffiaError, match=r"a.pt is damaged .*checksum"):
         variables(path)
+
+
+def test_tensors_that_need_gradients_or_are_of_half_a_precision_are_read(tmp_path):
+    x = torch.randn(4, 6)
+    content = {
+        "grad": x.clone().requires_grad_(),
+        "parameter": torch.nn.Parameter(x),
+        "bf": x.bfloat16(),
+        "half": x.half(),
+        "sliced": x.T[1:].bfloat16().requires_grad_(),
+    }
+    torch.save(content, tmp_path / "t.pt")
+    found = variables(tmp_path / "t.pt")
+    assert set(found) == set(content)
+    for name, tensor in content.items():
+        for rows in (None, slice(1, 3)):
+            expected = tensor.detach().to(torch.float16 if name == "half" else torch.float32).numpy()
+            np.testing.assert_array_equal(found[name].read(rows), expected if rows is None else expected[rows])
+            assert found[name].read(rows).dtype == np.dtype(found[name].dtype)
+
+
+def test_lists_of_dictionaries_and_long_lists_are_a_sample_an_entry(tmp_path):
+    u = torch.randn(20, 5, 3)
+    records = [{"u": row, "nu": float(row[0, 0]), "inner": {"f": row.T.bfloat16()}, "name": "text"} for row in u]
+    torch.save(records, tmp_path / "records.pt")
+    found = variables(tmp_path / "records.pt")
+    assert {name: v.shape for name, v in found.items()} == {"u": (20, 5, 3), "nu": (20,), "inner.f": (20, 3, 5)}
+    for rows in (None, slice(4, 7), slice(0, 0)):
+        np.testing.assert_array_equal(found["u"].read(rows), u.numpy() if rows is None else u.numpy()[rows])
+    np.testing.assert_allclose(found["nu"].read(), u[:, 0, 0])
+    torch.save(list(u), tmp_path / "long.pt")
+    np.testing.assert_array_equal(variables(tmp_path / "long.pt")["long"].read(), u)
+    torch.save([u, u], tmp_path / "two.pt")
+    assert set(variables(tmp_path / "two.pt")) == {"0", "1"}
+
+
+def test_a_list_of_tensors_that_are_all_the_same_bytes_is_refused(tmp_path):
+    torch.save([torch.randn(100).clone()] * 50, tmp_path / "same.pt")
+    with pytest.raises(RaffiaError, match=r"same.pt is damaged: the tensors in same have more bytes than the file"):
+        variables(tmp_path / "same.pt")

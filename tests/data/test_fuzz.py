@@ -16,10 +16,11 @@ from raffia import Domain, RaffiaError, load
 from raffia.data import Reading, open_source, read, variables
 from tests.data.bombs import BOMBS, write_bomb
 from tests.data.damage import attempt, damaged_copy
-from tests.data.examples import WRITERS, write
+from tests.data.examples import OTHERS, WRITERS, write
 
 ROOT = Path(__file__).parents[2]
-QUICK = {kind: 40 if kind.startswith("zarr") else 120 for kind in WRITERS}
+QUICK = {kind: 40 if kind.startswith(("zarr", "folder", "csv")) else 120 for kind in (*WRITERS, *OTHERS)}
+LARGE = ("zarr of many arrays", *(kind for kind in BOMBS if kind.startswith("csv")))  # which take seconds to read
 THOROUGH = int(os.environ.get("RAFFIA_DAMAGED_FILES", "800"))  # of each format, of each bomb, and of models
 
 
@@ -41,7 +42,7 @@ def survives(example: Path, folder: Path, first: int, last: int) -> tuple[int, i
     return read_, refused, wrong
 
 
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", QUICK)
 def test_damaged_files_are_read_or_refused(kind, tmp_path):
     example = write(kind, tmp_path)
     assert attempt(example) == "read"
@@ -52,10 +53,10 @@ def test_damaged_files_are_read_or_refused(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*WRITERS, *(kind for kind in BOMBS if kind != "zarr of many arrays"), "model"])
+@pytest.mark.parametrize("kind", [*QUICK, *(kind for kind in BOMBS if kind not in LARGE), "model"])
 def test_many_damaged_files_are_read_or_refused(kind, tmp_path, small_model):
     (tmp_path / "damaged").mkdir()
-    writer = write if kind in WRITERS else write_bomb
+    writer = write if kind in QUICK else write_bomb
     example = tmp_path / "model.safetensors" if kind == "model" else writer(kind, tmp_path)
     if kind == "model":
         small_model.save(example)

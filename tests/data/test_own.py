@@ -50,7 +50,7 @@ def test_inputs_alone_can_be_an_npy_file(tmp_path):
         ({"a": np.ones((2, 4)), "y": np.ones((2, 4), dtype=complex)}, "Pass --input NAME"),
         ({"a": np.ones((2, 4, 4)), "y": np.ones((2, 4))}, "needs one array with 1 axes a sample; got a 2×4×4"),
         ({"a": np.ones((2, 4)), "y": np.ones((2, 4)), "raffia": np.array("{")}, "not a description"),
-        ({"a": np.array([{}, {}], dtype=object), "y": np.ones(2)}, "never opens"),
+        ({"a": np.array([{1}, {2}], dtype=object), "y": np.ones(2)}, "never opens"),
     ],
 )
 def test_files_that_are_not_datasets_are_refused(tmp_path, arrays, words):

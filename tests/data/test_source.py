@@ -263,11 +263,11 @@ def test_batches_cover_all_rows_once(tmp_path):
 def test_what_is_not_a_file_is_said(tmp_path):
     with pytest.raises(RaffiaError, match="there is no file"):
         open_source(tmp_path / "no.h5")
-    with pytest.raises(RaffiaError, match="is a folder, and not a Zarr store"):
+    with pytest.raises(RaffiaError, match="there is no file of a kind that raffia reads"):
         open_source(tmp_path)
-    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "notes.md").write_text("hello")
     with pytest.raises(RaffiaError, match=r"no kind that raffia reads. It reads .npz"):
-        open_source(tmp_path / "notes.txt")
+        open_source(tmp_path / "notes.md")
 
 
 def test_many_parameters_are_a_vector_where_neighbours_have_nothing_in_common(tmp_path):

@@ -96,6 +96,12 @@ MASK_HELP = "Array that is zero at nodes without values."
 SLICE_HELP = "Part of an array to take in its place, such as 'u[:,0]'; again for more."
 RESHAPE_HELP = "The grid of samples that are stored along one axis, such as 26,22."
 
+TABLE_HELP = "What a table has: wide (a row a sample), long (a row a point of a sample) or columns (a column a sample)."
+SAMPLE_COLUMN_HELP = "Column of a long table that tells samples apart; again for more."
+RESAMPLE_HELP = "Bring curves on different points to so many, or to FIRST:LAST:POINTS."
+FILES_HELP = "What the files of a folder or a pattern are: samples, or parts of them."
+PARAMETERS_HELP = "A table with the inputs: a row for each sample, or for each file of a folder."
+
 
 class Example(StrEnum):
     """The benchmark problems."""

@@ -1,5 +1,6 @@
 """raffia fit: from a file to a surrogate, its expected error and a report."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,10 +11,15 @@ from raffia import surrogate
 from raffia.cli.common import (
     AXES_HELP,
     COORDINATES_HELP,
+    FILES_HELP,
     MASK_HELP,
+    PARAMETERS_HELP,
+    RESAMPLE_HELP,
     RESHAPE_HELP,
+    SAMPLE_COLUMN_HELP,
     SAMPLES_HELP,
     SLICE_HELP,
+    TABLE_HELP,
     GroupedCommand,
     app,
     check_output,
@@ -38,7 +44,11 @@ FAMILIES_IN_WORDS = ", ".join(family.name for family in FAMILIES)
 @app.command(cls=GroupedCommand)
 def fit(
     source: Annotated[
-        Path, typer.Argument(metavar="DATA", help="npz, npy, mat, h5, nc, zarr or pt; `raffia inspect` says what is in it.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="npz, npy, mat, h5, nc, zarr, pt, csv or txt; a folder, or a pattern in quotes; `raffia inspect` says what is in it.",
+        ),
     ],
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
     output_names: Annotated[
@@ -57,6 +67,11 @@ def fit(
     ] = None,
     axes: Annotated[str | None, typer.Option(help=AXES_HELP)] = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
+    table: Annotated[str | None, typer.Option(help=TABLE_HELP)] = None,
+    sample_column: Annotated[list[str] | None, typer.Option(help=SAMPLE_COLUMN_HELP)] = None,
+    resample: Annotated[str | None, typer.Option(help=RESAMPLE_HELP)] = None,
+    files: Annotated[str | None, typer.Option(help=FILES_HELP)] = None,
+    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[
@@ -113,10 +128,11 @@ def fit(
     options: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
         "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
-        "domain": Vectors() if vectors else None,
+        "domain": Vectors() if vectors else None, "table": table, "sample_column": sample_column, "resample": resample, "files": files,
+        "parameters": parameters,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
-    tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs)
+    tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs, parameters)
     for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
         note(text)
     found = surrogate.fit(
@@ -162,7 +178,13 @@ def _names_and_file(given: list[str] | None, model_file: Path | None, source: Pa
     files = [Path(name) for name in given or [] if name.endswith(".safetensors")] + ([] if model_file is None else [model_file])
     if len(files) > 1:
         raise RaffiaError(f"--model must name one file; got {', '.join(map(str, files))}.")
-    return names or None, files[0] if files else Path(source.with_suffix(".safetensors").name)
+    return names or None, files[0] if files else _beside(source)
+
+
+def _beside(source: Path) -> Path:
+    """DATA.safetensors in this folder; the wildcards of a pattern are left out."""
+    name = re.sub(r"[*?\[\]]+", "", source.stem if source.suffix else source.name).strip(" _-.")
+    return Path(f"{name or source.absolute().parent.name}.safetensors")
 
 
 def _ridge(text: str) -> float | Literal["auto"]:

@@ -13,10 +13,15 @@ from raffia import data, plotting
 from raffia.cli.common import (
     AXES_HELP,
     COORDINATES_HELP,
+    FILES_HELP,
     MASK_HELP,
+    PARAMETERS_HELP,
+    RESAMPLE_HELP,
     RESHAPE_HELP,
+    SAMPLE_COLUMN_HELP,
     SAMPLES_HELP,
     SLICE_HELP,
+    TABLE_HELP,
     app,
     check_output,
     console,
@@ -25,6 +30,7 @@ from raffia.cli.common import (
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
+from raffia.data.source import told_layout
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
@@ -34,7 +40,10 @@ RANGES, TOGETHER = 64, 4 * LOOKED_AT  # variables and values that are read for t
 
 @app.command()
 def inspect(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr or PyTorch.")],
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, a table, a folder, or a pattern."),
+    ],
     input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
     output: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
     output_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,
@@ -48,6 +57,11 @@ def inspect(
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
     ] = None,
     axes: Annotated[str | None, typer.Option(FLAGS["axes"], help=AXES_HELP)] = None,
+    table: Annotated[str | None, typer.Option(FLAGS["table"], help=TABLE_HELP)] = None,
+    sample_column: Annotated[list[str] | None, typer.Option(FLAGS["sample_column"], help=SAMPLE_COLUMN_HELP)] = None,
+    resample: Annotated[str | None, typer.Option(FLAGS["resample"], help=RESAMPLE_HELP)] = None,
+    files: Annotated[str | None, typer.Option(FLAGS["files"], help=FILES_HELP)] = None,
+    parameters: Annotated[Path | None, typer.Option(FLAGS["parameters"], help=PARAMETERS_HELP)] = None,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:
     """Show what a data file holds, what raffia would learn from it, and the command to type next.
@@ -56,15 +70,18 @@ def inspect(
     """
     if figure is not None:
         check_output(figure, ".png, .pdf or .svg", "--figure")
-    for file in (path, output_file):
+    layout = told_layout(table, sample_column, coordinates, resample, files, (*(input or ()), *(output or ())))
+    for file in (path, output_file, parameters):
         if file is not None:
-            table, problems = _table(data.variables(file))
-            console.print(table)
+            arrays, problems = _table(data.variables(file, layout if file is not parameters else data.Layout("wide")))
+            console.print(arrays)
             for problem in problems:
                 console.print(f"• {problem}", soft_wrap=True)
     named: dict[str, Any] = {"input": input, "output": output, "output_path": output_file and str(output_file)}
     named |= {"coordinates": coordinates, "cells": cells, "mask": mask, "axes": axes}
     named |= {"samples_axis": samples_axis, "slice": slices, "reshape": reshape}
+    named |= {"table": table, "sample_column": sample_column}
+    named |= {"resample": resample, "files": files, "parameters": parameters and str(parameters)}
     named = {argument: names for argument, names in named.items() if names}
     source = data.open_source(path, periodic=periodic, **named)
     for part in (*source.inputs, *source.outputs):

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from raffia import metrics
-from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of
+from raffia.cli.common import PARAMETERS_HELP, app, check_output, console, predict_in_batches, reading_of
 from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
 from raffia.model import load
@@ -30,6 +30,7 @@ def predict(
         list[str] | None,
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
     ] = None,
+    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
     times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
     band: Annotated[
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
@@ -43,7 +44,7 @@ def predict(
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    opened = reading_of(model).opened(source, input_names)
+    opened = reading_of(model).opened(source, input_names, parameters)
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)
     inputs = predicted = opened.values
@@ -66,6 +67,7 @@ def evaluate(
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
     output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
+    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare predictions with the truth in a file; on the pairs of the training the errors say nothing of new ones.
@@ -77,7 +79,7 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    pairs = reading_of(model).pairs(source, input_names, output_names, outputs)
+    pairs = reading_of(model).pairs(source, input_names, output_names, outputs, parameters)
     for note in [] if as_json else pairs.notes:
         console.print(note, style="dim", soft_wrap=True)
     dataset = pairs.dataset()

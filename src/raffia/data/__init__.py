@@ -1,6 +1,7 @@
 """Reading and writing datasets: arrays in files of many formats, what they mean, and pairs of functions from them."""
 
 from raffia.data.formats import Variable, variables
+from raffia.data.formats.layout import Layout
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.reading import Reading, Source
@@ -9,6 +10,7 @@ from raffia.data.source import open_source, read
 __all__ = [
     "ArrayLayout",
     "AxisLabel",
+    "Layout",
     "Reading",
     "Source",
     "Variable",

@@ -11,8 +11,9 @@ from raffia.errors import RaffiaError
 
 def labels_in(source: Source, name: str) -> np.ndarray:
     """The array of this name in the file of the inputs, or of the outputs."""
-    paths = dict.fromkeys([source.path, *(part.variable.path for part in (*source.inputs, *source.outputs))])
-    held = {path: variables(path) for path in paths}
+    parts = [part.variable for part in (*source.inputs, *source.outputs)]
+    layouts = {source.path: parts[0].layout} | {v.path: v.layout for v in parts}
+    held = {path: variables(path, layout) for path, layout in layouts.items()}
     found = next((arrays[name] for arrays in held.values() if name in arrays), None)
     if found is None:
         raise RaffiaError(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from torch import Tensor
 
 from raffia.data import own
 from raffia.data.formats import Variable, variables
-from raffia.data.formats.variable import guarded
+from raffia.data.formats.layout import Layout
+from raffia.data.formats.selection import selected
+from raffia.data.formats.variable import files_of, guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, column, sample_shape
 from raffia.data.meaning.coordinates import Places, named_axes
@@ -20,6 +22,7 @@ from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.matching import match
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
 from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
+from raffia.data.parameters import with_parameters
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset, Readable
@@ -37,6 +40,7 @@ class Reading:
     `input_shape` and `output_shape` are those of one sample. `input_frame` and `output_frame` have a label for each axis of a grid, or
     each coordinate of nodes, which the coordinates of other files are compared with; `coordinates` are the arrays that gave them, with a
     colon before those in files of their own, whose order all files have.
+    `input_files` and `output_files` say where samples are in tables and folders.
     """
 
     input_names: tuple[str, ...]
@@ -50,15 +54,21 @@ class Reading:
     input_frame: tuple[AxisLabel, ...] = ()
     output_frame: tuple[AxisLabel, ...] = ()
     coordinates: tuple[str, ...] = ()
+    input_files: Layout | None = None
+    output_files: Layout | None = None
 
-    def inputs(self, path: PathLike, names: Names | None = None) -> Tensor:
-        """The inputs in another file: its arrays `names`, else those of the training, else `a`, the only array or a usual name."""
-        return self.opened(path, names).values
+    def inputs(self, path: PathLike, names: Names | None = None, parameters: PathLike | None = None) -> Tensor:
+        """The inputs in another file: its arrays `names`, else those of the training, else `a`, the only array or a usual name.
 
-    def opened(self, path: PathLike, names: Names | None = None) -> Inputs:
+        `parameters` is a table with a row for each sample, beside a folder.
+        """
+        return self.opened(path, names, parameters).values
+
+    def opened(self, path: PathLike, names: Names | None = None, parameters: PathLike | None = None) -> Inputs:
         """The inputs in another file, with what there is to say of them, and a way to write what is predicted as the file has it."""
         place = Path(path)
-        arrays = variables(place)
+        layout = self.input_files if parameters is None else self.output_files
+        arrays = self._arrays(place, layout, listed(names) or list(self.input_names), parameters)
         settings = self._settings(place, arrays)
         chosen = _chosen(names, ("a",) if settings is not None else self.input_names, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
@@ -67,12 +77,22 @@ class Reading:
         return Inputs(parts, self.domain, self.output, self.output_names, self.output_layouts, self.output_frame, places, notes)
 
     def pairs(
-        self, path: PathLike, input: Names | None = None, output: Names | None = None, output_path: PathLike | None = None
+        self,
+        path: PathLike,
+        input: Names | None = None,
+        output: Names | None = None,
+        output_path: PathLike | None = None,
+        parameters: PathLike | None = None,
     ) -> "Source":
-        """Pairs in another file, or in two: its arrays `input` and `output`, else those of the training, else by usual names."""
+        """Pairs in another file, or in two: its arrays `input` and `output`, else those of the training, else by usual names.
+
+        `parameters` is a table with a row for each sample, beside a folder.
+        """
         place = Path(path)
-        arrays = variables(place)
-        elsewhere = arrays if output_path is None else variables(output_path)
+        wanted = [listed(input) or list(self.input_names), listed(output) or list(self.output_names)]
+        layout = self.input_files if output_path is not None or parameters is None else self.output_files
+        arrays = self._arrays(place, layout, [*wanted[0], *wanted[1]], parameters)
+        elsewhere = arrays if output_path is None else self._arrays(Path(output_path), self.output_files, wanted[1])
         settings = self._settings(place, arrays)
         known = (("a",), ("y",)) if settings is not None else (self.input_names, self.output_names)
         a, y = _chosen(input, known[0], arrays), _chosen(output, known[1], elsewhere)
@@ -83,6 +103,11 @@ class Reading:
         notes = [f"{len(inputs[0])} samples.", *notes, *said]
         frames = self.input_frame, self.output_frame
         return Source(place, self.domain, self.output, inputs, outputs, settings or {}, notes, *frames, self.coordinates)
+
+    def _arrays(self, place: Path, layout: Layout | None, wanted: list[str], parameters: PathLike | None = None) -> Variables:
+        """The arrays of a file that lies as that of the training did, and those that names mean in it."""
+        arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
+        return arrays if parameters is None else with_parameters(place, arrays, Path(parameters), wanted)[0]
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
         """The settings in a file of ours, whose domain must be that of the training; None for other files."""
@@ -181,6 +206,7 @@ class Source(Readable):
     input_frame: tuple[AxisLabel, ...] = ()
     output_frame: tuple[AxisLabel, ...] = ()
     coordinates: tuple[str, ...] = ()
+    parameters: Path | None = None
 
     def __post_init__(self) -> None:
         if self.output == self.domain != Vectors():  # vectors of any size may be of two sizes
@@ -209,22 +235,26 @@ class Source(Readable):
             self.input_frame,
             self.output_frame,
             self.coordinates,
+            self.inputs[0].variable.layout,
+            self.outputs[0].variable.layout,
         )
 
     @property
     def stamp(self) -> str:
         """Sizes and times of the files: what tells them from other versions of them."""
         paths = {part.variable.path for part in (*self.inputs, *self.outputs)}
-        facts = [file.stat() for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
+        facts = [file.stat() for path in paths for file in files_of(path)]
         return f"{len(facts)} of {sum(f.st_size for f in facts)} bytes, the newest of {max(f.st_mtime_ns for f in facts)}"
 
     @property
     def opened(self) -> Callable[[], "Source"]:
         """What opens the same pairs elsewhere, on a worker of a cluster."""
-        there = self.outputs[0].variable.path
+        here, there = self.inputs[0].variable.path, self.outputs[0].variable.path
         names = [[f"{part.variable.path}:{part.variable.name}" for part in side] for side in (self.inputs, self.outputs)]
-        if all(part.variable.path in (self.path, there) for part in (*self.inputs, *self.outputs)):
-            return partial(self.reading.pairs, self.path, output_path=None if there == self.path else there)
+        if self.parameters is not None:
+            return partial(self.reading.pairs, self.path, parameters=self.parameters)
+        if all(part.variable.path in (here, there) for part in (*self.inputs, *self.outputs)):
+            return partial(self.reading.pairs, self.path, output_path=None if there == here else there)
         return partial(self.reading.pairs, self.path, names[0], names[1])
 
     def read(self, rows: range | slice) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,9 @@ from typing import Any
 
 from raffia.data import own
 from raffia.data.formats import Variable, variables
+from raffia.data.formats.folders.stacked import NUMBERS
+from raffia.data.formats.layout import Layout, resampling
+from raffia.data.formats.selection import selected
 from raffia.data.formats.variable import guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, check_reshaped, column
@@ -15,6 +18,7 @@ from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, p
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
 from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
 from raffia.data.meaning.slices import check_slices, sliced
+from raffia.data.parameters import with_parameters
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset
@@ -39,6 +43,11 @@ def open_source(
     reshape: str | tuple[int, ...] | None = None,
     output_path: str | os.PathLike[str] | None = None,
     domain: Space | None = None,
+    table: str | None = None,
+    sample_column: Names | None = None,
+    resample: str | int | None = None,
+    files: str | None = None,
+    parameters: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Pairs in a file of any format; what is not given is guessed where it is clear, and said in `notes`.
 
@@ -49,16 +58,26 @@ def open_source(
     samples, for all arrays or for each, "none" where they are one sample; `slice` parts to take of arrays, as in "u[:,0]"; `reshape`
     the grid, "26,22", of samples that are stored along one axis. The outputs may be in a file of their own, `output_path`. `domain` is the
     space of the inputs, for files that do not say.
+
+    A `table` is "wide" (a row a sample), "long" (a row a point of a sample, which the columns `sample_column` name) or "columns" (a
+    column a sample); curves on different points are brought to `resample` points, "200" or "0:0.44:200". Of a folder or a pattern such
+    as "runs/*.csv", `files` are "samples" or "parts" of them, and `parameters` is a table with a row for each file.
     """
     place = Path(path)
-    arrays = variables(place)
+    names = (*listed(input), *listed(output))
+    layout = told_layout(table, sample_column, coordinates, resample, files, names)
+    arrays = selected(variables(place, layout), names)
     told = own.told(place, arrays) if input is output is None else None
     settings: dict[str, Any] = {}
     if told:
         (domain, settings), (input, output) = told, ("a", "y")
-    elsewhere = {} if output_path is None else variables(output_path)
+    elsewhere = {} if output_path is None else selected(variables(output_path, layout), listed(output))
     check_slices(arrays | elsewhere, listed(slice))
     arrays, elsewhere = (sliced(held, listed(slice)) for held in (arrays, elsewhere or arrays))
+    if parameters is not None:
+        own_arrays = {name: v for name, v in arrays.items() if name != NUMBERS}
+        arrays, input = with_parameters(place, arrays, Path(parameters), input)
+        output_path, elsewhere = (place, own_arrays) if output_path is None else (output_path, elsewhere)
     ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
     taken = {v.name.partition("[")[0] for v in (*ins, *outs)}
     others = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken}
@@ -73,14 +92,28 @@ def open_source(
     known = None if asked.vectors else domain
     with guarded(place):
         inputs, outputs, said = _columns(ins, outs, pool, known, samples_axis, _shape(reshape))
-        notes += said
+        notes += [*dict.fromkeys(note for v in (*ins, *outs) for note in v.notes), *said]
         sides = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
     notes += [] if told else _unused(others, sides)
-    files = (place, place if output_path is None else Path(output_path))
-    places = dict.fromkeys(f"{'' if v.path in files else ':'}{v.name}" for side in sides for v in side.coordinates)
+    paths = (place, place if output_path is None else Path(output_path))
+    places = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in sides for v in side.coordinates)
     notes = [f"{len(inputs[0])} samples.", *notes]
     (domain, frame), (codomain, its_frame) = ((side.space, side.frame) for side in sides)
-    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places))
+    beside = None if parameters is None else Path(parameters)
+    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places), beside)
+
+
+def told_layout(
+    table: str | None,
+    sample_column: Names | None,
+    coordinates: Names | None,
+    resample: str | int | None,
+    files: str | None,
+    wanted: tuple[str, ...],
+) -> Layout:
+    """What the caller says of tables and folders, and the arrays that have a row for each sample."""
+    samples, places = tuple(listed(sample_column)), tuple(listed(coordinates))
+    return Layout(table or "", samples, places, *resampling(resample), files or "", wanted=wanted)
 
 
 def read(path: str | os.PathLike[str], domain: Space | None = None, **options: Any) -> Dataset:

@@ -2,34 +2,40 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from raffia.data.formats import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
-from raffia.data.formats.variable import Variable, guarded
+from raffia.data.formats import folders, hdf5, matlab, netcdf, numpy_files, pytorch, tables, zarr_store
+from raffia.data.formats.layout import Layout
+from raffia.data.formats.variable import Variable, guarded, has_wildcards
 from raffia.errors import RaffiaError
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
-SUFFIXES = ".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth"
+TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
+SUFFIXES = ".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth .csv .tsv .txt .dat .tab .asc"
 
 Reader = Callable[[Path], dict[str, Variable]]
 
 
-def variables(path: str | os.PathLike[str]) -> dict[str, Variable]:
-    """The arrays in a file of any format that raffia reads, by name. Nothing is ever unpickled, and no values are read yet.
+def variables(path: str | os.PathLike[str], layout: Layout | None = None) -> dict[str, Variable]:
+    """The arrays in a file of any format that raffia reads, by name. No file makes it run code; of most formats no values are read yet.
 
-    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt.
+    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, and tables .csv, .tsv, .txt, .dat, which are read
+    as a whole. A folder, or a pattern such as runs/*.csv, is of files that are a sample each, or each hold some of the samples. `layout`
+    says where samples are, in tables and folders.
     """
     place = Path(path)
     if zarr_store.is_store(place) or (place.is_dir() and place.suffix == ".zarr"):
         return zarr_store.variables(place)
-    if place.is_dir():
-        raise RaffiaError(f"{place} is a folder, and not a Zarr store: it has no zarr.json, .zgroup or .zarray. Pass a file.")
-    if not place.is_file():
+    told, alone = layout or Layout(), place.is_file()
+    if place.is_dir() or (not alone and has_wildcards(place)) or (alone and told.files):
+        return folders.variables(place, told, variables, SUFFIXES.split())
+    if not alone:
         raise RaffiaError(f"there is no file {place}.")
-    return _reader(place)(place)
+    return _reader(place, told)(place)
 
 
-def _reader(path: Path) -> Reader:
+def _reader(path: Path, layout: Layout) -> Reader:
     with guarded(path), path.open("rb") as file:
         start = file.read(1024)
     suffix = path.suffix.lower()
@@ -41,6 +47,7 @@ def _reader(path: Path) -> Reader:
         **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
         **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
         **dict.fromkeys((".pt", ".pth"), pytorch.variables),
+        **dict.fromkeys(TABLES, partial(tables.variables, asked=layout)),
     }
     if suffix in known:
         return known[suffix]

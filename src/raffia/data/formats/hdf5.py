@@ -115,7 +115,7 @@ def _load(path: Path, name: str, reverse: bool, rows: Rows) -> np.ndarray:
         array = file[name]
         _check_chunks(array, path.stat().st_size, -1 if reverse else 0, rows)
         if rows is None:
-            return array[()].T if reverse else array[()]
+            return np.asarray(array[()].T if reverse else array[()])
         return array[..., rows].T if reverse else array[rows]
 
 

@@ -1,4 +1,4 @@
-"""NumPy's .npy and .npz files, without pickles."""
+"""NumPy's .npy and .npz files; of pickles in them, plain arrays only, and without NumPy's help."""
 
 import io
 import math
@@ -10,17 +10,20 @@ from typing import IO
 
 import numpy as np
 
-from raffia.data.formats.variable import LOOKED_AT, Rows, Variable, Whole, check_count, check_stored, guarded
+from raffia.data.formats import objects
+from raffia.data.formats.variable import LOOKED_AT, PACKED, Rows, Variable, Whole, check_count, check_stored, guarded
 from raffia.errors import RaffiaError
 
 LONGEST = 10_000  # bytes of a header, as in NumPy
+SMALL = 2**24  # bytes that objects may unpack to, whatever the size of the file
 
 
 def npy(path: Path) -> dict[str, Variable]:
     """The one array of an .npy file, named after the file and mapped into memory."""
     with guarded(path), path.open("rb") as file:
         shape, dtype, _ = _header(file)
-        _check_plain(path, path.stem, dtype)
+        if dtype.hasobject:
+            return objects.variables(path, path.stem, file.read())
         check_stored(path, path.stem, shape, dtype.itemsize, path.stat().st_size - file.tell())
 
     def load(rows: Rows) -> np.ndarray:
@@ -32,7 +35,7 @@ def npy(path: Path) -> dict[str, Variable]:
 
 def npz(path: Path) -> dict[str, Variable]:
     """The arrays of an .npz file; reading rows of one reads that array."""
-    held = {}
+    held: dict[str, Variable] = {}
     if not zipfile.is_zipfile(path):
         raise RaffiaError(f"{path} is damaged or not a file of NumPy arrays: there are no arrays in it.")
     with guarded(path), zipfile.ZipFile(path) as archive:
@@ -42,7 +45,9 @@ def npz(path: Path) -> dict[str, Variable]:
             with archive.open(member) as file:
                 shape, dtype, columns = _header(file)
                 offset = file.tell()
-            _check_plain(path, name, dtype)
+                if dtype.hasobject:
+                    held |= objects.variables(path, name, _pickle(path, name, file, member))
+                    continue
             check_stored(path, name, shape, dtype.itemsize, member.file_size - offset)
             if member.compress_type == zipfile.ZIP_STORED:
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
@@ -83,9 +88,10 @@ def _header(file: IO[bytes] | zipfile.ZipExtFile) -> tuple[tuple[int, ...], np.d
     return tuple(int(axis) for axis in shape), dtype, columns
 
 
-def _check_plain(path: Path, name: str, dtype: np.dtype) -> None:
-    if dtype.hasobject:
-        raise RaffiaError(
-            f"{path} holds Python objects in {name}, as a pickle, which raffia never opens: "
-            "it could run any code. Save plain arrays instead."
-        )
+def _pickle(path: Path, name: str, file: IO[bytes] | zipfile.ZipExtFile, member: zipfile.ZipInfo) -> bytes:
+    """The bytes after a header, if they do not unpack to much more than the file has."""
+    most = max(SMALL, PACKED * path.stat().st_size)
+    content = file.read(most + 1) if member.file_size <= most else b""
+    if not content or len(content) > most:
+        raise RaffiaError(f"{path} is damaged: {name} unpacks to more than such a file holds, or to nothing.")
+    return content

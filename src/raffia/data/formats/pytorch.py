@@ -1,18 +1,19 @@
-"""PyTorch files of tensors, alone or in dictionaries and lists; nothing else in them is unpickled."""
+"""PyTorch files of tensors, alone or in dictionaries and lists; torch refuses all else in them."""
 
 import pickle
 import zipfile
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.formats.variable import Rows, Variable, check_count, check_size, guarded
+from raffia.data.formats import nested
+from raffia.data.formats.variable import Rows, Variable, check_size, guarded
 from raffia.errors import RaffiaError
+
+FEW = 16  # tensors of one shape in a list that have names of their own
 
 
 def variables(path: Path) -> dict[str, Variable]:
@@ -26,18 +27,30 @@ def variables(path: Path) -> dict[str, Variable]:
             if "Weights only load failed" not in str(error) and "Unsupported" not in str(error):
                 raise
             raise RaffiaError(
-                f"{path} holds more than tensors, or is damaged, and raffia never unpickles: it could run any code. "
+                f"{path} holds more than tensors, or is damaged, and raffia opens no other pickles: they could run any code. "
                 "Save a dictionary of plain tensors instead."
             ) from None
-        for name, tensor in _walk(path, content):
-            name = name or path.stem
-            held = tensor.untyped_storage().nbytes()  # torch makes room for a tensor that its bytes do not fill
-            if held > path.stat().st_size or (records and held and held not in records):
-                raise RaffiaError(f"{path} is damaged: {name} claims more bytes than there are of it.")
-            check_size(path, name, tuple(tensor.shape), tensor.element_size())
-            dtype = _array(tensor[:0] if tensor.ndim else tensor).dtype.str
-            tensors[name] = Variable(name, tuple(tensor.shape), dtype, None, {}, path, partial(_load, tensor))
+        for key, several, samples in nested.arrays(path, content, FEW):
+            name, parts = key or path.stem, [torch.as_tensor(part) for part in several]
+            for part in several:
+                if type(part) is not np.ndarray:  # which is of numbers in dictionaries
+                    _check_held(path, name, part, records)
+            first = parts[0]
+            shape = (len(parts), *first.shape) if samples else tuple(first.shape)
+            if samples and sum(part.nbytes for part in parts) > path.stat().st_size:
+                raise RaffiaError(f"{path} is damaged: the tensors in {name} have more bytes than the file.")
+            check_size(path, name, shape, first.element_size())
+            dtype = _array(first[:0] if first.ndim else first).dtype.str
+            load = partial(_stacked, parts) if samples else partial(_load, first)
+            tensors[name] = Variable(name, shape, dtype, None, {}, path, load)
     return tensors
+
+
+def _check_held(path: Path, name: str, tensor: Tensor, records: set[int]) -> None:
+    """Refuse a tensor that the bytes in the file do not fill: torch makes room for it all the same."""
+    held = tensor.untyped_storage().nbytes()
+    if held > path.stat().st_size or (records and held and held not in records):
+        raise RaffiaError(f"{path} is damaged: {name} claims more bytes than there are of it.")
 
 
 def _records(path: Path) -> set[int]:
@@ -57,22 +70,14 @@ def _records(path: Path) -> set[int]:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).detach().resolve_conj().resolve_neg().numpy()
+    known = not tensor.is_floating_point() or tensor.dtype in (torch.float16, torch.float32, torch.float64)
+    return (tensor if known else tensor.float()).detach().resolve_conj().resolve_neg().numpy()
 
 
 def _load(tensor: Tensor, rows: Rows) -> np.ndarray:
     return _array(tensor if rows is None else tensor[rows]).copy()
 
 
-def _walk(path: Path, content: Any) -> Iterator[tuple[str, Tensor]]:
-    """Tensors in nested dictionaries, lists and tuples; their names are joined by dots."""
-    count, left = 0, [("", content)]
-    while left:
-        name, value = left.pop(0)
-        check_count(path, count := count + 1)
-        if isinstance(value, Tensor):
-            yield name, value
-        elif isinstance(value, (dict, list, tuple)):
-            entries = value.items() if isinstance(value, dict) else enumerate(value)
-            check_count(path, len(value))
-            left += [(f"{name}.{key}" if name else str(key), entry) for key, entry in entries]
+def _stacked(tensors: list[Tensor], rows: Rows) -> np.ndarray:
+    chosen = tensors if rows is None else tensors[rows]
+    return np.stack([_array(tensor) for tensor in chosen]) if chosen else _array(torch.stack(tensors[:1])[:0])

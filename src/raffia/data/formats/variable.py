@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -12,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from raffia.data.formats.layout import Layout
 from raffia.errors import RaffiaError
 
 Rows = slice | None
 
+WILDCARDS = re.compile(r"[*?\[]")
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
 PACKED, MOST_PACKED = (
@@ -29,7 +32,10 @@ DEFLATED = 1032  # times, at most, that gzip's method packs zeros
 
 @dataclass(frozen=True)
 class Variable:
-    """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all."""
+    """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all.
+
+    `notes` say what its reader had to guess; `layout` is where samples are, in a table or a folder.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -39,6 +45,8 @@ class Variable:
     path: Path
     load: Callable[[Rows], np.ndarray] = field(repr=False, compare=False)
     block: int = 1
+    notes: tuple[str, ...] = ()
+    layout: Layout | None = None
 
     def __post_init__(self) -> None:
         if self.dims is not None and len(self.dims) != len(self.shape):
@@ -111,6 +119,11 @@ class Whole:
         return self.array[rows].copy()
 
 
+def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
+    """Some rows of an array that is in memory, as a copy."""
+    return values.copy() if rows is None else values[rows].copy()
+
+
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int) -> None:
     """Refuse an array that cannot be in the file, before memory is taken for it."""
     size = _bytes(shape, itemsize)
@@ -143,10 +156,26 @@ def check_inflated(pieces: Iterable[bytes], most: int, wbits: int) -> None:
                 raise ValueError("a chunk unpacks to more bytes than it says")
 
 
+def files_of(path: Path) -> Iterator[Path]:
+    """The files of a dataset: one, all in a folder, or all of a pattern such as runs/*.csv."""
+    if path.is_dir():
+        yield from path.rglob("*")
+    elif path.exists() or not has_wildcards(path):
+        yield path
+    else:
+        start = next(i for i, part in enumerate(path.parts) if WILDCARDS.search(part))
+        yield from Path(*path.parts[:start]).glob("/".join(path.parts[start:]))
+
+
+def has_wildcards(path: Path) -> bool:
+    """Whether a path is a pattern of several."""
+    return WILDCARDS.search(str(path)) is not None
+
+
 def held(path: Path, enough: int) -> int:
-    """The bytes of a file, or of all files in a folder, which are counted until there are `enough`."""
+    """The bytes of a file, or of all files in a folder or of a pattern, which are counted until there are `enough`."""
     total = 0
-    for file in path.rglob("*") if path.is_dir() else (path,):
+    for file in files_of(path):
         total += file.lstat().st_size
         if total >= enough:
             break

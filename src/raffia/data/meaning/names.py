@@ -11,11 +11,13 @@ from raffia.errors import RaffiaError
 FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
     "extent": "--extent", "axes": "--axes", "samples_axis": "--samples-axis", "mask": "--mask", "slice": "--slice", "reshape": "--reshape",
+    "table": "--table", "sample_column": "--sample-column", "resample": "--resample",
+    "files": "--files", "parameters": "--parameters",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
     ("a", "y"), ("a", "u"), ("input", "output"), ("inputs", "outputs"), ("input_data", "output_data"), ("x_train", "y_train"),
-    ("x_train0", "y_train"), ("train_x", "train_y"), ("x_test", "y_test"), ("x_test0", "y_test"), ("test_x", "test_y"),
+    ("x_train0", "y_train"), ("train_x", "train_y"), ("x_test", "y_test"), ("x_test0", "y_test"), ("x0", "y"), ("test_x", "test_y"),
     ("coeff", "sol"), ("u0", "u"), ("u_0", "u"), ("mu", "u"), ("f", "u"), ("k", "u"), ("kappa", "u"), ("branch", "target"),
     ("features", "targets"), ("features", "labels"), ("0", "1"),
 )  # fmt: skip
@@ -142,7 +144,8 @@ def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable]
     apart = attributes.bounds(arrays)
     numeric = [v for name, v in arrays.items() if v.numeric and v.shape and name not in apart]
     usual = {names[argument == "output"] for names in PAIRS}
-    named = numeric if len(numeric) == 1 else [v for v in numeric if v.name.lower() in usual]
+    alone = [v for v in numeric if len(numeric) == 1 or not _auxiliary(v)]
+    named = alone if len(alone) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
         raise RaffiaError(
             f"{path}: which array holds the {argument.removesuffix('s')}s? {contents(arrays)} Pass {FLAGS[argument]} NAME ({argument}=…)."

@@ -1,0 +1,239 @@
+"""Several files as one dataset: a file for each sample, parts of the samples, and tables of parameters beside them."""
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from raffia import Channels, Domain, RaffiaError, Vectors
+from raffia.data import open_source, variables
+from tests.data.test_source import SHARED, said, shared, waves
+from tests.data.test_tables import curves, published, write
+from tests.test_cli import run
+
+PUBLIC = SHARED / "public"
+RNG = np.random.default_rng(5)
+X = np.linspace(0, 1, 25)
+
+
+@shared
+def test_the_cavity_is_a_file_a_sample_with_the_number_in_its_name():
+    pattern = PUBLIC / "cavity" / "AR_1x1" / "vertical_centerline_Re*.csv"
+    source = open_source(pattern, input="filename numbers", output=["x-velocity", "y-velocity"])
+    a, y = published("cavity")
+    data = source.dataset()
+    np.testing.assert_array_equal(data.a, a)
+    np.testing.assert_array_equal(np.moveaxis(data.y.numpy(), 1, -1) / (a[..., None] * 1.004808655580044e-06), y)
+    assert source.output == Channels(Domain(1, extent=1.0, axes=("cells",)), 2)
+    assert said(
+        source, "64 files, one a sample", "the same in all files, and read once: cellnumber, x-coordinate, y-coordinate"
+    )
+    one = source.reading.pairs(pattern.with_name("vertical_centerline_Re250.csv")).dataset()
+    np.testing.assert_array_equal(one.a, [[250]])
+    np.testing.assert_array_equal(one.y[0], data.y[list(a[:, 0]).index(250)])
+
+
+def sines(folder, speeds, points=X, suffix=".csv"):
+    """A file for each speed, with columns x and u = sin(speed·x), and another speed that does not vary."""
+    folder.mkdir(exist_ok=True)
+    for speed in speeds:
+        rows = "\n".join(f"{x},{np.sin(speed * x)}" for x in points)
+        write(folder, f"x,u\n{rows}\n", f"run_v{speed}_k3{suffix}")
+    return folder
+
+
+def test_files_are_in_the_order_that_people_count_in(tmp_path):
+    speeds = [2, 10, 1, 0.5, 33]
+    folder = sines(tmp_path / "runs", speeds)
+    for place in (folder, folder / "*.csv", f"{folder}/run_v*.csv"):
+        source = open_source(place)
+        np.testing.assert_array_equal(source.dataset().a.flatten(), sorted(speeds))
+        np.testing.assert_array_equal(source.dataset().y, np.sin(np.outer(sorted(speeds), X)))
+        assert said(source, "filename numbers are those after 'run_v'", "inputs are filename numbers, outputs are u")
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".h5", ".pt", ".txt"])
+def test_files_of_every_format_are_stacked(suffix, tmp_path):
+    fields = waves(12).reshape(3, 4, 64)
+    for number, field in enumerate(fields, 8):
+        path = tmp_path / f"s{number}{suffix}"
+        if suffix == ".npz":
+            np.savez(path, u=field, x=np.arange(64) / 64, nu=0.1 * number)
+        elif suffix == ".h5":
+            with h5py.File(path, "w") as file:
+                file["u"], file["x"], file["nu"] = field, np.arange(64) / 64, 0.1 * number
+        elif suffix == ".pt":
+            torch.save({"u": torch.from_numpy(field), "nu": torch.tensor(0.1 * number)}, path)
+        elif suffix == ".npy":
+            np.save(path, field)
+        else:
+            np.savetxt(path, field)
+    found = variables(tmp_path)
+    values = found["values" if suffix in (".npy", ".txt") else "u"]
+    assert values.shape == (3, 4, 64)
+    for rows in (None, slice(1, 3), slice(0, 0)):
+        np.testing.assert_allclose(values.read(rows), fields if rows is None else fields[rows], rtol=1e-15)
+    np.testing.assert_array_equal(found["filename numbers"].read(), [[8], [9], [10]])
+    assert list(found["file names"].read()) == [f"s{number}{suffix}" for number in (8, 9, 10)]
+    if "nu" in found:
+        np.testing.assert_allclose(found["nu"].read().astype(float), [0.8, 0.9, 1.0], rtol=1e-6)
+    assert "x" not in found or found["x"].shape == (64,)
+
+
+def test_only_the_files_of_the_rows_asked_for_are_read(tmp_path):
+    for number in range(4):
+        np.save(tmp_path / f"{number}.npy", np.full((3, 50), number))
+    values = variables(tmp_path)["values"]
+    (tmp_path / "3.npy").unlink()
+    assert values.read(slice(1, 3))[:, 0, 0].tolist() == [1, 2]
+    with pytest.raises(RaffiaError, match=r"values"):
+        values.read()
+
+
+def test_curves_of_files_on_different_points_are_resampled_and_other_files_to_the_same_points(tmp_path):
+    folder = tmp_path / "runs"
+    for number, points in ((1, 301), (2, 401), (3, 351)):
+        sines(folder, [number], np.linspace(0, 1, points)[:: -1 if number == 2 else 1])
+    source = open_source(folder)
+    grid = np.linspace(0, 1, 256)
+    np.testing.assert_allclose(source.dataset().y, np.sin(np.outer([1, 2, 3], grid)), atol=1e-4)
+    assert said(source, "3 curves of 301 to 401 points are resampled linearly to 256 points of x from 0 to 1")
+    other = source.reading.pairs(sines(tmp_path / "test", [5, 7], np.linspace(0, 1, 999))).dataset()
+    np.testing.assert_allclose(other.y, np.sin(np.outer([5, 7], grid)), atol=1e-4)
+
+
+def test_files_that_store_the_same_points_in_other_orders_are_sorted(tmp_path):
+    folder, noisy = sines(tmp_path / "runs", [1, 2]), X.repeat(4) + np.linspace(0, 0.03, 100)
+    sines(folder, [3], X[::-1])
+    source = open_source(folder)
+    np.testing.assert_array_equal(source.dataset().y, np.sin(np.outer([1, 2, 3], X)))
+    assert said(source, "the values of 1 files are sorted by x")
+    assert source.output_space == Domain(1, periodic=False, extent=1.0)
+    noisy[50] -= 0.01  # a measured coordinate goes back once
+    sines(tmp_path / "measured", [1], noisy)
+    sines(tmp_path / "measured", [2], np.linspace(0, 1.03, 100))
+    y = open_source(tmp_path / "measured", resample="0.1:0.9:50").dataset().y
+    np.testing.assert_allclose(y, np.sin(np.outer([1, 2], np.linspace(0.1, 0.9, 50))), atol=1e-3)
+
+
+def test_fields_on_coordinates_that_differ_from_file_to_file_are_refused(tmp_path):
+    for number in (1, 2):
+        np.savez(tmp_path / f"s{number}.npz", x=np.linspace(0, number, 30), u=RNG.standard_normal((5, 30)))
+    with pytest.raises(RaffiaError, match=r"x differs from file to file, and u of shape \(5, 30\) lies along it"):
+        variables(tmp_path)
+
+
+def test_a_long_table_in_two_files_is_as_in_one(tmp_path):
+    header, *rows = curves([60, 70, 65, 75])[0].splitlines()
+    whole = write(tmp_path, "\n".join([header, *rows]), "whole.csv")
+    for number, some in (("part1", rows[:130]), ("part2", rows[130:])):
+        write(tmp_path, "\n".join([header, *some]), f"{number}.csv")
+    one, two = (open_source(path, resample="0:1:40").dataset() for path in (whole, tmp_path / "part*.csv"))
+    np.testing.assert_array_equal(two.a, one.a)
+    np.testing.assert_array_equal(two.y, one.y)
+
+
+def test_a_folder_that_changes_is_told_from_what_it_was(tmp_path):
+    folder = sines(tmp_path / "runs", [1, 2, 3])
+    before = open_source(folder / "*.csv").stamp
+    assert before == open_source(folder / "*.csv").stamp
+    sines(folder, [4])
+    assert before != open_source(folder / "*.csv").stamp
+
+
+def test_fields_of_unequal_shapes_are_refused_with_both_files_and_a_remedy(tmp_path):
+    for number, points in ((1, 20), (2, 20), (3, 21)):
+        np.save(tmp_path / f"u{number}.npy", np.ones((20, points)))
+    with pytest.raises(RaffiaError, match=r"values has shape \(20, 20\) in u1.npy and \(20, 21\) in u3.npy.*--files parts"):
+        variables(tmp_path)
+
+
+def test_parts_of_the_samples_go_one_after_the_other(tmp_path):
+    a = waves(30)
+    for name, rows in (("part1", slice(0, 10)), ("part2", slice(10, 20)), ("part10", slice(20, 30))):
+        np.savez(tmp_path / f"{name}.npz", a=a[rows], u=2 * a[rows], x=np.arange(64) / 64)
+    source = open_source(tmp_path / "part*.npz")
+    a_read, y = source.read(slice(8, 23))
+    np.testing.assert_array_equal(a_read, a[8:23])
+    np.testing.assert_array_equal(y, 2 * a[8:23])
+    assert said(source, "3 files, each with some of the samples, in the order part1.npz, …, part10.npz")
+
+
+def test_files_with_other_numbers_of_rows_are_parts_and_files_alike_can_be_said_to_be(tmp_path):
+    a = waves(30)
+    np.savez(tmp_path / "train.npz", a=a[:18], u=a[:18])
+    np.savez(tmp_path / "zest.npz", a=a[18:], u=a[18:])
+    np.testing.assert_array_equal(open_source(tmp_path).dataset().a, a)
+    for name, rows in (("train", slice(0, 15)), ("zest", slice(15, 30))):
+        np.savez(tmp_path / f"{name}.npz", a=a[rows], u=a[rows])
+    assert len(open_source(tmp_path, periodic=True)) == 2
+    np.testing.assert_array_equal(open_source(tmp_path, files="parts").dataset().a, a)
+
+
+def test_tables_that_are_parts_are_read_as_tables(tmp_path):
+    for number in range(3):
+        rows = "\n".join(f"{number},{number + k / 10},{k}" for k in range(4))
+        write(tmp_path, f"p,q,y\n{rows}\n", f"batch_{number}.csv")
+    source = open_source(tmp_path, input=["p", "q"], output="y")
+    assert len(source) == 12
+    np.testing.assert_array_equal(source.dataset().y, [0, 1, 2, 3] * 3)
+
+
+@pytest.mark.parametrize("how", ["names", "stems", "numbers", "order"])
+def test_a_table_of_parameters_goes_with_files_by_names_numbers_or_order(how, tmp_path):
+    speeds = [1, 2, 10]
+    folder = sines(tmp_path / "runs", speeds)
+    named = {"names": "run_v{}_k3.csv", "stems": "run_v{}_k3", "numbers": "{}"}.get(how)
+    order = speeds if how == "order" else [10, 1, 2, 99]
+    header = "" if how == "order" else "run,"
+    rows = [("" if named is None else named.format(v) + ",") + f"{v / 2},{v * v}" for v in order]
+    parameters = write(tmp_path, f"{header}half,square\n" + "\n".join(rows), "runs.csv")
+    source = open_source(folder, parameters=parameters)
+    np.testing.assert_array_equal(source.dataset().a, [[v / 2, v * v] for v in speeds])
+    np.testing.assert_array_equal(source.dataset().y, np.sin(np.outer(speeds, X)))
+    assert source.domain == Vectors()
+    assert said(source, "parameters are from runs.csv")
+    assert open_source(folder, parameters=parameters, input="square").dataset().a.flatten().tolist() == [1, 4, 100]
+    again = source.reading.pairs(folder, parameters=parameters).dataset()
+    np.testing.assert_array_equal(again.a, source.dataset().a)
+    np.testing.assert_array_equal(source.reading.inputs(folder, parameters=parameters), source.dataset().a)
+    np.testing.assert_array_equal(source.opened().dataset().y, source.dataset().y)
+
+
+def test_a_table_of_parameters_that_misses_a_file_is_refused(tmp_path):
+    folder = sines(tmp_path / "runs", [1, 2, 3])
+    parameters = write(tmp_path, "file,p\nrun_v1_k3.csv,5\nrun_v2_k3.csv,6\n", "p.csv")
+    with pytest.raises(RaffiaError, match=r"no row for 1 of 3 files, such as run_v3_k3.csv"):
+        open_source(folder, parameters=parameters)
+    write(tmp_path, "p\n5\n6\n", "p.csv")
+    with pytest.raises(RaffiaError, match="2 rows for 3 files, and no column of it names them"):
+        open_source(folder, parameters=parameters)
+
+
+def test_a_folder_of_several_kinds_or_of_none_is_refused(tmp_path):
+    with pytest.raises(RaffiaError, match="there is no file of a kind that raffia reads"):
+        variables(tmp_path / "*.csv")
+    write(tmp_path, "x,u\n1,2\n", "a.csv")
+    np.save(tmp_path / "b.npy", X)
+    with pytest.raises(RaffiaError, match=r"several kinds \(.csv, .npy\).*Pass a pattern"):
+        variables(tmp_path)
+    assert variables(tmp_path / "[b]*")["values"].shape == (25,)
+
+
+def test_a_file_that_is_damaged_is_named(tmp_path):
+    sines(tmp_path, [1, 2])
+    write(tmp_path, "x,u\n1,2\n3,4\n5,6,7,8\n", "run_v3_k3.csv")
+    with pytest.raises(RaffiaError, match=r"run_v3_k3.csv: its header names 2 columns, and a row below has 4 cells"):
+        variables(tmp_path)
+
+
+def test_a_folder_is_inspected_fitted_and_predicted_on_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sines(tmp_path / "runs", np.round(np.linspace(1, 3, 20), 2))
+    assert "filename numbers" in run(capsys, "inspect", "runs/*.csv")[1]
+    code, _, err = run(capsys, "fit", "runs/*.csv", "--effort", "quick", "--no-report", "--model", "m.safetensors")
+    assert (code, err) == (0, "")
+    sines(tmp_path / "new", [1.55])
+    code, _, err = run(capsys, "predict", "m.safetensors", "new/*.csv", "--output", "p.npy")
+    assert (code, err) == (0, "")
+    np.testing.assert_allclose(np.load("p.npy")[0], np.sin(1.55 * X), atol=0.02)

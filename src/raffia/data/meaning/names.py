@@ -144,7 +144,7 @@ def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable]
     apart = attributes.bounds(arrays)
     numeric = [v for name, v in arrays.items() if v.numeric and v.shape and name not in apart]
     usual = {names[argument == "output"] for names in PAIRS}
-    alone = [v for v in numeric if len(numeric) == 1 or not _auxiliary(v)]
+    alone = [v for v in numeric if len(numeric) == 1 or not (_auxiliary(v) or v.dims == (v.name,))]
     named = alone if len(alone) == 1 else [v for v in numeric if v.name.lower() in usual]
     if len(named) != 1:
         raise RaffiaError(

@@ -6,6 +6,7 @@ from itertools import combinations, islice
 import numpy as np
 from matplotlib.tri import Triangulation
 from scipy.spatial import Delaunay, QhullError, cKDTree
+from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.plotting.field import Dots, Field, Image, Triangles
@@ -56,7 +57,7 @@ def _(space: Mesh, shape: tuple[int, ...]) -> list[View]:
         return [Curve(nodes[:, 0])]
     if nodes.shape[1] == 2:
         box = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
-        triangulation = _triangulation(nodes)
+        triangulation = _triangulation(nodes, space.cells)
         if triangulation is None:
             return [Dots(nodes[:, 0], nodes[:, 1], np.arange(len(nodes)), box=box)]
         return [Triangles(triangulation, box=box)]
@@ -76,8 +77,11 @@ def _components(shape: tuple[int, ...]) -> list[View]:
     return [Bars(size) if size <= MOST_BARS else Curve(np.arange(size), "component")]
 
 
-def _triangulation(nodes: np.ndarray) -> Triangulation | None:
-    """Of the nodes, less the triangles that span a hole or a bay; None if those cannot be told from the others."""
+def _triangulation(nodes: np.ndarray, cells: Tensor | None) -> Triangulation | None:
+    """The cells of the mesh. Without any, a triangulation of the nodes, less the triangles that span a hole or a bay; None if those
+    cannot be told from the others, and for the cells of a curve."""
+    if cells is not None:
+        return Triangulation(nodes[:, 0], nodes[:, 1], cells.numpy()) if cells.shape[1] == 3 else None
     try:
         corners = Delaunay(nodes).simplices
     except QhullError:

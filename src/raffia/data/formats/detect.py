@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from raffia.data.formats import hdf5, matlab, netcdf, numpy_files, pytorch, zarr_store
+from raffia.data.formats.meshes import detect as meshes
 from raffia.data.formats.variable import Variable, guarded
 from raffia.errors import RaffiaError
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
-SUFFIXES = ".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth"
+SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join(meshes.SUFFIXES)}"
 
 Reader = Callable[[Path], dict[str, Variable]]
 
@@ -17,7 +18,7 @@ Reader = Callable[[Path], dict[str, Variable]]
 def variables(path: str | os.PathLike[str]) -> dict[str, Variable]:
     """The arrays in a file of any format that raffia reads, by name. Nothing is ever unpickled, and no values are read yet.
 
-    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt.
+    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, and meshes: VTK, XDMF, Gmsh and Exodus.
     """
     place = Path(path)
     if zarr_store.is_store(place) or (place.is_dir() and place.suffix == ".zarr"):
@@ -41,6 +42,7 @@ def _reader(path: Path) -> Reader:
         **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
         **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
         **dict.fromkeys((".pt", ".pth"), pytorch.variables),
+        **meshes.READERS,
     }
     if suffix in known:
         return known[suffix]

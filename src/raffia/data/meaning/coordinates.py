@@ -10,6 +10,7 @@ from raffia.data.formats.variable import Variable
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.names import CELLS, COORDINATES, FLAGS, Names, Variables, contents, pick, shown
+from raffia.data.meaning.told_mesh import told_mesh
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 
@@ -28,6 +29,8 @@ class Places:
 
 def locate(path: object, column: Column, pool: Variables, given: Names | None, cells: str | None) -> Places | None:
     """The places of a function's values; None where `given` coordinates are not for it."""
+    if given is None and cells is None and (told := told_mesh(column.variable, pool)):
+        return Places(told[0], notes=told[1])
     grid, n = column.grid, len(column)
     chosen = pick(path, pool, given, "coordinates") if given is not None else []
     if len(grid) == 1 and (nodes := _nodes(grid[0], n, chosen, pool)):

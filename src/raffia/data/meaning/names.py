@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from raffia.data.formats.meshes.content import PART
 from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
@@ -121,7 +122,9 @@ def _in_columns(a: Variable, y: Variable) -> bool:
 
 
 def _auxiliary(v: Variable) -> bool:
-    """Coordinates along an axis, and cells."""
+    """Coordinates along an axis, cells, and what a file says are nodes and cells."""
+    if v.attributes.get(PART) is True:
+        return True
     coordinate = len(v.shape) - v.shape.count(1) <= 1 and v.name.lower() in COORDINATES
     return coordinate or (len(v.shape) == 1 and v.dims == (v.name,)) or v.name.lower() in CELLS
 

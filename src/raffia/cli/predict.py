@@ -5,23 +5,22 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 from rich.table import Table
 
 from raffia import data, metrics
 from raffia.cli.common import app, check_output, console, predict_in_batches
+from raffia.data import predictions
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel, load
-from raffia.storage import atomic
 
 
 @app.command()
 def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"The file to write: {' '.join(predictions.SUFFIXES)}.")],
     input_names: Annotated[
         list[str] | None,
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
@@ -31,25 +30,38 @@ def predict(
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
     ] = None,
 ) -> None:
-    """Predict outputs for inputs in a file, on their own grid.
+    """Predict outputs for inputs in a file, on their own grid or mesh.
 
     Example: raffia predict model.safetensors test.npz --output prediction.npy
     """
-    check_output(output, ".npy")
+    check_output(output, " or ".join(predictions.SUFFIXES))
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    inputs = predicted = _reading(model).inputs(source, input_names)
+    reading = _reading(model)
+    predictions.check(output, reading.output)
+    inputs = predicted = reading.inputs(source, input_names)
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
-    arrays = {output: predicted}
+    parts = {"": predicted}
     if band is not None:
-        edges = zip(("lower", "upper"), model.band(band)(inputs), strict=True)
-        arrays |= {output.with_name(f"{output.stem}-{name}.npy"): torch.as_tensor(edge) for name, edge in edges}
-    for path, array in arrays.items():
-        with atomic(path) as temporary, temporary.open("wb") as file:
-            np.save(file, array.numpy())
-    console.print(f"wrote predictions {tuple(predicted.shape)} to {output}")
+        parts |= {
+            f"_{name}": torch.as_tensor(edge) for name, edge in zip(("lower", "upper"), model.band(band)(inputs), strict=True)
+        }
+    files = _write(output, parts, reading, source)
+    several = f" and {len(files) - 1} files more" if len(files) > 1 else ""
+    console.print(f"wrote predictions {tuple(predicted.shape)} to {files[0]}{several}", soft_wrap=True)
+
+
+def _write(output: Path, parts: dict[str, torch.Tensor], reading: data.Reading, source: Path) -> list[Path]:
+    """Predictions and the edges of their band: in one file, of .npy, which holds one array, in three."""
+    fields = {end: predictions.named(values, reading.output_names, reading.output) for end, values in parts.items()}
+    if output.suffix == ".npy":
+        paths = [output.with_name(f"{output.stem}{end.replace('_', '-')}.npy") for end in parts]
+        arrays = [{"y": values.numpy(force=True)} for values in parts.values()]
+        return [file for path, one in zip(paths, arrays, strict=True) for file in predictions.write(path, one, reading.output)]
+    joined = {f"{name}{end}": array for end, some in fields.items() for name, array in some.items()}
+    return predictions.write(output, joined, reading.output, source)
 
 
 @app.command()

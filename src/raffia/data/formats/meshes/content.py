@@ -5,9 +5,9 @@ Fields say by their attributes on which nodes they are given, so that nobody has
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -27,10 +27,45 @@ Fields = dict[str, np.ndarray]
 class Content:
     """A mesh as it is in a file: all points (points, 3), cells in blocks, and values at points and in cells."""
 
+    noun: ClassVar[str] = "mesh"
+    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vtu")
+    """What files it can be written to."""
+
     points: np.ndarray
     blocks: tuple[Block, ...]
     point_data: Fields = field(default_factory=dict)
     cell_data: Fields = field(default_factory=dict)
+
+    @cached_property
+    def geometry(self) -> "Geometry":
+        """The nodes and cells that count."""
+        return Geometry.of(self.points, self.blocks)
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has, of all kinds."""
+        return sum(len(block.numbers) for block in self.blocks)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many points and cells it has."""
+        return len(self.points), self.cells
+
+    def pieces(self) -> "Pieces":
+        """The arrays of the mesh, with fields as one sample."""
+        geometry, names = self.geometry, {*self.point_data, *self.cell_data}
+        pieces = geometry.pieces(names, bool(self.cell_data))
+        for data, places, total, dim in (
+            (self.point_data, geometry.kept, len(self.points), "point"),
+            (self.cell_data, geometry.cells, self.cells, "cell"),
+        ):
+            for name, values in data.items() if len(places) else ():
+                if len(values) != total:
+                    raise ValueError(f"{name} has {len(values)} values for {total} {dim}s")
+                array = flattened(values)[places][None]
+                dims = ("sample", dim, "component")[: array.ndim]
+                pieces[free_name(name, pieces)] = Piece(array, dims, geometry.attributes(names, dim == "cell"))
+        return pieces
 
 
 @dataclass(frozen=True)
@@ -105,25 +140,6 @@ class Geometry:
             return places | {NOTES: (note, *self.notes)}
         places = {NODES: unlike("points", fields)} | ({CELLS: unlike("cells", fields)} if len(self.simplices) else {})
         return places | {NOTES: self.notes}
-
-
-def mesh_pieces(content: Content) -> Pieces:
-    """The arrays of a mesh, with fields as one sample."""
-    geometry = Geometry.of(content.points, content.blocks)
-    count = sum(len(block.numbers) for block in content.blocks)
-    names = {*content.point_data, *content.cell_data}
-    pieces = geometry.pieces(names, bool(content.cell_data))
-    for data, places, total, dim in (
-        (content.point_data, geometry.kept, len(content.points), "point"),
-        (content.cell_data, geometry.cells, count, "cell"),
-    ):
-        for name, values in data.items() if len(places) else ():
-            if len(values) != total:
-                raise ValueError(f"{name} has {len(values)} values for {total} {dim}s")
-            array = flattened(values)[places][None]
-            dims = ("sample", dim, "component")[: array.ndim]
-            pieces[free_name(name, pieces)] = Piece(array, dims, geometry.attributes(names, dim == "cell"))
-    return pieces
 
 
 def flattened(values: np.ndarray) -> np.ndarray:

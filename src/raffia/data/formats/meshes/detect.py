@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from raffia.data.formats.meshes import content, exodus, gmsh, vtk_legacy, vtk_xml, xdmf
-from raffia.data.formats.variable import Variable
+from raffia.data.formats.meshes.structured import Lattice
+from raffia.data.formats.variable import Variable, guarded
 
 READERS: dict[str, Callable[[Path], dict[str, Variable]]] = {
     ".vtk": partial(content.variables, parse=vtk_legacy.parse),
@@ -15,3 +16,12 @@ READERS: dict[str, Callable[[Path], dict[str, Variable]]] = {
     **dict.fromkeys((".e", ".exo"), exodus.variables),
 }
 SUFFIXES = tuple(READERS)
+
+
+def original(path: Path) -> content.Content | Lattice | None:
+    """A file of VTK as it is, with cells that are not divided; None for other files."""
+    suffix = path.suffix.lower()
+    if not suffix.startswith(".vt") or suffix not in READERS or not path.is_file():
+        return None
+    with guarded(path):
+        return vtk_legacy.content(path) if suffix == ".vtk" else vtk_xml.content(path)

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from raffia.data.formats.meshes.content import Content, Fields, Pieces, mesh_pieces
+from raffia.data.formats.meshes.content import Content, Fields, Pieces
 from raffia.data.formats.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
-from raffia.data.formats.meshes.structured import check_fields, grid_pieces, lattice, line_of
+from raffia.data.formats.meshes.structured import Lattice, cells_of, check_fields, line_of
 from raffia.data.formats.variable import MOST
 
 TYPES = {
@@ -27,6 +27,11 @@ COMPONENTS = {"vectors": 3, "normals": 3, "tensors": 9, "tensors6": 6, "global_i
 
 def parse(path: Path) -> Pieces:
     """The arrays of a file."""
+    return content(path).pieces()
+
+
+def content(path: Path) -> Content | Lattice:
+    """A file as it is: a mesh or a grid."""
     file = _File(path.read_bytes())
     if not file.line().lower().startswith("# vtk datafile"):
         raise ValueError("it does not begin with '# vtk DataFile Version'")
@@ -35,7 +40,7 @@ def parse(path: Path) -> Pieces:
     dataset = _DataSet()
     while (words := file.words()) is not None:
         dataset.take(file, words)
-    return dataset.pieces()
+    return dataset.whole()
 
 
 class _File:
@@ -146,9 +151,9 @@ class _DataSet:
         else:
             raise ValueError(f"its section {words[0][:20]} is not known")
 
-    def pieces(self) -> Pieces:
+    def whole(self) -> Content | Lattice:
         """All of it."""
-        readers: dict[str, Callable[[], Pieces]] = {
+        readers: dict[str, Callable[[], Content | Lattice]] = {
             "structured_points": self._image, "rectilinear_grid": self._rectilinear, "structured_grid": self._structured,
             "unstructured_grid": self._mesh, "polydata": self._mesh,
         }  # fmt: skip
@@ -160,20 +165,20 @@ class _DataSet:
     def _shape(self) -> tuple[int, ...]:
         return tuple(int(size) for size in self.told["dimensions"])
 
-    def _image(self) -> Pieces:
+    def _image(self) -> Content | Lattice:
         check_fields(self._shape, self.data["point_data"], self.data["cell_data"])
         steps = zip(self.told["origin"], self.told.get("spacing") or self.told["aspect_ratio"], self._shape, strict=True)
         axes = tuple(line_of(origin, step, 0, size - 1) for origin, step, size in steps)
-        return grid_pieces(axes, self.data["point_data"], self.data["cell_data"])
+        return Lattice(axes, self.data["point_data"], self.data["cell_data"])
 
-    def _rectilinear(self) -> Pieces:
-        return grid_pieces(tuple(self.axes[name] for name in "xyz"), self.data["point_data"], self.data["cell_data"])
+    def _rectilinear(self) -> Content | Lattice:
+        return Lattice(tuple(self.axes[name] for name in "xyz"), self.data["point_data"], self.data["cell_data"])
 
-    def _structured(self) -> Pieces:
+    def _structured(self) -> Content | Lattice:
         points, shape = self._points, self._shape
         if min(shape) < 1 or np.prod(shape, dtype=object) != len(points):
             raise ValueError(f"it has {len(points)} points and dimensions {shape}")
-        return mesh_pieces(Content(points, lattice(shape), self.data["point_data"], self.data["cell_data"]))
+        return Content(points, cells_of(shape), self.data["point_data"], self.data["cell_data"])
 
     @property
     def _points(self) -> np.ndarray:
@@ -181,7 +186,7 @@ class _DataSet:
             raise ValueError("it has no points")
         return self.points
 
-    def _mesh(self) -> Pieces:
+    def _mesh(self) -> Content | Lattice:
         blocks: list[Block] = []
         for word, ends, nodes in sorted(self.cells, key=lambda some: [*POLYDATA, "cells"].index(some[0])):
             kinds = np.full(len(ends), POLYDATA[word]) if word in POLYDATA else self.types
@@ -189,7 +194,7 @@ class _DataSet:
                 raise ValueError("it has no types of cells")
             before = sum(len(block.numbers) for block in blocks)
             blocks += [Block(block.vtk, block.corners, block.numbers + before) for block in blocks_of(kinds, ends, nodes)]
-        return mesh_pieces(Content(self._points, tuple(blocks), self.data["point_data"], self.data["cell_data"]))
+        return Content(self._points, tuple(blocks), self.data["point_data"], self.data["cell_data"])
 
 
 def _cells(file: _File, count: int, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.formats.meshes.content import Content, Fields, Pieces, mesh_pieces
+from raffia.data.formats.meshes.content import Content, Fields, Pieces
 from raffia.data.formats.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
-from raffia.data.formats.meshes.structured import check_fields, grid_pieces, lattice, line_of
+from raffia.data.formats.meshes.structured import Lattice, cells_of, check_fields, line_of
 from raffia.data.formats.meshes.vtk_arrays import Arrays
 from raffia.data.formats.meshes.xml import tree
 from raffia.data.formats.variable import MOST
@@ -21,14 +21,18 @@ POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips"
 
 def parse(path: Path) -> Pieces:
     """The arrays of a file."""
-    content = path.read_bytes()
-    appended = b""
-    if found := re.search(rb"<AppendedData[^>]*>", content):
-        start = content.find(b"_", found.end())
+    return content(path).pieces()
+
+
+def content(path: Path) -> Content | Lattice:
+    """A file as it is: a mesh or a grid."""
+    text, appended = path.read_bytes(), b""
+    if found := re.search(rb"<AppendedData[^>]*>", text):
+        start = text.find(b"_", found.end())
         if start < 0:
             raise ValueError("its appended data do not begin")
-        content, appended = content[: found.end()] + b"</AppendedData></VTKFile>", content[start + 1 :]
-    root = tree(path, content)
+        text, appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
+    root = tree(path, text)
     kind = root.attrib["type"]
     if root.tag != "VTKFile" or kind not in READERS:
         raise ValueError(f"it is of type {kind[:40]}, not one of {', '.join(READERS)}")
@@ -68,7 +72,7 @@ def _cells(arrays: Arrays, part: Element | None, count: int) -> tuple[np.ndarray
     return ends, arrays.named(part, "connectivity", int(ends[-1])).astype(np.int64)
 
 
-def _unstructured(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
+def _unstructured(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
     points, cells = _counts(pieces, "NumberOfPoints"), _counts(pieces, "NumberOfCells")
     blocks: list[Block] = []
     for number, (piece, count) in enumerate(zip(pieces, cells, strict=True)):
@@ -76,10 +80,10 @@ def _unstructured(arrays: Arrays, body: Element, pieces: list[Element]) -> Piece
         kinds = arrays.named(piece.find("Cells"), "types", count) if count else np.empty(0, np.int64)
         blocks += _moved(blocks_of(kinds, ends, nodes), sum(points[:number]), sum(cells[:number]))
     data = arrays.fields(pieces, "PointData", points), arrays.fields(pieces, "CellData", cells)
-    return mesh_pieces(Content(_points(arrays, pieces, points), tuple(blocks), *data))
+    return Content(_points(arrays, pieces, points), tuple(blocks), *data)
 
 
-def _polydata(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
+def _polydata(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
     points, blocks = _counts(pieces, "NumberOfPoints"), list[Block]()
     cells: list[int] = []
     for number, piece in enumerate(pieces):
@@ -91,7 +95,7 @@ def _polydata(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
             before += count
         cells.append(before - sum(cells))
     data = arrays.fields(pieces, "PointData", points), arrays.fields(pieces, "CellData", cells)
-    return mesh_pieces(Content(_points(arrays, pieces, points), tuple(blocks), *data))
+    return Content(_points(arrays, pieces, points), tuple(blocks), *data)
 
 
 def _moved(blocks: tuple[Block, ...], points: int, cells: int) -> list[Block]:
@@ -115,7 +119,7 @@ def _grid_fields(arrays: Arrays, pieces: list[Element]) -> tuple[list[tuple[int,
     )
 
 
-def _image(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
+def _image(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
     spans, shape, at_points, in_cells = _grid_fields(arrays, pieces)
     check_fields(shape, at_points, in_cells)
     turned = [float(number) for number in body.get("Direction", "1 0 0 0 1 0 0 0 1").split()]
@@ -123,24 +127,24 @@ def _image(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
         raise RaffiaError("its axes are turned (Direction). Resample it along the coordinates, for example with ParaView.")
     origin, spacing = ([float(number) for number in body.attrib[name].split()] for name in ("Origin", "Spacing"))
     axes = tuple(line_of(start, step, *span) for start, step, span in zip(origin, spacing, spans, strict=True))
-    return grid_pieces(axes, at_points, in_cells)
+    return Lattice(axes, at_points, in_cells)
 
 
-def _rectilinear(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
+def _rectilinear(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
     _, shape, at_points, in_cells = _grid_fields(arrays, pieces)
     check_fields(shape, at_points, in_cells)
     lines = pieces[0].findall("Coordinates/DataArray")
     axes = tuple(arrays.read(line, size).reshape(-1) for line, size in zip(lines, shape, strict=True))
-    return grid_pieces(axes, at_points, in_cells)
+    return Lattice(axes, at_points, in_cells)
 
 
-def _structured(arrays: Arrays, body: Element, pieces: list[Element]) -> Pieces:
+def _structured(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
     _, shape, at_points, in_cells = _grid_fields(arrays, pieces)
     points = _points(arrays, pieces, [math.prod(shape)])
-    return mesh_pieces(Content(points, lattice(shape), at_points, in_cells))
+    return Content(points, cells_of(shape), at_points, in_cells)
 
 
-Reader = Callable[[Arrays, Element, list[Element]], Pieces]
+Reader = Callable[[Arrays, Element, list[Element]], Content | Lattice]
 READERS: dict[str, Reader] = {
     "UnstructuredGrid": _unstructured, "PolyData": _polydata, "ImageData": _image, "RectilinearGrid": _rectilinear,
     "StructuredGrid": _structured,

@@ -268,6 +268,19 @@ def test_xdmf_reads_no_file_that_a_link_leads_to(tmp_path):
         variables(path)
 
 
+def test_the_size_of_what_xdmf_holds_is_that_of_the_file_beside_it(tmp_path, monkeypatch):
+    path = write_mesh("xdmf", tmp_path)
+    variable = variables(path)["a"]
+    assert variable.beside == (path.with_suffix(".h5"),)
+    monkeypatch.setattr("raffia.data.formats.variable.MODEST", 0)
+    monkeypatch.setattr("raffia.data.formats.variable.COMPRESSION", 1)
+    path.with_suffix(".xdmf").write_bytes(path.read_bytes()[:10])  # it is open already
+    np.testing.assert_array_equal(variable.read()[0], A)
+    path.with_suffix(".h5").write_bytes(b"")
+    with pytest.raises(RaffiaError, match="more than such a file can hold"):
+        variable.read()
+
+
 def test_xdmf_whose_mesh_changes_is_refused(tmp_path):
     path = write_mesh("xdmf text", tmp_path)
     text = path.read_text()

@@ -23,7 +23,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class Series:
-    """A mesh, the fields at its points and in its cells at many times, and those times where they are told."""
+    """A mesh, the fields at its points and in its cells at many times, and those times where they are told.
+
+    `beside` are files that hold the values, where that is not the file itself.
+    """
 
     path: Path
     geometry: Geometry
@@ -32,6 +35,7 @@ class Series:
     at_points: dict[str, Steps]
     in_cells: dict[str, Steps]
     times: np.ndarray | None = None
+    beside: tuple[Path, ...] = ()
 
     def variables(self) -> dict[str, Variable]:
         """The arrays of the file: nodes, cells, times, and each field (times, points)."""
@@ -39,7 +43,7 @@ class Series:
         pieces = self.geometry.pieces(names, bool(self.in_cells))
         if self.times is not None:
             pieces[unlike("time", names)] = Piece(self.times, ("time",), {})
-        found = {name: _held(self.path, name, piece) for name, piece in pieces.items()}
+        found = {name: self._held(name, piece) for name, piece in pieces.items()}
         for fields, places, total, dim in (
             (self.at_points, self.geometry.kept, self.points, "point"),
             (self.in_cells, self.geometry.cells, self.cells, "cell"),
@@ -54,13 +58,13 @@ class Series:
                 told, load = self.geometry.attributes(names, dim == "cell"), partial(_load, steps, places)
                 native = steps.dtype.newbyteorder("=")
                 name = free_name(name, found)
-                found[name] = Variable(name, shape, native.str, dims, told, self.path, load)
+                found[name] = Variable(name, shape, native.str, dims, told, self.path, load, beside=self.beside)
         return found
 
-
-def _held(path: Path, name: str, piece: Piece) -> Variable:
-    array, load = piece.array, partial(_rows, piece.array)
-    return Variable(name, tuple(array.shape), array.dtype.str, piece.dims, piece.attributes, path, load, block=len(array))
+    def _held(self, name: str, piece: Piece) -> Variable:
+        array, load = piece.array, partial(_rows, piece.array)
+        shape = tuple(array.shape)
+        return Variable(name, shape, array.dtype.str, piece.dims, piece.attributes, self.path, load, len(array), self.beside)
 
 
 def _rows(array: np.ndarray, rows: Rows) -> np.ndarray:

@@ -59,7 +59,8 @@ def variables(path: Path) -> dict[str, Variable]:
         cells = sum(len(block.numbers) for block in blocks)
         fields = {centre: file.fields(steps, centre) for centre in ("node", "cell")}
         geometry = Geometry.of(points, blocks)
-        return Series(path, geometry, len(points), cells, fields["node"], fields["cell"], _times(steps)).variables()
+        beside = tuple(path.parent / name for name in file.beside)
+        return Series(path, geometry, len(points), cells, fields["node"], fields["cell"], _times(steps), beside).variables()
 
 
 class _File:

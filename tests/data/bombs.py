@@ -227,17 +227,17 @@ def vtu_laughs(path):
 
 
 def vtu_nested(path):
-    path.write_bytes(vtk("UnstructuredGrid", b"<a>" * 10**6 + b"</a>" * 10**6))
+    path.write_bytes(vtk("UnstructuredGrid", b"<a>" * 10**5 + b"</a>" * 10**5))
 
 
 def vtu_many_elements(path):
-    path.write_bytes(vtk("UnstructuredGrid", b"<UnstructuredGrid>" + b"<a/>" * 5 * 10**6 + b"</UnstructuredGrid>"))
+    path.write_bytes(vtk("UnstructuredGrid", b"<UnstructuredGrid>" + b"<a/>" * 10**6 + b"</UnstructuredGrid>"))
 
 
 def vtk_claims(path):
     """Everything that has a size claims a large one."""
     text = "# vtk DataFile Version 4.2\nx\nBINARY\nDATASET UNSTRUCTURED_GRID\n"
-    path.write_text(text + "FIELD f 1000000000000\n" + "".join(f"a{i} 1000000 1000000 double\n" for i in range(10**5)))
+    path.write_text(text + "FIELD f 1000000000000\n" + "".join(f"a{i} 1000000 1000000 double\n" for i in range(10**4)))
 
 
 def vtk_long_polygons(path):
@@ -255,13 +255,13 @@ def vtk_long_polygons(path):
 
 def msh_sparse_views(path):
     """Many nodes, and many fields that have a value at one of them."""
-    points = "".join(f"{i} {i % 1000} {i // 1000} 0\n" for i in range(1, 300_000))
+    points = "".join(f"{i} {i % 1000} {i // 1000} 0\n" for i in range(1, 50_000))
     views = "".join(f'$NodeData\n1\n"{i}"\n0\n3\n0\n9\n1\n1 1 1 1 1 1 1 1 1 1\n$EndNodeData\n' for i in range(900))
-    path.write_text(f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n299999\n{points}$EndNodes\n{views}")
+    path.write_text(f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n49999\n{points}$EndNodes\n{views}")
 
 
 def msh_many_sections(path):
-    path.write_bytes(b"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n" + b"$a\n$Enda\n" * 10**6)
+    path.write_bytes(b"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n" + b"$a\n$Enda\n" * 10**5)
 
 
 def xdmf_many_grids(path):

@@ -23,7 +23,9 @@ RANGES, TOGETHER = 64, 4 * LOOKED_AT  # variables and values that are read for t
 
 @app.command()
 def inspect(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr or PyTorch.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, VTK, XDMF, Gmsh or Exodus.")
+    ],
     input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
     output: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
     output_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,

@@ -207,7 +207,7 @@ def vti_packed(path, packer=None, size=2**28, name="vtkZLibDataCompressor"):
 
 
 def vti_by_lzma(path):
-    vti_packed(path, lzma.compress, name="vtkLZMADataCompressor")
+    vti_packed(path, lzma.compress, 2**26, "vtkLZMADataCompressor")
 
 
 def vti_lying(path):

@@ -1,7 +1,8 @@
 """Fields of several files on one mesh: meshes that are equal are told to be, and fields on others are brought to a common one.
 
 `together` takes the variables of each file, and gives them as they are on the common mesh, one sample a file: fields (points,) or
-(points, components), the nodes and cells of all files being those of the first, or of a `Target`.
+(points, components), the nodes and cells of all files being those of the first, or of a `Target`. `onto` does so for one file, whose
+samples stay.
 """
 
 from collections.abc import Sequence
@@ -74,8 +75,18 @@ def together(heads: Sequence[Head], target: Target | None = None) -> tuple[list[
     for name in heads[0]:
         if NODES in (parts := _parts(heads[0], name)):
             groups.setdefault(parts[NODES].name, []).append(name)
-    notes = [note for names in groups.values() for note in _brought(heads, found, names, target)]
+    notes = []
+    for names in groups.values():
+        in_cells = WEIGHTS in _parts(heads[0], names[0])
+        notes += _brought(heads, found, names, None if in_cells else target)  # a target is for values at nodes
     return [{name: _one_sample(v) for name, v in head.items()} for head in found], notes
+
+
+def onto(head: Head, fields: Sequence[str], target: Target) -> tuple[Head, list[str]]:
+    """The variables of one file, or of a folder, with these fields on a given mesh, as that of a model; and what to say of it."""
+    on_mesh = [name for name in fields if NODES in _parts(head, name)]
+    found = dict(head)
+    return found, _brought([head], [found], on_mesh, target) if on_mesh else []
 
 
 def _parts(head: Head, field: str) -> Head:
@@ -90,8 +101,8 @@ def _brought(heads: Sequence[Head], found: list[Head], names: list[str], target:
     first = _parts(heads[0], names[0])
     common = mesh_of(heads[0], names[0])
     assert common is not None
-    if target is not None and WEIGHTS not in first:  # a target is for values at nodes
-        common, first = target, _held(first[NODES], target)
+    if target is not None:
+        common, first = target, _held(first, target)
     places = {key: part.name for key, part in first.items()}
     different: list[str] = []
     for head, mine in zip(heads, found, strict=True):
@@ -110,14 +121,17 @@ def _brought(heads: Sequence[Head], found: list[Head], names: list[str], target:
     return _summary(different, heads[0][names[0]].path.name if target is None else None, len(heads))
 
 
-def _held(nodes: Variable, target: Target) -> Head:
-    """Variables of a target, with the attributes that fields name them by."""
+def _held(first: Head, target: Target) -> Head:
+    """Variables of a target, by the attributes that fields name them by, with names as in the file."""
     arrays = {NODES: ("points", target.nodes), CELLS: ("cells", target.cells), WEIGHTS: ("weights", target.weights)}
-    return {
-        key: Variable(name, array.shape, array.dtype.str, None, {PART: True}, nodes.path, partial(_rows, array), len(array))
-        for key, (name, array) in arrays.items()
-        if array is not None
-    }
+    made = {}
+    for key, (usual, array) in arrays.items():
+        if array is not None:
+            name, load = first[key].name if key in first else usual, partial(_rows, array)
+            made[key] = Variable(
+                name, array.shape, array.dtype.str, None, {PART: True}, first[NODES].path, load, block=len(array)
+            )
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +191,9 @@ def _said(field: Variable, own: Target, common: Target, way: _Way) -> str:
 def _summary(different: list[str], first: str | None, count: int) -> list[str]:
     if not different:
         return []
-    whose = "the common one" if first is None else f"that of {first}"
+    if count == 1:
+        return [f"its mesh is not the one that is wanted: {different[0]}"]
+    whose = "the one that is wanted" if first is None else f"that of {first}"
     others = "" if len(different) == 1 else " So it is with the others."
     return [f"the meshes of {len(different)} of {count} files are not {whose}: {different[0]}{others}"]
 

@@ -64,7 +64,9 @@ class Series:
     def _held(self, name: str, piece: Piece) -> Variable:
         array, load = piece.array, partial(_rows, piece.array)
         shape = tuple(array.shape)
-        return Variable(name, shape, array.dtype.str, piece.dims, piece.attributes, self.path, load, len(array), self.beside)
+        return Variable(
+            name, shape, array.dtype.str, piece.dims, piece.attributes, self.path, load, len(array), beside=self.beside
+        )
 
 
 def _rows(array: np.ndarray, rows: Rows) -> np.ndarray:

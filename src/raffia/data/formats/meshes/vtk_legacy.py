@@ -62,6 +62,15 @@ class _File:
                 return words
         return None
 
+    def pass_text(self) -> None:
+        """Go on behind a text: a line, or as many bytes as the numbers before it say, whose first two bits are the size of that."""
+        if not self.binary:
+            self.line()
+            return
+        size = 8 >> (self.content[self.at] >> 6)
+        length = int.from_bytes(self.content[self.at : self.at + size], "big") & ((1 << (8 * size - 2)) - 1)
+        self.at += size + length
+
     def numbers(self, kind: str, count: int) -> np.ndarray:
         """So many numbers of a type."""
         if kind == "bit":
@@ -236,11 +245,11 @@ def _arrays(file: _File, count: int) -> Fields:
         if not words:
             raise ValueError(f"it ends before {count} arrays are there")
         name, many, rows, kind = unquote(words[0]), int(words[1]), int(words[2]), words[3].lower()
-        if kind == "string" and not file.binary:
+        if kind == "string":
             for _ in range(many * rows):
                 if file.at >= len(file.content):
                     raise ValueError(f"it ends before {many * rows} texts are there")
-                file.line()
+                file.pass_text()
         else:
             found[name] = file.numbers(kind, many * rows).reshape(rows, many)
     return found

@@ -119,6 +119,22 @@ def test_a_picture_shows_the_cells_and_leaves_holes():
     np.testing.assert_array_equal(drawn._triangulation.get_masked_triangles(), RING)
 
 
+def test_a_picture_in_space_cuts_the_cells_and_leaves_holes():
+    nodes, cells = triangulated(4000, 3)
+    hollow = cells[np.linalg.norm(nodes[cells].mean(1) - 0.5, axis=1) > 0.25]
+    kept = np.unique(hollow)
+    mesh = Mesh.of_cells(torch.from_numpy(nodes[kept]), torch.from_numpy(np.searchsorted(kept, hollow)))
+    f = mesh.nodes @ torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
+    first = pair(f, f, mesh).axes[0]
+    seen = np.asarray(first.images[0].get_array().filled(np.nan))  # x₂ upwards, x₁ to the right, at the middle of x₃
+    left, right, bottom, top = first.images[0].get_extent()
+    x, y = (low + (high - low) * (np.arange(128) + 0.5) / 128 for low, high in ((left, right), (bottom, top)))
+    exact, radius = x + 2 * y[:, None] + 4 * 0.5, np.hypot(x - 0.5, y[:, None] - 0.5)
+    assert np.isnan(seen[radius < 0.15]).all()
+    ring = (radius > 0.33) & (radius < 0.4)
+    np.testing.assert_allclose(seen[ring], exact[ring], atol=4e-3)  # the middle of the nodes is not quite 0.5
+
+
 @pytest.mark.parametrize(
     ("cells", "words"),
     [

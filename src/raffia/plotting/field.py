@@ -11,6 +11,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.tri import Triangulation
 
 from raffia.plotting.style import limits
+from raffia.spaces.simplices import Between
 
 LONGEST_SIDE = 4
 
@@ -105,3 +106,21 @@ class Dots(Field):
         """A dot each, smaller where there are many."""
         size = float(np.clip(9000 / len(self.x), 2, 60))
         return axes.scatter(self.x, self.y, size, self.pick(values), linewidths=0, **colours)
+
+
+@dataclass(frozen=True)
+class Cut(Field):
+    """Values on a plane through the cells of a mesh in space, at the points of a lattice; nothing where there is no cell."""
+
+    shape: tuple[int, int]
+    values_at: Between
+
+    def pick(self, values: np.ndarray) -> np.ndarray:
+        """The values on the plane, (points along the first, points along the second)."""
+        found = np.array(self.values_at(values.reshape(-1)), dtype=np.float64)
+        found[self.values_at.outside] = np.nan
+        return found.reshape(self.shape)
+
+    def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
+        """An image, its first axis to the right."""
+        return axes.imshow(self.pick(values).T, origin="lower", extent=self.box, aspect="auto", **colours)

@@ -90,14 +90,14 @@ def blocks_of(kinds: np.ndarray, ends: np.ndarray, nodes: np.ndarray) -> tuple[B
         raise ValueError("its cells do not add up")
     if not len(kinds):
         return ()
-    pairs, which = np.unique(np.stack([kinds.astype(np.int64), sizes], 1), axis=0, return_inverse=True)
-    groups = np.split(
-        which.reshape(-1).argsort(kind="stable"), np.bincount(which.reshape(-1), minlength=len(pairs)).cumsum()[:-1]
-    )
+    if kinds.min() < 0 or kinds.max() > 255:
+        raise ValueError(f"its cells are of kinds {kinds.min()} to {kinds.max()}")
+    keys, which, counts = np.unique(256 * sizes + kinds, return_inverse=True, return_counts=True)
+    groups = np.split(which.reshape(-1).argsort(kind="stable"), counts.cumsum()[:-1])
     return tuple(
-        Block(vtk, nodes[starts[numbers][:, None] + np.arange(size)].astype(np.int64), numbers)
-        for (vtk, size), numbers in zip(pairs.tolist(), groups, strict=True)
-        if size
+        Block(key % 256, nodes[starts[numbers][:, None] + np.arange(key // 256)].astype(np.int64), numbers)
+        for key, numbers in zip(keys.tolist(), groups, strict=True)
+        if key >= 256
     )
 
 

@@ -231,7 +231,7 @@ def vtu_nested(path):
 
 
 def vtu_many_elements(path):
-    path.write_bytes(vtk("UnstructuredGrid", b"<UnstructuredGrid>" + b"<a/>" * 10**6 + b"</UnstructuredGrid>"))
+    path.write_bytes(vtk("UnstructuredGrid", b"<UnstructuredGrid>" + b"<a/>" * 2 * 10**5 + b"</UnstructuredGrid>"))
 
 
 def vtk_claims(path):

@@ -97,6 +97,9 @@ def test_channels_have_the_names_of_the_arrays_they_came_from():
     values = torch.arange(24.0).reshape(2, 3, 4)
     assert set(named(values, ("p", "vx", "vy"), Channels(Domain(1), 3))) == {"p", "vx", "vy"}
     np.testing.assert_array_equal(named(values, ("p", "vx", "vy"), Channels(Domain(1), 3))["vx"], values[:, 1])
+    two = named(values, ("p", "v"), Channels(Domain(1), 3), (1, 2))
+    np.testing.assert_array_equal(two["p"], values[:, 0])
+    np.testing.assert_array_equal(two["v"], values[:, 1:])
     assert set(named(values, ("velocity",), Channels(Domain(1), 3))) == {"velocity"}
     assert set(named(values, (), Channels(Domain(1), 3))) == {"y"}
 

@@ -19,12 +19,16 @@ from raffia.spaces import Domain, Mesh, Space
 SUFFIXES = (*writing.WRITERS, *meshes.SUFFIXES)
 
 
-def named(values: Tensor, names: Sequence[str], space: Space) -> dict[str, np.ndarray]:
-    """Outputs by the names of the arrays that they were trained on; several channels that have one name, or none, are one array."""
-    array = values.numpy(force=True)
-    if len(names) > 1 and space.has_components and array.shape[1] == len(names):
-        return {name: array[:, i] for i, name in enumerate(names)}
-    return {", ".join(names) or "y": array}
+def named(values: Tensor, names: Sequence[str], space: Space, counts: Sequence[int] = ()) -> dict[str, np.ndarray]:
+    """Outputs by the names of the arrays that they were trained on, each of so many channels, or of one.
+
+    Where channels do not add up to that, they are one array.
+    """
+    array, each = values.numpy(force=True), list(counts) or [1] * len(names)
+    if len(names) < 2 or not space.has_components or array.shape[1] != sum(each):
+        return {", ".join(names) or "y": array}
+    parts = np.split(array, np.cumsum(each)[:-1], axis=1)
+    return {name: part[:, 0] if part.shape[1] == 1 else part for name, part in zip(names, parts, strict=True)}
 
 
 def check(path: Path, space: Space) -> None:
@@ -86,7 +90,7 @@ def _on_mesh(mesh: Mesh, source: Path | None) -> Base:
 def _on_grid(domain: Domain, arrays: dict[str, np.ndarray], source: Path | None) -> Base:
     shape = next(iter(arrays.values())).shape[-domain.dim :]
     there = None if source is None else original(source)
-    if type(there) is Lattice:
+    if type(there) is Lattice and all(x[-1] >= x[0] for x in there.axes):
         for less in (0, 1):
             if tuple(size - less for size in there.shape if size > 1) == shape:
                 return there, None, bool(less)

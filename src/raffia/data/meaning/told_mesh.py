@@ -9,8 +9,8 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 
 
-def told_mesh(field: Variable, pool: dict[str, Variable]) -> tuple[Mesh, list[str]] | None:
-    """The mesh of a field and what to say of it; None where its file does not tell."""
+def told_mesh(field: Variable, pool: dict[str, Variable]) -> tuple[Mesh, list[str], tuple[Variable, ...]] | None:
+    """The mesh of a field, what to say of it, and the variables that tell; None where its file does not."""
     parts = [pool.get(str(field.attributes.get(key))) for key in (NODES, CELLS, WEIGHTS)]
     if parts[0] is None or not all(part is None or part.attributes.get(PART) is True for part in parts):
         return None
@@ -19,7 +19,11 @@ def told_mesh(field: Variable, pool: dict[str, Variable]) -> tuple[Mesh, list[st
     notes = [f"{parts[0].name} gives the {len(nodes)} nodes of a mesh{_in_words(cells, nodes)}.", *field.attributes[NOTES]]
     tensors = [None if part is None else torch.from_numpy(part) for part in (weights, cells)]
     try:
-        return Mesh(torch.from_numpy(nodes.astype(np.float64)), tensors[0], cells=tensors[1]), notes
+        return (
+            Mesh(torch.from_numpy(nodes.astype(np.float64)), tensors[0], cells=tensors[1]),
+            notes,
+            tuple(part for part in parts if part is not None),
+        )
     except RaffiaError as error:
         raise RaffiaError(f"{field.path}: {error}") from None
 

@@ -10,6 +10,7 @@ import pytest
 import scipy.io
 import torch
 
+import raffia
 from raffia import Channels, Domain, Mesh, RaffiaError, Vectors, cli
 from raffia.data import open_source, variables
 from raffia.data.predictions import named, write
@@ -129,6 +130,11 @@ def run(*words):
     sys.argv = ["raffia", *map(str, words)]
     with contextlib.suppress(SystemExit):
         cli.main()
+
+
+def test_one_sample_is_too_few_to_learn_from_and_that_is_said(tmp_path):
+    with pytest.raises(RaffiaError, match="two pairs at least, and the data have 1"):
+        raffia.fit(open_source(write_mesh("vtu", tmp_path), input="a", output="y"))
 
 
 def test_a_model_of_a_mesh_predicts_from_a_file_of_vtk_to_another(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ def predict(
             f"_{name}": torch.as_tensor(edge) for name, edge in zip(("lower", "upper"), model.band(band)(inputs), strict=True)
         }
     files = _write(output, parts, reading, source)
-    several = f" and {len(files) - 1} files more" if len(files) > 1 else ""
+    several = f" and {len(files) - 1} more" if len(files) > 1 else ""
     console.print(f"wrote predictions {tuple(predicted.shape)} to {files[0]}{several}", soft_wrap=True)
 
 

@@ -165,7 +165,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def variables(path: Path, parse: Parse) -> dict[str, Variable]:
-    """The arrays of a file that is read as a whole; it is read again whenever values are asked for, and not kept."""
+    """The arrays of a file that is read as a whole, again whenever values are asked for; those of two files are kept, not of all."""
     found: dict[str, Variable] = {}
     with guarded(path):
         pieces = _pieces(parse, path, _stamp(path))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,20 @@ def test_predicting_twice_is_composition(model, train, tmp_path, capsys):
     run(capsys, "predict", model, train, "--times", 2, "-o", tmp_path / "p.npy")
     with np.load(train) as file:
         assert np.allclose(np.load(tmp_path / "p.npy"), load(model).compose(file["a"], 2), rtol=1e-12)
+
+
+def test_a_rollout_writes_the_path_and_says_whether_it_stayed_bounded(model, train, tmp_path, capsys):
+    code, out, _ = run(capsys, "rollout", model, train, "--steps", 5, "--every", 2, "-o", tmp_path / "path.npy")
+    assert code == 0
+    assert "values stayed bounded" in out
+    with np.load(train) as file:
+        assert np.allclose(np.load(tmp_path / "path.npy"), load(model).rollout(file["a"], 5, every=2), rtol=1e-12)
+    growing = load(model)
+    growing.adopt(replace(growing.trained_, solution=replace(growing.trained_.solution, coef=20 * growing.coef_)))
+    growing.save(tmp_path / "growing.safetensors")
+    code, out, _ = run(capsys, "rollout", tmp_path / "growing.safetensors", train, "--steps", 3, "-o", tmp_path / "path.npy")
+    assert "values grew beyond 10 times the largest at the start" in out
+    assert run(capsys, "rollout", model, train, "--steps", 2, "--every", 3, "-o", tmp_path / "path.npy")[0] == 2
 
 
 def test_fitting_with_a_bar_is_fitting(train, model):
@@ -186,6 +201,7 @@ def test_darcy_data_are_fitted_with_predictor_corrector_features(tmp_path, capsy
 def test_every_problem_is_generated(name, tmp_path, capsys):
     known = PROBLEMS[name]().get_params()
     small = {"fine_points": 16, "time": 0.05, "n_modes": 50, "step": 0.01, "warm_up": 0.1, "frequency": 100.0}
+    small |= {"time": 1.0, "warm_up": 1} if name == "scenario" else {}  # whole steps
     words = [word for key, value in small.items() if key in known for word in ("--set", f"{key}={value}")]
     code, _, err = run(capsys, "generate", name, "--n", 2, "--points", 8, *words, "-o", tmp_path / "d.npz")
     assert (code, err) == (0, "")

@@ -67,6 +67,19 @@ def test_modal_coefficients_are_found_on_a_cluster(burgers, client):
     torch.testing.assert_close(torch.from_numpy(spread.predict(a).compute()), whole.predict(burgers.a), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("law", ["gaussian", "affine"])
+def test_kernels_and_linear_maps_are_trained_on_a_cluster(burgers, client, law):
+    def model(ridge):
+        return RandomFeatureModel(ScalarFeatures(None, law=law, domain=burgers.domain), float("inf"), ridge)
+
+    spread = model(1e-3).fit(*in_blocks(burgers, 7), client=client)
+    whole = model(1e-3).fit(burgers.a, burgers.y)
+    torch.testing.assert_close(spread.predict(burgers.a), whole.predict(burgers.a), rtol=1e-8, atol=1e-10)
+    found = model("auto").fit(*in_blocks(burgers, 7), client=client)
+    streamed = model("auto").fit([(burgers.a[i : i + 7], burgers.y[i : i + 7]) for i in range(0, 40, 7)])
+    torch.testing.assert_close(found.predict(burgers.a), streamed.predict(burgers.a), rtol=1e-8, atol=1e-10)
+
+
 def test_a_normalised_fit_on_a_cluster_has_the_units_of_all_blocks(burgers, client):
     a, y = burgers.a + torch.linspace(0, 3, len(burgers))[:, None], 5 * burgers.y + 2  # the first block is not like the others
     whole = a_model(normalize=True).fit(a, y)

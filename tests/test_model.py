@@ -85,6 +85,11 @@ def test_features_of_a_larger_model_extend_those_of_a_smaller_one(burgers):
 def test_composition_applies_the_model_repeatedly(burgers, small_model):
     twice = small_model.predict(small_model.predict(burgers.a))
     assert torch.equal(small_model.compose(burgers.a, 2), twice)
+    path = small_model.rollout(burgers.a, 4, every=2)
+    assert path.shape == (len(burgers.a), 3, *burgers.a.shape[1:])
+    assert torch.equal(path[:, 0], burgers.a)
+    assert torch.equal(path[:, 1], twice)
+    assert torch.equal(path[:, 2], small_model.compose(burgers.a, 4))
     with pytest.raises(RaffiaError, match="times must be a positive integer"):
         small_model.compose(burgers.a, 0)
 

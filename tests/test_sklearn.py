@@ -1,5 +1,6 @@
 """scikit-learn's own checks, on a model of vectors, which is what they feed it; and its tools on models of functions."""
 
+import math
 import warnings
 
 import numpy as np
@@ -19,7 +20,13 @@ EXEMPT = {
 
 
 @parametrize_with_checks(
-    [RandomFeatureModel(ScalarFeatures(64, domain=Vectors()), 50, 1e-3, normalize=True)],
+    [
+        RandomFeatureModel(ScalarFeatures(64, domain=Vectors()), 50, 1e-3, normalize=True),
+        RandomFeatureModel(ScalarFeatures(None, domain=Vectors()), math.inf, 1e-3, normalize=True),  # the kernel
+        RandomFeatureModel(
+            ScalarFeatures(None, law="affine", domain=Vectors()), math.inf, 1e-3, normalize="function"
+        ),  # ridge regression
+    ],
     expected_failed_checks=lambda _: EXEMPT,
 )
 def test_scikit_learn_agrees(estimator, check):

@@ -214,3 +214,16 @@ def test_half_widths_are_in_the_units_of_each_channel(burgers):
     lower, upper = found.model.band(0.8)(burgers.a[:3])
     torch.testing.assert_close((upper - lower)[0, :, 0] / 2, torch.tensor(found.half_widths(0.8), dtype=torch.float64))
     assert found.half_widths(0.8)[1] == pytest.approx(1000 * found.half_widths(0.8)[0])
+
+
+def test_features_that_take_long_are_not_evaluated_again_for_the_final_training_on_all_pairs():
+    data = Burgers(fine_points=64, viscosity=0.05).dataset(30, points=16)
+    found = raffia.fit(data, "carried", n_features=4, seed=3, normalize=False)
+    held = sorted(found.rows)
+    order = [row for row in range(30) if row not in held] + held  # the first pair says how large features are
+    settings = found.model.get_params(deep=False)
+    again = raffia.RandomFeatureModel(**settings).fit(data.a[order], data.y[order])
+    assert settings["feature_map"].dear
+    assert found.model.equations_.n_samples == 30
+    torch.testing.assert_close(found.model.predict(data.a), again.predict(data.a), rtol=1e-9, atol=1e-9)
+    assert (found.model.predict(data.a, return_std=True)[1] > 0).all()

@@ -31,6 +31,7 @@ from raffia.problems import (
     KuramotoSivashinsky,
     NavierStokes,
     Problem,
+    Scenario,
     SwiftHohenberg,
     Wave,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "RaffiaError",
     "RandomFeatureModel",
     "ScalarFeatures",
+    "Scenario",
     "SketchedLSQR",
     "Solution",
     "Solver",

@@ -15,6 +15,7 @@ from rich.progress import Progress
 from rich.text import Text
 from typer.core import TyperGroup
 
+from raffia.data import Reading
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
@@ -90,6 +91,12 @@ def fit_in_batches(model: RandomFeatureModel, dataset: Dataset) -> RandomFeature
 def predict_in_batches(model: RandomFeatureModel, a: torch.Tensor) -> torch.Tensor:
     """`model.predict`, with a bar."""
     return torch.cat([torch.as_tensor(model.predict(a[rows.start : rows.stop])) for rows in batches("predicting", len(a), 128)])
+
+
+def reading_of(model: RandomFeatureModel) -> Reading:
+    """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
+    frame = model.trained_.frame
+    return getattr(model, "reading_", None) or Reading((), (), frame.input, frame.output)
 
 
 def batches(label: str, total: int, size: int) -> Iterator[range]:

@@ -1,6 +1,7 @@
 """raffia generate: pairs or trajectories of a benchmark problem, in a file."""
 
 import ast
+import re
 from enum import StrEnum
 from pathlib import Path
 from types import UnionType
@@ -9,40 +10,17 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import torch
 import typer
 
-from raffia import data
+from raffia import data, problems
 from raffia.cli.common import app, batches, check_output, console, generate_in_batches
 from raffia.errors import RaffiaError
-from raffia.problems import (
-    Advection,
-    AllenCahn,
-    BridgeRegression,
-    Burgers,
-    Darcy,
-    Evolution,
-    GrayScott,
-    Helmholtz,
-    KortewegDeVries,
-    KuramotoSivashinsky,
-    NavierStokes,
-    Problem,
-    SwiftHohenberg,
-    Wave,
-)
+from raffia.problems import Evolution, Problem
 
 PROBLEMS: dict[str, type[Problem]] = {
-    "burgers": Burgers,
-    "darcy": Darcy,
-    "bridge": BridgeRegression,
-    "advection": Advection,
-    "allen-cahn": AllenCahn,
-    "gray-scott": GrayScott,
-    "helmholtz": Helmholtz,
-    "korteweg-de-vries": KortewegDeVries,
-    "kuramoto-sivashinsky": KuramotoSivashinsky,
-    "navier-stokes": NavierStokes,
-    "swift-hohenberg": SwiftHohenberg,
-    "wave": Wave,
+    re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Regression")).lower(): getattr(problems, name)
+    for name in problems.__all__
+    if issubclass(getattr(problems, name), Problem) and name != "Problem"
 }
+"""By their names, KortewegDeVries as korteweg-de-vries."""
 Name = StrEnum("Name", list(PROBLEMS))  # type: ignore[misc]
 
 

@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 
 from raffia import data, metrics
-from raffia.cli.common import app, check_output, console, predict_in_batches
+from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of
 from raffia.data import predictions
 from raffia.errors import RaffiaError
-from raffia.model import RandomFeatureModel, load
+from raffia.model import load
 
 
 @app.command()
@@ -38,7 +38,7 @@ def predict(
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    reading = _reading(model)
+    reading = reading_of(model)
     predictions.check(output, reading.output)
     inputs = predicted = reading.inputs(source, input_names)
     for _ in range(times):
@@ -82,7 +82,7 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    dataset = _reading(model).pairs(source, input_names, output_names, outputs).dataset()
+    dataset = reading_of(model).pairs(source, input_names, output_names, outputs).dataset()
     predicted, errors = model.compare(dataset.a, dataset.y)
     grid = dataset.output_space.grid_of(dataset.y)
     report = {
@@ -99,9 +99,3 @@ def evaluate(
     for name, value in report.items():
         table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
     console.print(table)
-
-
-def _reading(model: RandomFeatureModel) -> data.Reading:
-    """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
-    frame = model.trained_.frame
-    return getattr(model, "reading_", None) or data.Reading((), (), frame.input, frame.output)

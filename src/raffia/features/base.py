@@ -21,6 +21,8 @@ from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import POINT, Nodes
 
+DEAR = 16  # numbers on the way to a value, above which it is not found again without need
+
 Prepared = tuple[Tensor, ...]
 """Whatever `prepare` makes of θ: tensors with one row a feature."""
 
@@ -38,13 +40,13 @@ class FeatureMap(BaseEstimator, ABC):
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""
 
-    @property
-    def pool(self) -> "FeatureMap":
-        """The map that they are features of: itself, where it has not only some of them."""
-        return self
-
     domain: Any
     """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel)."""
+
+    @property
+    def pool(self) -> "FeatureMap":
+        """The map that its features are of: itself, where a model has not only `kept` ones."""
+        return self
 
     @property
     @abstractmethod
@@ -67,6 +69,12 @@ class FeatureMap(BaseEstimator, ABC):
     def work_per_value(self) -> int:
         """How many numbers one value of φ takes on the way, roughly; searches look at fewer of those that take many."""
         return 1
+
+    @final
+    @property
+    def dear(self) -> bool:
+        """Whether features take so long that they are evaluated no more often than must be."""
+        return self.work_per_value > DEAR
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:

@@ -14,6 +14,7 @@ from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
 from raffia.spaces import Domain, Grid, Nodes, Space, carry
 from raffia.spaces.between import values_at
+from raffia.spaces.spectral import wavenumbers
 
 Number = float | Float[Tensor, ""]
 
@@ -101,7 +102,9 @@ class CarriedFeatures(FeatureMap):
             )
         grid, (theta,) = cast(Grid, self.domain.grid_of(a)), prepared
         axes = tuple(range(-len(grid.shape), 0))
-        waves = _waves(grid, a)
+        longest = max(grid.domain.extents)
+        axes_of = zip(wavenumbers(grid), grid.shape, grid.domain.extents, strict=True)
+        waves = [torch.where(2 * k.abs() == points, 0.0, k).to(a) * longest / extent for k, points, extent in axes_of]
         squares = reduce(torch.add, [k.square() for k in waves])
         multiplier, blur = self._multiplier(theta, squares), torch.exp(-self.damping * squares / self.steps)
         way = ((1 + self.spread * theta[:, 0]) / self.steps).repeat_interleave(len(a)).reshape(-1, *[1] * (len(grid.shape) + 1))
@@ -136,14 +139,3 @@ class CarriedFeatures(FeatureMap):
             return [self.sense * self.turn * potential + self.climb * slopes[0]]
         across = [slopes[1], -slopes[0]] if len(waves) == 2 else [torch.zeros_like(potential)] * 3
         return [self.sense * self.turn * u + self.climb * v for u, v in zip(across, slopes, strict=True)]
-
-
-def _waves(grid: Grid, like: Tensor) -> list[Tensor]:
-    """Wavenumbers along each axis in the layout of `rfftn`; the highest of an even axis is left out of derivatives, as 0."""
-    found, longest = [], max(grid.domain.extents)
-    for axis, (points, extent) in enumerate(zip(grid.shape, grid.domain.extents, strict=True)):
-        last = axis == len(grid.shape) - 1
-        k = torch.fft.rfftfreq(points, 1 / points) if last else torch.fft.fftfreq(points, 1 / points)
-        k = torch.where(2 * k.abs() == points, 0.0, k) * longest / extent
-        found.append(k.to(like).reshape(-1, *[1] * (len(grid.shape) - 1 - axis)))
-    return found

@@ -16,10 +16,12 @@ from raffia.spaces.spectral import Series
 
 Number = float | Float[Tensor, ""]
 
+POWERS = 3  # of the Laplacian, 1 among them: derivatives up to the fifth
+
 
 @dataclass(repr=False, eq=False)
 class LocalFeatures(FeatureMap):
-    """φ(a; θ) = σ(amplitude · Σ_j θ_j ℓ^{o_j} D_j G a + bias·θ₀), with D_j one of 1, ∂₁ … ∂_d, Δ, ∂₁Δ … ∂_dΔ, of order o_j.
+    """φ(a; θ) = σ(amplitude · Σ_j θ_j ℓ^{o_j} D_j G a + bias·θ₀), with D_j one of 1, Δ, Δ² and their ∂₁ … ∂_d, of order o_j.
 
     G = e^(−(ℓ|k|)²/2) smooths over the `length` ℓ, in units of the longest side over π, on a torus over 2π; along axes with ends in
     cosines. Of several channels each has its own numbers. What makes them random is a few numbers each, so features cost one matrix
@@ -32,7 +34,7 @@ class LocalFeatures(FeatureMap):
     """
 
     length: Number = 0.1
-    amplitude: Number = 1.0
+    amplitude: Number = 0.3
     bias: Number = 0.5
     activation: Literal["gelu", "tanh", "elu", "sin"] = "gelu"
     domain: Space = field(default_factory=lambda: Domain(1))
@@ -40,7 +42,7 @@ class LocalFeatures(FeatureMap):
     @property
     def theta_shape(self) -> tuple[int]:
         """A shift, then for each channel a number for each derivative."""
-        return (1 + self.domain.channels * 2 * (1 + self._region.dim),)
+        return (1 + self.domain.channels * POWERS * (1 + self._region.dim),)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -69,9 +71,10 @@ class LocalFeatures(FeatureMap):
         squares = length**2 * series.squares.to(a)[..., None, None]
         smooth = torch.exp(-squares / 2) * series.analysis(channels.movedim((0, 1), (-1, -2)))
         parts: list[Tensor] = []
-        for coefficients in (smooth, -squares * smooth):  # the function, and its Laplacian
-            value, slopes = series.with_gradient(coefficients)
+        for _ in range(POWERS):
+            value, slopes = series.with_gradient(smooth)
             parts += [value, *(length * slope for slope in slopes)]
+            smooth = -squares * smooth
         fields = torch.stack(parts).movedim((-2, -1), (0, 2)).flatten(0, 1)  # (channels · derivatives, n, *grid)
         waves = (self.amplitude * theta[:, 1:]) @ fields.flatten(1) + self.bias * theta[:, :1]
         return activate(self.activation, waves.reshape(len(theta), len(a), *grid.shape)).transpose(0, 1)

@@ -184,10 +184,11 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
-        operator = self._operator()
-        for _ in range(times):
-            a = like(a, operator(inputs_of(self, a)))
-        return a
+        return self.rollout(a, times, every=times)[:, -1]
+
+    def rollout(self, a: Array, steps: int, every: int = 1) -> Array:
+        """The path a, F(a), F(F(a)), …, with a state after each `every` of the `steps`: (n, 1 + steps // every, *grid)."""
+        return like(a, self._operator().path(inputs_of(self, a), steps, every))
 
     def score(self, a: Any, y: Any) -> float:
         """Minus the mean relative error of the predictions, so that higher is better."""

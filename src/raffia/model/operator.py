@@ -8,7 +8,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from raffia.checks import as_tensor, check_pairs
+from raffia.checks import as_tensor, check_count, check_pairs
 from raffia.errors import RaffiaError
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
@@ -55,6 +55,23 @@ class Operator:
             sent = arriving(((part,) for part in parts), device)
             sums = joined(len(inputs), (combined(part).to(inputs.device) for (part,) in sent))
         return self.frame.outputs(sums, inputs)
+
+    def path(self, a: object, steps: int, every: int) -> Tensor:
+        """a, and where applying the operator again and again leads it, after each `every` steps: (n, states, *grid)."""
+        check_count("steps", steps)
+        check_count("every", every)
+        state = as_tensor("a", a)
+        found = [state]
+        for step in range(1, steps + 1):
+            state = self(state)
+            if state.shape != found[0].shape:
+                raise RaffiaError(
+                    f"a model is applied again and again where outputs are inputs; got inputs of shape {tuple(found[0].shape)} and "
+                    f"outputs of shape {tuple(state.shape)}."
+                )
+            if step % every == 0:
+                found.append(state)
+        return torch.stack(found, 1)
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:
         """Predictions for a, and the error of each against y, by the measure of the model."""

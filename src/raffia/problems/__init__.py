@@ -12,10 +12,11 @@ from raffia.problems.helmholtz import Helmholtz
 from raffia.problems.korteweg_de_vries import KortewegDeVries
 from raffia.problems.kuramoto_sivashinsky import KuramotoSivashinsky
 from raffia.problems.navier_stokes import NavierStokes
+from raffia.problems.scenario import Scenario
 from raffia.problems.swift_hohenberg import SwiftHohenberg
 from raffia.problems.wave import Wave
 
 __all__ = [
     "Advection", "AllenCahn", "BridgeRegression", "Burgers", "Darcy", "Evolution", "GrayScott", "Helmholtz", "KortewegDeVries",
-    "KuramotoSivashinsky", "NavierStokes", "Problem", "SwiftHohenberg", "Wave",
+    "KuramotoSivashinsky", "NavierStokes", "Problem", "Scenario", "SwiftHohenberg", "Wave",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Benchmark problems: an input measure ν and a solution operator F†, sampled on any grid."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -21,6 +22,8 @@ class Problem(BaseEstimator, ABC):
     """A map F† between function spaces that can be sampled: y = solve(a), a ~ input_measure."""
 
     domain: Domain
+    fine_points: int | None = None
+    """How many points along an axis a solution needs at least, where grids that it is asked for on may be too coarse."""
 
     @property
     @abstractmethod
@@ -37,8 +40,8 @@ class Problem(BaseEstimator, ABC):
         return self.domain
 
     def fine_grid(self, grid: Grid) -> Grid:
-        """The grid on which data asked for on `grid` are drawn and solved."""
-        return grid
+        """The grid on which data asked for on `grid` are drawn and solved: that one, or one that refines it to `fine_points` or more."""
+        return grid if self.fine_points is None else refined(grid, self.fine_points)
 
     def dataset(self, n: Rows, points: int | tuple[int, ...] | None = None, seed: int = 0) -> Dataset:
         """Pairs on a grid of `points`; pair i is a function of (seed, i) alone. `n` is a count or a range of pair numbers.
@@ -62,6 +65,15 @@ class Problem(BaseEstimator, ABC):
         for name, value in self.get_params(deep=False).items():
             facts[name] = value if isinstance(value, (int, float, str, tuple, type(None))) else repr(value)
         return facts | {"points": list(grid.shape), "seed": seed, "rows": [rows.start, rows.stop]}
+
+
+def refined(grid: Grid, least: int) -> Grid:
+    """A grid with `least` points or more along each axis that has all nodes of the given one."""
+    shape = []
+    for kind, points in zip(grid.domain.kinds, grid.shape, strict=True):
+        intervals = kind.intervals(points)
+        shape.append(kind.points(intervals * max(1, math.ceil(kind.intervals(least) / intervals))))
+    return grid.domain.grid(*shape)
 
 
 def check_tensor(a: object) -> None:

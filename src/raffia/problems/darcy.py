@@ -60,10 +60,6 @@ class Darcy(Problem):
             return Pushforward(GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes), torch.exp)
         raise RaffiaError(f"Darcy(law=…) must be 'level set' or 'lognormal'; got {self.law!r}.")
 
-    def fine_grid(self, grid: Grid) -> Grid:
-        """A refinement of the grid with at least `fine_points` points along each axis."""
-        return self.domain.grid(*((r - 1) * max(1, math.ceil((self.fine_points - 1) / (r - 1))) + 1 for r in grid.shape))
-
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of a."""
         self._check(a)

@@ -14,7 +14,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
 from raffia.measures.noise import Rows, as_rows
-from raffia.problems.base import check_tensor, grid_with
+from raffia.problems.base import check_tensor, grid_with, refined
 from raffia.spaces import Channels, Domain, Grid, Space, resample
 
 UNRESOLVED = 1e-4  # relative size of the last modes, above which a solution may be off by per cents
@@ -76,7 +76,7 @@ class Evolution(ABC):
 
     def fine_grid(self, grid: Grid) -> Grid:
         """At least `fine_points` points along each axis, and a multiple of those of the grid, so that nodes are shared."""
-        return self.domain.grid(*(points * math.ceil(self.fine_points / points) for points in grid.shape))
+        return refined(grid, self.fine_points)
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_grid"]:
         """u(T) on the grid of a; (n, times, *grid) when `time` has several."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces import Grid
+from raffia.spaces.spectral import wavenumbers
 
 Modes = Inexact[Tensor, "*batch_and_modes"]
 Slope = Callable[[Tensor], Tensor]
@@ -39,12 +40,9 @@ class Spectrum:
     @cached_property
     def waves(self) -> tuple[Float[Tensor, "..."], ...]:
         """The wavenumbers 2πj/L along each axis, with the others' axes of length one."""
-        dim, found = len(self.grid.shape), []
-        for axis, (points, extent) in enumerate(zip(self.grid.shape, self.grid.domain.extents, strict=True)):
-            j = torch.fft.fftfreq(points, 1 / points, dtype=torch.float64, device=self.device)
-            j = j[: self._last] if axis == dim - 1 else j
-            found.append((2 * math.pi / extent * j).reshape(-1, *(1,) * (dim - 1 - axis)))
-        return tuple(found)
+        *others, last = wavenumbers(self.grid)
+        axes = zip((*others, last[: self._last]), self.grid.domain.extents, strict=True)
+        return tuple((2 * math.pi / extent * j).to(self.device) for j, extent in axes)
 
     @cached_property
     def squared(self) -> Float[Tensor, "*modes"]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
 from raffia.problems.base import Problem, check_tensor
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 UNRESOLVED, LOOKED_AT = 0.01, 2  # the mean relative error above which to warn, and of how many samples it is estimated
 
@@ -57,10 +57,6 @@ class Helmholtz(Problem):
         law = GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes)
         scale = self.tau ** (1 - self.regularity)  # GaussianField has the factor τ^(2α−2) in its covariance
         return Pushforward(law, lambda g: self.mean_speed + torch.tanh(scale * g))
-
-    def fine_grid(self, grid: Grid) -> Grid:
-        """A refinement of the grid with at least `fine_points` points along each axis."""
-        return self.domain.grid(*((r - 1) * max(1, math.ceil((self.fine_points - 1) / (r - 1))) + 1 for r in grid.shape))
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of the wave speed a."""

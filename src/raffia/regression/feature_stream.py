@@ -55,20 +55,31 @@ class FeatureStream:
         root = None if late else values.root_weights.to(self.theta)
         for tiled, _, outputs in self.tiled(a, y):
             rows: Tensor | None = None
-            for phi, start in tiled:
+            for phi, start, _ in tiled:
                 rows = rows_of(phi) if root is None and phi.shape[1] == m else _write(rows, phi, start, m, root)
             assert rows is not None  # there is at least one feature
             target = targets_of(self.grid, outputs, values).flatten(0, 1)
             yield rows.reshape(m, -1), target if target.shape[1] > 1 else target[:, 0]
 
-    def tiled(self, a: Tensor, y: Tensor) -> Iterator[tuple[Iterator[tuple[Tensor, int]], Tensor, Tensor]]:
-        """For each batch of samples φ, a tile of features at a time with the number of its first; then its inputs and outputs."""
+    def tiled(
+        self, a: Tensor, y: Tensor, at_once: int | None = None
+    ) -> Iterator[tuple[Iterator[tuple[Tensor, int, int]], Tensor, Tensor]]:
+        """For each batch of samples φ, a tile at a time with the numbers of its first feature and sample; then its inputs and outputs.
+
+        A tile has features of all samples of the batch, or of so many `at_once`.
+        """
         input_grid, values, m = self.feature_map.domain.grid_of(a), self.values_at(a), len(self.theta)
         kept = m * sum(part.numel() for part in self.feature_map.prepare(self.theta[:1], input_grid)) <= self.kept_elements
         prepared = self.feature_map.prepare(self.theta, input_grid) if kept else None
         batches: Iterable[tuple[Tensor, ...]] = zip(a.split(self.batch_size), y.split(self.batch_size), strict=True)
         for a_batch, outputs in batches if a.device == self.theta.device else arriving(batches, self.theta.device):
-            yield self._tiles(a_batch, prepared, values), a_batch, outputs
+            parts = a_batch.split(at_once or len(a_batch))
+            tiled = (
+                (phi, start, i * len(parts[0]))
+                for i, part in enumerate(parts)
+                for phi, start in self._tiles(part, prepared, values)
+            )
+            yield tiled, a_batch, outputs
 
     def _tiles(self, a: Tensor, prepared: Prepared | None, values: Nodes) -> Iterator[tuple[Tensor, int]]:
         size = max(1, self.tile // (len(a) * values.size))

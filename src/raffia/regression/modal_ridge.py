@@ -22,7 +22,7 @@ from raffia.regression.blocks import squared
 from raffia.regression.leave_one_out import leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
-from raffia.regression.modal_stream import ModalStream, RealRows, Targets
+from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_choice import SCANNED_SAMPLES, best_ridge, fold_ridge
 from raffia.regression.ridge_path import RidgePath
@@ -30,7 +30,6 @@ from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
 ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
-DEAR = 16  # work for a value of a feature, above which it is not done again for all samples
 MOST_ORDINARY = 8192  # features that are tried with an ordinary part, which takes an eigendecomposition of their Gram matrix
 LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
 
@@ -91,7 +90,7 @@ def modal_ridges(
     few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
     some_a, some_y = (f[few.to(f.device)] for f in (a, y))
     some, sizes = statistics.sampled(stream, a, y, few), measure.sizes(some_y, stream.stream.grid).to(statistics.twice)
-    towards, outside = _ordinary_left_out(statistics, stream, some_a, some_y, measure)
+    towards, outside = _ordinary_left_out(statistics, stream, some, some_a, some_y, measure)
     ordinary = ordinary_part(statistics, towards)
     starts = torch.cat([torch.zeros_like(ordinary), ordinary], dim=1)
     apart = outside - (some.Y - some.V.mH @ ordinary.to(some.V) / statistics.features)
@@ -124,7 +123,7 @@ def modal_left_out(
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
     errors, total = [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    dear = stream.stream.feature_map.work_per_value > DEAR
+    dear = stream.stream.feature_map.dear
     everyone = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long() if dear else torch.arange(len(a))
     for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
@@ -132,7 +131,7 @@ def modal_left_out(
         e = _quotient(residual, gap)
         if towards != INF:
             part_a, part_y = (f[rows.to(f.device)] for f in (a, y))
-            left_out = leave_one_out(ordinary_path(statistics), RealRows(stream), part_a, part_y, [towards])
+            left_out = leave_one_out(ordinary_path(statistics), RealRows(stream, some), part_a, part_y, [towards])
             outside = RealRows(stream).modal_of(left_out.functions, some.Y)
             e = e + outside - (some.Y - some.V.mH @ start.to(some.V) / statistics.features)
         squares = squared(e)
@@ -162,18 +161,20 @@ def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "r
 
 
 def _ordinary_left_out(
-    statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
+    statistics: ModalStatistics, stream: ModalStream, some: Sampled, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> tuple[float, Targets]:
-    """The ridge of ordinary coefficients, and their errors of leaving out each of these samples; of too many features, infinite."""
+    """The ridge of ordinary coefficients, and their errors of leaving out each of `some` samples; of too many features, infinite."""
     if statistics.features > MOST_ORDINARY:
-        return INF, stream.whole(a, y)[1]
-    rows, path = RealRows(stream), ordinary_path(statistics)
+        return INF, some.Y
+    path = ordinary_path(statistics)
     few = torch.linspace(0, len(a) - 1, min(len(a), ORDINARY_SAMPLES)).long()
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
-        return leave_one_out(path, rows, a[few.to(a.device)], y[few.to(y.device)], ridges, measure=measure).errors
+        held = RealRows(stream, some.few(few))
+        return leave_one_out(path, held, a[few.to(a.device)], y[few.to(y.device)], ridges, measure=measure).errors
 
     ridge, _ = best_ridge(errors, float(path.s[-1]), range(-16, 1, 2))
+    rows = RealRows(stream, some)
     functions = leave_one_out(path, rows, a, y, [ridge]).functions
     return ridge, rows.modal_of(functions, torch.empty(0, dtype=statistics.dtype))
 

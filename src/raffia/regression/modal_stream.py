@@ -26,6 +26,10 @@ ONES = 10.0
 SAMPLES = {"cpu": 256, "cuda": 2048}
 """Samples in one product: enough for its speed."""
 
+FEWEST = 8
+"""Samples in one tile of features, at least: what is the same for all features of a sample is found once a tile. Features that take long
+have as many numbers on the way, and smaller tiles."""
+
 Features = Inexact[Tensor, "blocks p n"]
 Targets = Inexact[Tensor, "blocks n columns"]
 
@@ -40,6 +44,10 @@ class Sampled(NamedTuple):
     def at(self, blocks: Int[Tensor, "some"]) -> "Sampled":
         """Of some blocks."""
         return Sampled(self.V[blocks], self.Y[blocks], self.rows)
+
+    def few(self, which: Int[Tensor, "some"]) -> "Sampled":
+        """Fewer of the samples."""
+        return Sampled(self.V[:, :, which.to(self.V.device)], self.Y[:, which.to(self.Y.device)], self.rows[which])
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +83,14 @@ class ModalStream:
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
         """(V, Y) of each batch: V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
         nodes, m = self.stream.values_at(a), self.n_features
-        for tiled, inputs, outputs in self.stream.tiled(a, y):
+        fewest = 1 if self.stream.feature_map.dear else FEWEST
+        at_once = max(fewest, self.stream.tile // (m * nodes.size * (FEWEST // fewest)))
+        for tiled, inputs, outputs in self.stream.tiled(a, y, at_once):
             V: Tensor | None = None
-            for phi, start in tiled:
+            for phi, start, first in tiled:
                 part = self.analysed(phi.transpose(0, 1), nodes)
                 V = part.new_empty(part.shape[-1], self.size, len(inputs)) if V is None else V
-                V[:, start : start + len(part)] = part.permute(2, 0, 1).conj()
+                V[:, start : start + len(part), first : first + len(phi)] = part.permute(2, 0, 1).conj()
             assert V is not None  # there is at least one feature
             own = self.analysed(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
             V[:, m:-1] = (self.gains.to(own)[:, None] * own).permute(2, 1, 0).conj()
@@ -109,6 +119,8 @@ class RealRows:
     """The same samples as rows of real numbers, √twice_k (Re, Im)⟨·, ψ_k⟩, without inputs: what ordinary coefficients see, rotated."""
 
     modal: ModalStream
+    held: Sampled | None = None
+    """What is known of the samples that will be asked for, where features are not to be evaluated again."""
 
     @property
     def grid(self) -> Nodes:
@@ -126,7 +138,7 @@ class RealRows:
 
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Float[Tensor, "p rows"], Float[Tensor, "rows columns"]]]:
         """(Aᵀ, y) of each batch."""
-        for V, Y in self.modal.blocks(a, y):
+        for V, Y in self.modal.blocks(a, y) if self.held is None else [(self.held.V, self.held.Y)]:
             yield (
                 self.real(V[:, : self.modal.n_features].conj()).permute(1, 2, 0).flatten(1),
                 self.real(Y).permute(1, 0, 2).flatten(0, 1),

@@ -6,12 +6,14 @@ A sum over 4^d neighbours is then one over 2^d linear interpolations, for which 
 
 import itertools
 import math
+from functools import reduce
 
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.spaces.grid import Grid
+from raffia.spaces.spectral import wavenumbers
 
 Spectra = Complex[Tensor, "batch functions *half_spectrum"]
 Values = Float[Tensor, "batch functions *grid"]
@@ -42,16 +44,18 @@ def _sides(x: Float[Tensor, "batch *grid"], points: int) -> list[tuple[Tensor, T
     """For both neighbours on the left and both on the right: where between them, from −1 to 1 across the image, and their weight."""
     left = torch.floor(x.detach())
     t = x - left
-    s, first = 1 - t, left % points  # the place of the left neighbour's left one, in the image
-    weights = s**3 / 6, 2 / 3 - t * t * (1 + s) / 2, 2 / 3 - s * s * (1 + t) / 2, t**3 / 6
-    pairs = (first, weights[0], weights[1]), (first + 2, weights[2], weights[3])
-    return [(2 * (place + v / (u + v)) / (points + 2) - 1, u + v) for place, u, v in pairs]
+    first, square = (
+        left - points * torch.floor(left / points),
+        t * t,
+    )  # the place of the left neighbour's left one, in the image
+    second, fourth = 2 / 3 + square * (t / 2 - 1), square * t / 6  # weights of four neighbours, which sum to one
+    before = 5 / 6 - t * (0.5 + t * (0.5 - t / 3))  # of the first two
+    pairs = (first, second, before), (first + 2, fourth, 1 - before)
+    return [((place + weight / both) * (2 / (points + 2)) - 1, both) for place, weight, both in pairs]
 
 
 def _coefficients(spectra: Spectra, grid: Grid) -> Values:
     """Of the splines through functions: their spectra over Π (2 + cos κ_d)/3, κ the phase between neighbours."""
-    dim, divisor = len(grid.shape), torch.ones((), dtype=torch.float64)
-    for axis, points in enumerate(grid.shape):
-        k = torch.arange(points // 2 + 1 if axis == dim - 1 else points, dtype=torch.float64) / points
-        divisor = divisor[..., None] * (2 + torch.cos(2 * math.pi * k)) / 3
-    return torch.fft.irfftn(spectra / divisor.to(spectra.real), s=grid.shape, dim=tuple(range(-dim, 0)))
+    axes = zip(wavenumbers(grid), grid.shape, strict=True)
+    divisor = reduce(torch.mul, ((2 + torch.cos(2 * math.pi / points * k)) / 3 for k, points in axes))
+    return torch.fft.irfftn(spectra / divisor.to(spectra.real), s=grid.shape, dim=tuple(range(-len(grid.shape), 0)))

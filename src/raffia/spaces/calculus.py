@@ -18,10 +18,9 @@ from raffia.errors import RaffiaError
 from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import frequencies
+from raffia.spaces.spectral import MATRIX_POINTS
 
 Field = Float[Tensor, "*batch_and_shape"]
-
-MATRIX_POINTS = 128
 
 
 def gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_shape"]:
@@ -86,7 +85,7 @@ def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
     """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 at ends: the exact flow of the five-point stencil, ends put back."""
     _check(f, grid, least=3)
     learnt, whole = isinstance(time, Tensor) and time.requires_grad, grid.with_ends
-    f = grid.put_back(f, tuple("periodic" if kind.around else "neumann" for kind in grid.domain.kinds))
+    f = grid.put_back(f, grid.domain.boundaries(grid.domain.natural_boundary))
     axes = [(kind, points, h) for (kind, points, _), h in zip(whole.lines, whole.spacings, strict=True)]
     flows = [_heat_flow(*axis, time) if learnt else _kept_heat_flow(*axis, float(time)) for axis in axes]
     return grid.cropped(_along_axes(f, [flow.to(f) for flow in flows]))

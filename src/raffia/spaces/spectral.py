@@ -22,6 +22,16 @@ Spectrum = Float[Tensor, "*ranks_and_batch"]
 MATRIX_POINTS = 128
 
 
+def wavenumbers(grid: Grid) -> list[Float[Tensor, "..."]]:
+    """Of `torch.fft.rfftn` on a torus, along each axis, with the others' axes of length one; along the last there are no negative ones."""
+    found, dim = [], len(grid.shape)
+    for axis, points in enumerate(grid.shape):
+        last = axis == dim - 1
+        k = torch.fft.rfftfreq(points, 1 / points) if last else torch.fft.fftfreq(points, 1 / points)
+        found.append(k.round().double().reshape(-1, *(1,) * (dim - 1 - axis)))
+    return found
+
+
 @dataclass(frozen=True)
 class Series:
     """f = Σ_k f_k ψ_k with products ψ_k of 1, cos, sin along periodic axes, of cosines ("neumann") or sines ("dirichlet") along others.

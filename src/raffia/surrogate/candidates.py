@@ -24,14 +24,7 @@ from raffia.spaces import Domain, Mesh, Space
 Kind = Literal["ordinary", "modal", "kernel"]
 
 MOST_PAIRS = 4096  # of which a kernel is formed in a contest
-MODAL_BYTES = {
-    1: 2**31,
-    2: 2**28,
-    3: 2**28,
-}  # that block equations of modal coefficients may take, by dimension; time goes with them
-CARRIED_FEATURES = 10  # each of them takes as long as a hundred others
-LOCAL_FEATURES = 256
-ITERATED_FEATURES = 128  # more are hardly better
+MODAL_BYTES = {1: 2**31, 2: 2**28, 3: 2**28}  # of block equations of modal coefficients, by dimension; time goes with them
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
 
@@ -84,6 +77,8 @@ class Candidate:
     """How many features a model may have at most, by its memory."""
     steps: tuple[int, ...] = ()
     """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
+    trained_on: int = sys.maxsize
+    """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
 
     @property
     def kernel(self) -> bool:
@@ -122,11 +117,13 @@ class Family:
     """How many features a model may have at most."""
     steps: tuple[int, ...] = ()
     """Of a search in stages; none where that of the contest serves."""
+    trained_on: int = sys.maxsize
+    """How many pairs they are trained on to be judged, at most."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        most = self.most(glance)
-        return Candidate(self.name, self.make(glance), self.coefficients, self.tuned, self.normalize, most, self.steps)
+        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on
+        return Candidate(self.name, self.make(glance), *own)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -172,6 +169,10 @@ def _few_pairs(glance: Glance) -> bool:
     return not glance.streamed and glance.n <= MOST_PAIRS
 
 
+def _on_one_grid(glance: Glance) -> bool:
+    return glance.on_one_domain and glance.domain.one_channel.gridded
+
+
 def _channelled(glance: Glance) -> bool:
     return glance.domain.has_components or glance.output.has_components
 
@@ -179,6 +180,29 @@ def _channelled(glance: Glance) -> bool:
 def _most_modal(glance: Glance) -> int:
     """How many features memory, and patience, hold in every mode."""
     return max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes)))
+
+
+def _staged(
+    name: str,
+    applies: Callable[[Glance], bool],
+    make: Callable[[Glance], FeatureMap],
+    most: int,
+    steps: tuple[int, ...],
+    normalize: bool = False,
+    trained_on: int = sys.maxsize,
+) -> Family:
+    """Features that are found by a long search, in stages after which they may be given up: at most so many, with modal coefficients."""
+    return Family(
+        name,
+        applies,
+        make,
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=normalize,
+        most=lambda glance: min(most, _most_modal(glance)),
+        steps=steps,
+        trained_on=trained_on,
+    )
 
 
 FAMILIES = (
@@ -205,35 +229,21 @@ FAMILIES = (
         tuned=False,
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
-    Family(
-        "local",
-        lambda glance: glance.on_one_domain and glance.domain.one_channel.gridded,
-        lambda glance: LocalFeatures(domain=glance.domain),
-        enters=_few_pairs,
-        coefficients="modal",
-        normalize=True,
-        most=lambda glance: min(LOCAL_FEATURES, _most_modal(glance)),
-        steps=(6, 14),
-    ),
-    Family(
+    _staged("local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 256, (6, 14), normalize=True),
+    _staged(
         "carried",
-        lambda glance: glance.on_one_domain and glance.domain.gridded and glance.domain.periodic and not _channelled(glance),
+        lambda glance: _on_one_grid(glance) and glance.domain.periodic and not _channelled(glance),
         lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
-        enters=_few_pairs,
-        coefficients="modal",
-        normalize=False,
-        most=lambda glance: min(CARRIED_FEATURES, _most_modal(glance)),
-        steps=(10, 46),
+        10,  # each of them takes as long as a hundred others
+        (10, 40),
+        trained_on=256,
     ),
-    Family(
+    _staged(
         "iterated",
-        lambda glance: glance.on_one_domain and glance.domain.one_channel.gridded,
+        _on_one_grid,
         lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain),
-        enters=_few_pairs,
-        coefficients="modal",
-        normalize=False,
-        most=lambda glance: min(ITERATED_FEATURES, _most_modal(glance)),
-        steps=(20, 180),
+        128,  # more are hardly better
+        (20, 180),
     ),
     Family(
         "modal",
@@ -284,8 +294,8 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
     if not family.applies(glance):
         raise RaffiaError(
             f"--map {name} (features={name!r}) does not go with these data, which have inputs in {domain} and outputs in {output}: "
-            "fourier needs functions on one domain, predictor-corrector functions on a rectangle; the others take any inputs "
-            "but single numbers."
+            "fourier and modal need functions on one domain, local and iterated on one grid, carried one function on a torus, "
+            "predictor-corrector functions on a rectangle; the others take any inputs but single numbers."
         )
     features = (family.plain or family.make)(glance)
     normalize = "function" if family.coefficients == "kernel" else features.normalized

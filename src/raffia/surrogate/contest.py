@@ -4,6 +4,7 @@ From a hundred pairs on, a fifth of them is kept to judge by. Fewer are all judg
 that has a closed formula, each pair by a model trained without it.
 The best is the one of the least mean error, or a simpler one that is as good within the noise of that judgement; and the best two are
 added up, with shares that sum to one, where that is better beyond that noise.
+A search tries features on small models; where these are far behind the best so far, it ends, and the candidate is given up.
 """
 
 import math
@@ -40,7 +41,7 @@ SEARCHES: dict[tuple[Effort, bool], GradientSearch | None] = {
     ("long", True): GradientSearch(steps=100, contest_steps=5, screened=4, swept=3),
 }
 """By effort, and whether functions have several dimensions, where a step takes seconds."""
-HOPELESS = 5.0  # times the best error so far: untuned features that are as far behind are not tuned
+HOPELESS = 5.0  # times the best error so far: features as far behind are not tuned, or given up after a stage of their search
 VALIDATED, LEAST, FEW, FOLDS = 0.2, 10, 100, 5
 MODAL_FEATURES = 256  # of models with modal coefficients, as they are judged
 CLOSE = 1.03  # times the best error: what is further behind is no tie
@@ -184,6 +185,7 @@ class Judge:
                 settings, history, guess = self._left_out(candidate, settings)
                 return self._judged(candidate, settings, history, guess, words, begun)
             for number, (train, judged) in enumerate(self.splits):
+                train = train[: candidate.trained_on]
                 prepared = prepare(settings, self.a[train], self.y[train])
                 if candidate.tuned and len(prepared) >= 8 and (candidate.kernel or number == 0):
                     words = "not tuned"
@@ -215,7 +217,7 @@ class Judge:
         """How many times the best error small models may have: where features are many in the end, they say less."""
         if candidate.steps:
             return HOPELESS
-        return 2 * HOPELESS if candidate.coefficients == "modal" and self.frame.input.dim > 1 else math.inf
+        return (4 if self.frame.input.dim == 1 else 2) * HOPELESS if candidate.coefficients == "modal" else math.inf
 
     def _given_up(self, candidate: Candidate, history: History, begun: float) -> Entry:
         """An entry that was not trained: its error is that of the small models of its search."""
@@ -281,7 +283,7 @@ def _searched(settings: Settings, prepared: Any, stages: Sequence[GradientSearch
 
 
 def _predicted(settings: Settings, prepared: Any, a: Tensor) -> Tensor:
-    return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(), settings)(a)
+    return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(errors=False), settings)(a)
 
 
 def noise_between(one: Float[Tensor, "judged"], other: Float[Tensor, "judged"]) -> float:

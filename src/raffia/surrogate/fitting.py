@@ -23,6 +23,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
 from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
+from raffia.training.accumulator import Accumulator
 from raffia.training.copies import split
 from raffia.training.frame import prepare
 from raffia.training.settings import check_numbers
@@ -135,11 +136,15 @@ class _Choice:
             model.set_params(ridge=model.ridge if ridge is None else ridge).fit(a, y)
         return self.joined()
 
-    def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
-        """The same on other pairs, with the ridges that were found."""
-        again = [RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}) for model in self._models()]
+    def refitted(self, data: Dataset, held: list[int]) -> RandomFeatureModel:
+        """The same on all pairs, those `held` out before included, with the ridges that were found."""
+        again = []
+        for model in self._models():
+            new = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_})
+            dear = model.feature_map.dear and model.trained_.pairs is not None
+            again.append(new.adopt(_extended(model, new, data.part(held))) if dear else new.fit(data.a, data.y))
         partner = None if self.partner is None else (again[1], self.partner[1])
-        return replace(self, model=again[0], partner=partner).fit(a, y)
+        return replace(self, model=again[0], partner=partner).joined()
 
     def joined(self) -> RandomFeatureModel:
         """The model, which adds the share of the other."""
@@ -150,6 +155,16 @@ class _Choice:
 
     def _models(self) -> list[RandomFeatureModel]:
         return [self.model] if self.partner is None else [self.model, self.partner[0]]
+
+
+def _extended(model: RandomFeatureModel, new: RandomFeatureModel, more: Dataset) -> Trained:
+    """What a model was trained to, with more pairs, by the settings of a new one: statistics add, so no feature is evaluated again."""
+    before, settings = model.trained_, new.settings.frozen()
+    assert before.pairs is not None  # as whoever asks has checked
+    prepared = prepare(settings, more.a, more.y, before.frame)
+    after = replace(Accumulator.going_on(before), settings=settings).take(prepared).finish()
+    a, y = (torch.cat([old, f.to(old)]) for old, f in zip(before.pairs, (prepared.inputs, prepared.outputs), strict=True))
+    return replace(after, noise=before.noise, pairs=(a, y))
 
 
 def fit(
@@ -239,7 +254,7 @@ def _whole(plan: _Plan, pairs: Dataset | Source, test: Dataset | None, refit: bo
         if held is not None:
             baselines |= _linear(plan, held, a, y, data, test)
     if count and refit:
-        model = choice.refitted(data.a, data.y)
+        model = choice.refitted(data, rows)
         words += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )

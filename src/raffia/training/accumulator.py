@@ -74,28 +74,29 @@ class Accumulator:
         assert other.statistics is not None
         return replace(self, statistics=self.statistics + other.statistics, pairs=None)
 
-    def finish(self) -> Trained:
-        """Find the ridge if it is to be found, and solve."""
+    def finish(self, errors: bool = True) -> Trained:
+        """Find the ridge if it is to be found, and solve; without `errors`, those of leaving out one pair at a time may be missing."""
         if self.statistics is None or self.frame is None:
             raise RaffiaError("there are no pairs to learn from.")
-        errors: dict[str, float] = {}
+        known: dict[str, float] = {}
         ridge, noise, solution = self.settings.ridge, None, None
         if ridge == "auto":
-            found = self._chosen(self.statistics, self.frame)
-            ridge, noise, solution, errors[LEFT_OUT] = found.ridge, found.noise, found.solution, found.error
+            found = self._chosen(self.statistics, self.frame, errors)
+            ridge, noise, solution = found.ridge, found.noise, found.solution
+            known = {LEFT_OUT: found.error} if errors else {}
         solution = solution or self.coefficients.solve(self.settings, self.statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
-        return Trained(self.settings.frozen(), self.frame, solution, ridge, errors, noise, self.statistics, self.pairs)
+        return Trained(self.settings.frozen(), self.frame, solution, ridge, known, noise, self.statistics, self.pairs)
 
     @property
     def coefficients(self) -> Coefficients:
         """The kind of coefficients that are found."""
         return coefficients_of(self.settings)
 
-    def _chosen(self, statistics: Statistics, frame: Frame) -> Chosen:
+    def _chosen(self, statistics: Statistics, frame: Frame, errors: bool) -> Chosen:
         """The ridge of the least leave-one-function-out error."""
         assert self.pairs is not None  # as `add` has checked
         pairs = Prepared(frame, *self.pairs, frame.output_nodes).distinct()
@@ -107,5 +108,5 @@ class Accumulator:
         if copied > 1:
             stream = self.coefficients.stream(self.settings, frame, pairs)
             statistics = type(statistics).assemble(stream, pairs.inputs, pairs.outputs)
-        found = self.coefficients.chosen(self.settings, statistics, pairs)
+        found = self.coefficients.chosen(self.settings, statistics, pairs, errors)
         return replace(found, ridge=copied * found.ridge, solution=None) if copied > 1 else found

@@ -124,9 +124,10 @@ def score(objective: Objective, parameters: dict[str, Any], history: History) ->
 
 
 def scored_draws(objective: Objective) -> range:
-    """Four draws, or more where few samples are held out in each."""
+    """Four draws, or more where few samples are held out in each and features do not take long."""
     held = max(1, min(objective.n_samples, len(objective.a)) // 4)
-    return range(SCORED, SCORED + max(4, min(16, 128 // held)))
+    most = 4 if objective.feature_map.dear else 16
+    return range(SCORED, SCORED + max(4, min(most, 128 // held)))
 
 
 def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) -> dict[str, Any]:

@@ -207,8 +207,9 @@ COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
 """Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
 
 MODAL_POINTS = {0: 1, 1: 64, 2: 17, 3: 9}
-MODAL_SIZES = 96, 192
-"""Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features."""
+MODAL_SIZES, MODAL_SIZES_OF_MANY, FEW_MODES = (96, 192), (32, 64), 64
+"""Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features.
+Where modes are more than a few, what is found is as good with fewer of either."""
 
 ELEMENTS = 2**22
 """Feature values of one draw: what two cores differentiate in a fraction of a second."""
@@ -249,7 +250,8 @@ def objective_for(
         functions = values != POINT
         points = most if a.device.type == "cpu" else 2 * most - 1
         wanted = _coarsened(a, y, output_grid, fine, points, functions) if functions and feature_map.delicate else None
-        most = 1 + most // 2 if functions and most == 33 and feature_map.work_per_value > 2 else most
+        if functions and not modal and fine.domain.dim == 2 and feature_map.work_per_value > 2:
+            most = 1 + most // 2
         a, y, output_grid, coarse = _coarsened(a, y, output_grid, fine, most, functions)
         values = coarse if functions else values
         finer = None if wanted is None or wanted[3] == coarse else wanted
@@ -257,18 +259,24 @@ def objective_for(
     if values == POINT:  # beyond four features a sample, more of them change nothing
         work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
     elif modal:
-        most_features, most_samples = MODAL_SIZES if values.size <= 64 else (32, 64)
+        most_features, most_samples = MODAL_SIZES if values.size <= FEW_MODES else MODAL_SIZES_OF_MANY
     side = math.isqrt(ELEMENTS // work)
     m = min(side, most_features) if n_features is None else n_features
     n = min(side, most_samples) if n_samples is None else n_samples
-    rung = min(target // 4, max(4 * m, 1024) if a.device.type == "cpu" else max(8 * m, 2048))
-    last = (rung, min(n if a.device.type == "cpu" else 512, len(a))) if n_features is None and rung > m else None
-    if finer is not None and n_features is None:
+    last, modes = None, modes_of(y, output_grid) if modal else None
+    if n_features is None and finer is not None:
         side = math.isqrt(FINER[a.device.type] * ELEMENTS // (finer[3].size * feature_map.work_per_value))
         last = (max(m + 1, min(side, most_features)), min(side, most_samples, len(a)))
-    last = None if modal else last
-    modes = modes_of(y, output_grid) if modal else None
+    elif n_features is None and not modal:
+        last = _larger(a, m, n, target)
     return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes, finer)
+
+
+def _larger(a: Tensor, m: int, n: int, target: int) -> tuple[int, int] | None:
+    """Features and samples of a last rung at a quarter of the features in the end, or what the machine can do; None if that is no more."""
+    cpu = a.device.type == "cpu"
+    rung = min(target // 4, max(4 * m, 1024) if cpu else max(8 * m, 2048))
+    return (rung, min(n if cpu else 512, len(a))) if rung > m else None
 
 
 def _coarsened(a: Tensor, y: Tensor, nodes: Nodes, fine: Grid, most: int, both: bool) -> tuple[Tensor, Tensor, Nodes, Nodes]:

@@ -47,8 +47,11 @@ class Coefficients(ABC):
         """The form of the statistics, of so many pairs; None where nobody knows, and then one that adds in bounded memory."""
 
     @abstractmethod
-    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared) -> Chosen:
-        """The ridge of the least error of leaving out one function at a time; the statistics are those of the pairs."""
+    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared, errors: bool = True) -> Chosen:
+        """The ridge of the least error of leaving out one function at a time; the statistics are those of the pairs.
+
+        Where nobody asks for the errors, nor the noise, they may be left out.
+        """
 
     @abstractmethod
     def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:

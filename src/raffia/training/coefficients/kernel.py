@@ -51,7 +51,7 @@ class Kernel(Coefficients):
             raise RaffiaError(f"n_features=inf has a solver of its own; got solver={settings.solver!r}. Pass solver=None.")
         return KernelEquations
 
-    def chosen(self, settings: Settings, statistics: Any, pairs: Prepared) -> Chosen:
+    def chosen(self, settings: Settings, statistics: Any, pairs: Prepared, errors: bool = True) -> Chosen:
         """By closed formulas for leaving out one pair."""
         sizes = pairs.frame.measure.sizes(pairs.outputs, pairs.grid).to(statistics.rhs)
         return self._chosen(settings, statistics, sizes)

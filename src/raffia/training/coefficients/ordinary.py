@@ -54,7 +54,7 @@ class Ordinary(Coefficients):
         rows = expected * rows_per_sample
         return choose_solver(int(settings.n_features), rows, float(settings.ridge), available_memory(device)).statistics
 
-    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared) -> Chosen:
+    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared, errors: bool = True) -> Chosen:
         """By closed formulas for leaving out one function; the noise level of one channel comes with them."""
         if isinstance(statistics, Streamed) and len(pairs) == statistics.n_rows:
             return Chosen(*dual_ridge_for(statistics, pairs.frame.measure))

@@ -1,8 +1,10 @@
 """Small files that unpack to much, claim much or lead elsewhere: what a reader meets that believes whatever it is told."""
 
+import base64
 import contextlib
 import io
 import json
+import lzma
 import pickle
 import resource
 import struct
@@ -233,6 +235,89 @@ def npz_of_objects(path):
     archive(path, {f"{name}.npy": (deflated(2**31, start), 2**31 + len(start), 0) for name in "ay"})
 
 
+def vtk(kind, body, told=""):
+    start = f'<?xml version="1.0"?><VTKFile type="{kind}" version="1.0" byte_order="LittleEndian" header_type="UInt64"{told}>'
+    return start.encode() + body + b"</VTKFile>"
+
+
+def vti_packed(path, packer=None, size=2**28, name="vtkZLibDataCompressor"):
+    """An image of zeros, in one block for each of two fields."""
+    packed = deflated(size, wbits=15) if packer is None else packer(bytes(size))
+    block = struct.pack("<4Q", 1, size, size, len(packed)) + packed
+    arrays = "".join(
+        f'<DataArray type="Float64" Name="{array}" format="appended" offset="{at}"/>'
+        for array, at in (("a", 0), ("y", len(block)))
+    )
+    extent = f"0 {size // 8 - 1} 0 0 0 0"
+    body = f'<ImageData WholeExtent="{extent}" Origin="0 0 0" Spacing="1 1 1"><Piece Extent="{extent}">'
+    body += f'<PointData>{arrays}</PointData></Piece></ImageData><AppendedData encoding="raw">_'
+    path.write_bytes(vtk("ImageData", body.encode() + block + block + b"</AppendedData>", f' compressor="{name}"'))
+
+
+def vti_by_lzma(path):
+    vti_packed(path, lzma.compress, 2**26, "vtkLZMADataCompressor")
+
+
+def vti_lying(path):
+    """A block that unpacks to a thousand times what the image holds."""
+    packed = deflated(2**32, wbits=15)
+    block = base64.b64encode(struct.pack("<4Q", 1, 64, 64, len(packed))).decode() + base64.b64encode(packed).decode()
+    arrays = "".join(f'<DataArray type="Float64" Name="{name}" format="binary">{block}</DataArray>' for name in "ay")
+    body = '<ImageData WholeExtent="0 7 0 0 0 0" Origin="0 0 0" Spacing="1 1 1"><Piece Extent="0 7 0 0 0 0">'
+    body += f"<PointData>{arrays}</PointData></Piece></ImageData>"
+    path.write_bytes(vtk("ImageData", body.encode(), ' compressor="vtkZLibDataCompressor"'))
+
+
+def vtu_laughs(path):
+    entities = '<!ENTITY a0 "1 1 1 1 1 1 1 1 1 1">' + "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
+    body = f"<!DOCTYPE VTKFile [{entities}]><VTKFile>&a11;</VTKFile>"
+    path.write_text(f'<?xml version="1.0"?>{body}')
+
+
+def vtu_nested(path):
+    path.write_bytes(vtk("UnstructuredGrid", b"<a>" * 10**5 + b"</a>" * 10**5))
+
+
+def vtu_many_elements(path):
+    path.write_bytes(vtk("UnstructuredGrid", b"<UnstructuredGrid>" + b"<a/>" * 2 * 10**5 + b"</UnstructuredGrid>"))
+
+
+def vtk_claims(path):
+    """Everything that has a size claims a large one."""
+    text = "# vtk DataFile Version 4.2\nx\nBINARY\nDATASET UNSTRUCTURED_GRID\n"
+    path.write_text(text + "FIELD f 1000000000000\n" + "".join(f"a{i} 1000000 1000000 double\n" for i in range(10**4)))
+
+
+def vtk_long_polygons(path):
+    """A thousand polygons, each of another size, up to a thousand nodes."""
+    sizes = np.arange(3, 1203)
+    nodes = np.concatenate([np.concatenate([[size], np.arange(size)]) for size in sizes])
+    text = b"# vtk DataFile Version 4.2\nx\nBINARY\nDATASET POLYDATA\nPOINTS 1300 double\n"
+    text += np.random.default_rng(0).random((1300, 3)).astype(">f8").tobytes()
+    text += f"\nPOLYGONS {len(sizes)} {len(nodes)}\n".encode() + nodes.astype(">i4").tobytes()
+    text += (
+        b"\nPOINT_DATA 1300\nSCALARS a double\nLOOKUP_TABLE d\n" + bytes(8 * 1300) + b"\nSCALARS y double\n" + bytes(8 * 1300)
+    )
+    path.write_bytes(text)
+
+
+def msh_sparse_views(path):
+    """Many nodes, and many fields that have a value at one of them."""
+    points = "".join(f"{i} {i % 1000} {i // 1000} 0\n" for i in range(1, 50_000))
+    views = "".join(f'$NodeData\n1\n"{i}"\n0\n3\n0\n9\n1\n1 1 1 1 1 1 1 1 1 1\n$EndNodeData\n' for i in range(900))
+    path.write_text(f"$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n49999\n{points}$EndNodes\n{views}")
+
+
+def msh_many_sections(path):
+    path.write_bytes(b"$MeshFormat\n4.1 0 8\n$EndMeshFormat\n" + b"$a\n$Enda\n" * 10**5)
+
+
+def xdmf_many_grids(path):
+    item = '<DataItem Dimensions="1 1" Format="XML">0</DataItem>'
+    grid = f'<Grid><Attribute Name="a">{item}</Attribute></Grid>'
+    path.write_text(f"<Xdmf><Domain>{grid * 5 * 10**4}</Domain></Xdmf>")
+
+
 BOMBS = {
     "npz with a long header": (npz_long_header, ".npz"),
     "npz of one row": (npz_one_row, ".npz"),
@@ -265,6 +350,17 @@ BOMBS = {
     "csv of many curves": (csv_resampled, ".csv"),
     "npy of nested objects": (npy_of_objects, ".npy"),
     "npz of packed objects": (npz_of_objects, ".npz"),
+    "vti, packed": (vti_packed, ".vti"),
+    "vti, packed by lzma": (vti_by_lzma, ".vti"),
+    "vti with a lying block": (vti_lying, ".vti"),
+    "vtu with entities": (vtu_laughs, ".vtu"),
+    "vtu, nested": (vtu_nested, ".vtu"),
+    "vtu of many elements": (vtu_many_elements, ".vtu"),
+    "vtk of claims": (vtk_claims, ".vtk"),
+    "vtk of long polygons": (vtk_long_polygons, ".vtk"),
+    "msh of sparse views": (msh_sparse_views, ".msh"),
+    "msh of many sections": (msh_many_sections, ".msh"),
+    "xdmf of many grids": (xdmf_many_grids, ".xdmf"),
 }
 
 

@@ -17,9 +17,11 @@ from raffia.data import Reading, open_source, read, variables
 from tests.data.bombs import BOMBS, write_bomb
 from tests.data.damage import attempt, damaged_copy
 from tests.data.examples import OTHERS, WRITERS, write
+from tests.data.mesh_examples import ALONE, write_mesh
 
 ROOT = Path(__file__).parents[2]
-QUICK = {kind: 40 if kind.startswith(("zarr", "folder", "csv")) else 120 for kind in (*WRITERS, *OTHERS)}
+KINDS = dict.fromkeys((*WRITERS, *OTHERS), write) | dict.fromkeys(ALONE, write_mesh)
+QUICK = {kind: 16 if kind in ALONE else 40 if kind.startswith(("zarr", "folder", "csv")) else 120 for kind in KINDS}
 LARGE = ("zarr of many arrays", *(kind for kind in BOMBS if kind.startswith("csv")))  # which take seconds to read
 THOROUGH = int(os.environ.get("RAFFIA_DAMAGED_FILES", "800"))  # of each format, of each bomb, and of models
 
@@ -42,9 +44,9 @@ def survives(example: Path, folder: Path, first: int, last: int) -> tuple[int, i
     return read_, refused, wrong
 
 
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize("kind", KINDS)
 def test_damaged_files_are_read_or_refused(kind, tmp_path):
-    example = write(kind, tmp_path)
+    example = KINDS[kind](kind, tmp_path)
     assert attempt(example) == "read"
     (tmp_path / "damaged").mkdir()
     verdicts = {seed: attempt(damaged_copy(example, tmp_path / "damaged", seed)) for seed in range(QUICK[kind])}
@@ -53,10 +55,10 @@ def test_damaged_files_are_read_or_refused(kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*QUICK, *(kind for kind in BOMBS if kind not in LARGE), "model"])
+@pytest.mark.parametrize("kind", [*KINDS, *(kind for kind in BOMBS if kind not in LARGE), "model"])
 def test_many_damaged_files_are_read_or_refused(kind, tmp_path, small_model):
     (tmp_path / "damaged").mkdir()
-    writer = write if kind in QUICK else write_bomb
+    writer = KINDS.get(kind, write_bomb)
     example = tmp_path / "model.safetensors" if kind == "model" else writer(kind, tmp_path)
     if kind == "model":
         small_model.save(example)

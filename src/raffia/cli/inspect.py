@@ -42,7 +42,10 @@ RANGES, TOGETHER = 64, 4 * LOOKED_AT  # variables and values that are read for t
 def inspect(
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, a table, a folder, or a pattern."),
+        typer.Argument(
+            metavar="FILE",
+            help="NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, VTK, XDMF, Gmsh, Exodus, a table, a folder, or a pattern.",
+        ),
     ],
     input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
     output: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,

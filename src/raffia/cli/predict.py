@@ -5,27 +5,23 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import torch
 import typer
 from rich.table import Table
 
 from raffia import metrics
 from raffia.cli.common import PARAMETERS_HELP, app, check_output, console, predict_in_batches, reading_of
+from raffia.data import predictions
 from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
 from raffia.model import load
-from raffia.storage import atomic
 
 
 @app.command()
 def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The file to write: .npy, or .npz with names and coordinates."),
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help=f"The file to write: {' '.join(predictions.SUFFIXES)}.")],
     input_names: Annotated[
         list[str] | None,
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
@@ -36,26 +32,48 @@ def predict(
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
     ] = None,
 ) -> None:
-    """Predict outputs for inputs in a file, on their own grid, in the layout that the outputs of the training had.
+    """Predict outputs for inputs in a file, on their own grid or mesh, in the layout that the outputs of the training had.
 
     Example: raffia predict model.safetensors test.npz --output prediction.npy
     """
-    check_output(output, ".npy or .npz")
+    check_output(output, " or ".join(predictions.SUFFIXES))
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    opened = reading_of(model).opened(source, input_names, parameters)
+    reading = reading_of(model)
+    predictions.check(output, reading.output)
+    opened = reading.opened(source, input_names, parameters)
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)
     inputs = predicted = opened.values
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
-    arrays = {output: predicted}
+    parts = {"": predicted}
     if band is not None:
         edges = zip(("lower", "upper"), model.band(band)(inputs), strict=True)
-        arrays |= {output.with_name(f"{output.stem}-{name}{output.suffix}"): torch.as_tensor(edge) for name, edge in edges}
-    for path, array in arrays.items():
-        _write(path, opened, array)
+        parts |= {f"_{name}": torch.as_tensor(edge) for name, edge in edges}
+    files = _write(output, parts, opened, source)
+    several = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    console.print(f"wrote predictions {tuple(predicted.shape)} to {files[0]}{several}", soft_wrap=True)
+
+
+def _write(output: Path, parts: dict[str, torch.Tensor], opened: Inputs, source: Path) -> list[Path]:
+    """Predictions and the edges of their band, laid out as in the training: in one file, of .npy, which holds one array, in three."""
+    if output.suffix == ".npy":
+        paths = [output.with_name(f"{output.stem}{end.replace('_', '-')}.npy") for end in parts]
+        for path, values in zip(paths, parts.values(), strict=True):
+            arrays = opened.written(values)
+            predictions.write(path, arrays if len(arrays) == 1 else {"y": values.numpy(force=True)}, opened.output)
+        return paths
+    if predictions.on_nodes(output):  # files of meshes have layouts of their own
+        counts = [layout.count for layout in opened.layouts]
+        fields = {end: predictions.named(values, opened.names, opened.output, counts) for end, values in parts.items()}
+    else:
+        fields = {end: opened.written(values) for end, values in parts.items()}
+    joined = {f"{name}{end}": array for end, some in fields.items() for name, array in some.items()}
+    with_places = output.suffix in (".npz", ".mat", ".h5", ".hdf5")
+    places = opened.coordinates(parts[""]) if with_places else {}
+    return predictions.write(output, places | joined, opened.output, source)
 
 
 @app.command()
@@ -105,16 +123,3 @@ def evaluate(
     for name, value in report.items():
         table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
     console.print(table)
-
-
-def _write(path: Path, opened: Inputs, predicted: torch.Tensor) -> None:
-    """One array into an .npy file, several as channels of one; into an .npz file each by its name, with the coordinates."""
-    arrays = opened.written(predicted)
-    with atomic(path) as temporary, temporary.open("wb") as file:
-        if path.suffix == ".npz":
-            np.savez(file, allow_pickle=False, **arrays, **opened.coordinates(predicted))
-        else:
-            arrays = arrays if len(arrays) == 1 else {"": predicted.numpy()}
-            np.save(file, next(iter(arrays.values())))
-    said = " and ".join(f"{name} {values.shape}".strip() for name, values in arrays.items())
-    console.print(f"wrote predictions {said} to {path}", soft_wrap=True)

@@ -242,7 +242,7 @@ class Source(Readable):
     @property
     def stamp(self) -> str:
         """Sizes and times of the files: what tells them from other versions of them."""
-        paths = {part.variable.path for part in (*self.inputs, *self.outputs)}
+        paths = {path for part in (*self.inputs, *self.outputs) for path in (part.variable.path, *part.variable.beside)}
         facts = [file.stat() for path in paths for file in files_of(path)]
         return f"{len(facts)} of {sum(f.st_size for f in facts)} bytes, the newest of {max(f.st_mtime_ns for f in facts)}"
 

@@ -20,9 +20,9 @@ from raffia.training.settings import Settings
 from raffia.training.trained import HELD_OUT, LEFT_OUT, Trained
 
 
-def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[float, ...]) -> Mesh:
+def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[float, ...], cells: Tensor | None = None) -> Mesh:
     """A mesh of a file has its weights: estimating those of many nodes takes long, so no file may leave it to the reader."""
-    return Mesh(nodes, weights, domain, origin)
+    return Mesh(nodes, weights, domain, origin, cells)
 
 
 PUBLIC = (features, regression, spaces, metrics, data)

@@ -12,6 +12,7 @@ from matplotlib.tri import Triangulation
 
 from raffia.plotting.ruler import Ruler, axis_name, to_turn
 from raffia.plotting.style import Width, limits, short_numbers
+from raffia.spaces.simplices import Between
 
 LONGEST_SIDE = 4
 MOST_TRIANGLES = 20_000  # more are a black field
@@ -184,3 +185,21 @@ class Dots(Field):
         """A dot each, smaller where there are many."""
         size = float(np.clip(9000 / len(self.x), 2, 60))
         return axes.scatter(self.x, self.y, size, self.pick(values), linewidths=0, **colours)
+
+
+@dataclass(frozen=True)
+class Cut(Field):
+    """Values on a plane through the cells of a mesh in space, at the points of a lattice; nothing where there is no cell."""
+
+    shape: tuple[int, int]
+    values_at: Between
+
+    def pick(self, values: np.ndarray) -> np.ndarray:
+        """The values on the plane, (points along the first, points along the second)."""
+        found = np.array(self.values_at(values.reshape(-1)), dtype=np.float64)
+        found[self.values_at.outside] = np.nan
+        return found.reshape(self.shape)
+
+    def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
+        """An image, its first axis to the right unless that is turned upward."""
+        return axes.imshow(self.upright(self.pick(values)), origin="lower", extent=self.box, aspect="auto", **colours)

@@ -7,14 +7,16 @@ from itertools import combinations, islice
 import numpy as np
 from matplotlib.tri import Triangulation
 from scipy.spatial import Delaunay, QhullError, cKDTree
+from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.plotting.field import Dots, Field, Image, Triangles
+from raffia.plotting.field import Cut, Dots, Field, Image, Triangles
 from raffia.plotting.line import Bars, Curve, Line
 from raffia.plotting.ruler import Labels, rulers
 from raffia.spaces import Domain, Mesh, Space, Vectors
+from raffia.spaces.simplices import Between, between
 
-SLICES, MOST_BARS = 3, 40
+SLICES, MOST_BARS, ACROSS = 3, 40, 128
 
 View = Line | Field
 """One way to look at a function: `show` it alone, or `compare` a prediction with the truth in as many panels as there are `titles`."""
@@ -65,7 +67,7 @@ def _(space: Mesh, shape: tuple[int, ...]) -> list[View]:
         return [Curve(nodes[:, 0])]
     if nodes.shape[1] == 2:
         box = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
-        triangulation = _triangulation(nodes)
+        triangulation = _triangulation(nodes, space.cells)
         if triangulation is None:
             return [Dots(nodes[:, 0], nodes[:, 1], np.arange(len(nodes)), box=box)]
         return [Triangles(triangulation, box=box)]
@@ -73,10 +75,28 @@ def _(space: Mesh, shape: tuple[int, ...]) -> list[View]:
     for k in (2, 1, 0):
         i, j = (axis for axis in range(3) if axis != k)
         middle = float(low[k] + high[k]) / 2
-        index = np.sort(np.argsort(np.abs(nodes[:, k] - middle), kind="stable")[: max(60, int(2 * len(nodes) ** (2 / 3)))])
         box = (float(low[i]), float(high[i]), float(low[j]), float(high[j]))
+        if space.cells is not None and space.cells.shape[1] == 4:
+            at = _plane(nodes, space.cells.numpy(), box, (i, j, k), middle)
+            slices.append(Cut((ACROSS, ACROSS), at, box=box, shown=(i, j), held=((k, middle),)))
+            continue
+        index = np.sort(np.argsort(np.abs(nodes[:, k] - middle), kind="stable")[: max(60, int(2 * len(nodes) ** (2 / 3)))])
         slices.append(Dots(nodes[index, i], nodes[index, j], index, box=box, shown=(i, j), held=((k, middle),)))
     return slices
+
+
+def _plane(
+    nodes: np.ndarray, cells: np.ndarray, box: tuple[float, float, float, float], axes: tuple[int, int, int], middle: float
+) -> Between:
+    """Values on the plane where the last of these axes has one value, within a box of the other two, in the middle of pixels."""
+    left, right, bottom, top = box
+    steps = (np.arange(ACROSS) + 0.5) / ACROSS
+    points = np.empty((ACROSS, ACROSS, 3))
+    points[..., axes[0]] = (left + (right - left) * steps)[:, None]
+    points[..., axes[1]] = bottom + (top - bottom) * steps
+    points[..., axes[2]] = middle
+    near = cells[(nodes[cells, axes[2]].min(1) <= middle) & (nodes[cells, axes[2]].max(1) >= middle)]
+    return between(nodes, near if len(near) else cells[:1], points.reshape(-1, 3))
 
 
 def _components(shape: tuple[int, ...]) -> list[View]:
@@ -84,8 +104,11 @@ def _components(shape: tuple[int, ...]) -> list[View]:
     return [Bars(size) if size <= MOST_BARS else Curve(np.arange(size), "component")]
 
 
-def _triangulation(nodes: np.ndarray) -> Triangulation | None:
-    """Of the nodes, less the triangles that span a hole or a bay; None if those cannot be told from the others."""
+def _triangulation(nodes: np.ndarray, cells: Tensor | None) -> Triangulation | None:
+    """The cells of the mesh. Without any, a triangulation of the nodes, less the triangles that span a hole or a bay; None if those
+    cannot be told from the others, and for the cells of a curve."""
+    if cells is not None:
+        return Triangulation(nodes[:, 0], nodes[:, 1], cells.numpy()) if cells.shape[1] == 3 else None
     try:
         corners = Delaunay(nodes).simplices
     except QhullError:

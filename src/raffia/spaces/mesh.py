@@ -1,37 +1,37 @@
 """Scattered nodes with quadrature weights, given or estimated from the points, inside a box or a torus."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.spatial import Delaunay, QhullError
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.base import Nodes, Space, digest_of
 from raffia.spaces.grid import Domain
-
-Points = Float[Tensor, "points dim"]
+from raffia.spaces.simplices import Points, spread
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itself, as either
     """Functions by their values at `nodes`, (points, dim): arrays (n, points).
 
-    `weights` are those of a quadrature, ∫ f ≈ Σ_p w_p f(x_p). None estimates them: each simplex of a Delaunay triangulation of the
-    points, or of `Mesh.of_cells`, gives equal parts of its volume to its corners. `domain` is the box or torus in which the nodes lie,
+    `weights` are those of a quadrature, ∫ f ≈ Σ_p w_p f(x_p). None estimates them: each simplex of `cells`, or of a Delaunay
+    triangulation of the points, gives equal parts of its volume to its corners. `domain` is the box or torus in which the nodes lie,
     with its lower corner at `origin`; None is the box around them. Models see functions on a mesh as they see functions on a grid of
-    that domain.
+    that domain. `cells`, (cells, corners), are numbers of nodes: pictures show them, and functions are linear between their corners.
+    Equal meshes have the same nodes, weights and domain: their functions have the same values and norms, whatever the cells.
     """
 
     nodes: Tensor
     weights: Tensor | None = None
     domain: Domain | None = None
     origin: tuple[float, ...] | None = None
+    cells: Tensor | None = None
 
     def __post_init__(self) -> None:
         nodes = torch.as_tensor(self.nodes).detach().double().cpu()
@@ -56,12 +56,16 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
             raise RaffiaError(
                 f"Mesh(nodes=…) must lie in {domain} from {origin}; nodes[{index}] = {nodes[index].tolist()} does not."
             )
-        weights = _weights_of(nodes, domain) if self.weights is None else torch.as_tensor(self.weights).detach().double().cpu()
+        cells = None if self.cells is None else _checked(nodes, torch.as_tensor(self.cells).detach().cpu())
+        if self.weights is not None:
+            weights = torch.as_tensor(self.weights).detach().double().cpu()
+        else:
+            weights = _weights_of(nodes, domain) if cells is None else _weights_of_cells(nodes, cells)
         if weights.shape != (len(nodes),) or not (torch.isfinite(weights) & (weights > 0)).all():
             raise RaffiaError(
                 f"Mesh(weights=…) must be {len(nodes)} positive numbers, one a node; got shape {tuple(weights.shape)}."
             )
-        for name, value in (("nodes", nodes), ("weights", weights), ("domain", domain), ("origin", origin)):
+        for name, value in (("nodes", nodes), ("weights", weights), ("domain", domain), ("origin", origin), ("cells", cells)):
             object.__setattr__(self, name, value)
 
     def as_fine_as(self, nodes: Nodes) -> "Mesh":
@@ -70,21 +74,11 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
 
     @classmethod
     def of_cells(cls, nodes: Tensor, cells: Tensor) -> "Mesh":
-        """Weights from given intervals, triangles or tetrahedra, so that holes are no part of the domain."""
-        points, corners = torch.as_tensor(nodes).double(), torch.as_tensor(cells).long()
-        if points.ndim != 2 or not len(corners):
-            raise RaffiaError(
-                f"nodes must be (points, dim), and cells not be empty; got {tuple(points.shape)}, {tuple(corners.shape)}."
-            )
-        if corners.ndim != 2 or corners.shape[1] != points.shape[1] + 1 or corners.min() < 0 or corners.max() >= len(points):
-            raise RaffiaError(
-                f"cells must be numbers of nodes, (cells, {points.shape[1] + 1}) from 0 to {len(points) - 1}; got {tuple(corners.shape)}."
-            )
-        weights = _spread(points, corners)
-        if not (weights > 0).all():
-            lost = int((weights <= 0).nonzero()[0])
-            raise RaffiaError(f"cells must contain every node; node {lost} is in none that has a volume. Leave such nodes out.")
-        return cls(points, weights)
+        """A mesh with given intervals, triangles or tetrahedra, so that holes are no part of the domain.
+
+        Cells with fewer corners than the space has coordinates, and one more, are those of a curve or a surface in it.
+        """
+        return cls(nodes, cells=cells)
 
     ndim = 1
     """One axis, of the nodes."""
@@ -156,7 +150,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
             raise RaffiaError(
                 f"weights cannot be estimated from {len(points)} distinct points in {domain.dim} dimensions: pass Mesh(weights=…)."
             ) from None
-        weights = _spread(around, torch.from_numpy(triangulation.simplices).long())
+        weights = spread(around, torch.from_numpy(triangulation.simplices).long())
         for point, _, neighbour in triangulation.coplanar.tolist():  # too close to another point to be in the triangulation
             weights[point] = weights[neighbour] = weights[neighbour] / 2
         weights = weights[: len(points)]
@@ -186,9 +180,25 @@ def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "
     return torch.nn.functional.pad(gaps, (0, 1)) / 2 + torch.nn.functional.pad(gaps, (1, 0)) / 2
 
 
-def _spread(nodes: Points, cells: Int[Tensor, "cells corners"]) -> Float[Tensor, "points"]:
-    """The volume of each cell, in equal parts to its corners."""
-    edges, dim = nodes[cells[:, 1:]] - nodes[cells[:, :1]], nodes.shape[1]
-    volume = torch.linalg.det(edges).abs() / math.factorial(dim)
-    weights = torch.zeros(len(nodes), dtype=torch.float64)
-    return weights.index_add_(0, cells.flatten(), (volume / (dim + 1)).repeat_interleave(dim + 1))
+def _checked(nodes: Points, cells: Tensor) -> Tensor:
+    """Cells, if they are numbers of nodes."""
+    dim = nodes.shape[1]
+    whole = not cells.is_complex() and cells.dtype != torch.bool and bool((cells == cells.long()).all())
+    if not whole or cells.ndim != 2 or not len(cells) or not 2 <= cells.shape[1] <= dim + 1:
+        raise RaffiaError(
+            f"cells must be numbers of nodes, whole ones, (cells, {dim + 1}); got {cells.dtype} of shape {tuple(cells.shape)}."
+        )
+    if cells.min() < 0 or cells.max() >= len(nodes):
+        raise RaffiaError(
+            f"cells must be numbers of nodes from 0 to {len(nodes) - 1}; got {int(cells.min())} to {int(cells.max())}."
+        )
+    return cells.long()
+
+
+def _weights_of_cells(nodes: Points, cells: Tensor) -> Float[Tensor, "points"]:
+    """Equal parts of the volume of each cell to its corners; every node must have some."""
+    weights = spread(nodes, cells)
+    if not (weights > 0).all():
+        lost = int((weights <= 0).nonzero()[0])
+        raise RaffiaError(f"cells must contain every node; node {lost} is in none that has a volume. Leave such nodes out.")
+    return weights

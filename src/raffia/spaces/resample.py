@@ -2,6 +2,7 @@
 
 import math
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 import torch
@@ -13,6 +14,8 @@ from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, Axis
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
+from raffia.spaces.mesh import Mesh
+from raffia.spaces.scattered import values_at
 
 INTERPOLANTS = ("linear", "spline", "cosine")
 
@@ -24,10 +27,10 @@ def resample(
 
     Beyond the first and the last node, lines go on. Nodes that both grids share keep their values exactly, but for `smooth` ones: there
     functions along an axis with ends are interpolated by what predicts every other of their nodes best from the rest: lines, splines
-    of degree five, or a cosine series.
+    of degree five, or a cosine series. From a mesh, functions are linear within its cells, and what the nearest node has outside of them.
     """
     if not isinstance(source, Grid) or not isinstance(target, Grid):
-        raise RaffiaError(f"resample needs two grids; got {source!r} and {target!r}.")
+        return _scattered(f, source, target)
     if source.domain != target.domain:
         raise RaffiaError(f"resample needs two grids of one domain; got {source.domain} and {target.domain}.")
     if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
@@ -37,6 +40,24 @@ def resample(
             along = _trigonometric if kind.around else _best if smooth else _piecewise_linear
             f = along(f.transpose(position, -1), points, kind).transpose(position, -1)
     return f.contiguous()
+
+
+def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
+    """From or to a mesh, whose nodes may be anywhere: two meshes need not have one domain, a mesh and a grid must."""
+    kinds = (type(source), type(target))
+    if not {*kinds} <= {Grid, Mesh}:
+        raise RaffiaError(f"resample needs two grids or meshes, of one channel; got {source!r} and {target!r}.")
+    if Grid in kinds and source.space.region != target.space.region:
+        raise RaffiaError(
+            f"resample needs nodes of one domain; got {source.space.region} and {target.space.region}. "
+            "Pass Mesh(nodes, domain=…, origin=…) with the domain of the grid."
+        )
+    if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
+        raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its nodes have shape {source.shape}.")
+    here, there = cast(Mesh, source), cast(Mesh, target)
+    places = there.positions if Grid in kinds else there.nodes - torch.tensor(here.origin, dtype=torch.float64)
+    values = values_at(f.numpy(force=True).reshape(-1, *source.shape), here, places.numpy())
+    return torch.from_numpy(values).to(f).reshape(*f.shape[: f.ndim - len(source.shape)], *target.shape)
 
 
 def _trigonometric(f: Tensor, points: int, kind: Axis) -> Tensor:

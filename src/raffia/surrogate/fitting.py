@@ -217,6 +217,10 @@ def _count(held_out: float | int, n: int) -> int:
     if not np.isfinite(held_out) or held_out < 0 or (held_out >= 1 and held_out != int(held_out)):
         raise RaffiaError(f"held_out must be a share below 1 or a whole number of pairs; got {held_out!r}.")
     count = int(held_out) if held_out >= 1 else round(held_out * n)
+    if n < 2:
+        raise RaffiaError(
+            f"a model is learnt from two pairs at least, and the data have {n}: a file of VTK, say, holds one sample."
+        )
     if count > n - 2:
         raise RaffiaError(f"held_out={held_out:g} leaves {n - count} of {n} pairs to train on: hold out fewer.")
     return count

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from raffia.data.formats import folders, hdf5, matlab, netcdf, numpy_files, pytorch, tables, zarr_store
 from raffia.data.formats.layout import Layout
+from raffia.data.formats.meshes import detect as meshes
 from raffia.data.formats.variable import Variable, guarded, has_wildcards
 from raffia.errors import RaffiaError
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
 TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
-SUFFIXES = ".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth .csv .tsv .txt .dat .tab .asc"
+SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join(TABLES)} {' '.join(meshes.SUFFIXES)}"
 
 Reader = Callable[[Path], dict[str, Variable]]
 
@@ -20,9 +21,9 @@ Reader = Callable[[Path], dict[str, Variable]]
 def variables(path: str | os.PathLike[str], layout: Layout | None = None) -> dict[str, Variable]:
     """The arrays in a file of any format that raffia reads, by name. No file makes it run code; of most formats no values are read yet.
 
-    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, and tables .csv, .tsv, .txt, .dat, which are read
-    as a whole. A folder, or a pattern such as runs/*.csv, is of files that are a sample each, or each hold some of the samples. `layout`
-    says where samples are, in tables and folders.
+    NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, meshes (VTK, XDMF, Gmsh, Exodus), and tables .csv,
+    .tsv, .txt, .dat, which are read as a whole. A folder, or a pattern such as runs/*.csv, is of files that are a sample each, or each
+    hold some of the samples. `layout` says where samples are, in tables and folders.
     """
     place = Path(path)
     if zarr_store.is_store(place) or (place.is_dir() and place.suffix == ".zarr"):
@@ -48,6 +49,7 @@ def _reader(path: Path, layout: Layout) -> Reader:
         **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
         **dict.fromkeys((".pt", ".pth"), pytorch.variables),
         **dict.fromkeys(TABLES, partial(tables.variables, asked=layout)),
+        **meshes.READERS,
     }
     if suffix in known:
         return known[suffix]

@@ -35,6 +35,7 @@ class Variable:
     """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all.
 
     `notes` say what its reader had to guess; `layout` is where samples are, in a table or a folder.
+    `beside` are files that its values lie in, where that is not the file itself.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Variable:
     block: int = 1
     notes: tuple[str, ...] = ()
     layout: Layout | None = None
+    beside: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if self.dims is not None and len(self.dims) != len(self.shape):
@@ -65,7 +67,7 @@ class Variable:
     def affordable(self, rows: int) -> int:
         """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
-        size = 0 if cost <= LOOKED_AT else held(self.path, cost)
+        size = 0 if cost <= LOOKED_AT else held(self.path, cost, *self.beside)
         most = max(LOOKED_AT, size, min(PACKED * size, MOST_PACKED))
         if least > most:
             raise RaffiaError(
@@ -88,7 +90,7 @@ class Variable:
         """The rows along the first axis; None reads all of them."""
         n = self.shape[0] if self.shape else 1
         wanted = self.shape if rows is None or not self.shape else (len(range(*rows.indices(n))), *self.shape[1:])
-        check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize)
+        check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
         with guarded(self.path, self.name):
             values = np.asarray(self.load(rows if self.shape else None))
         if values.shape != wanted:
@@ -124,10 +126,10 @@ def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
     return values.copy() if rows is None else values[rows].copy()
 
 
-def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int) -> None:
-    """Refuse an array that cannot be in the file, before memory is taken for it."""
+def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *beside: Path) -> None:
+    """Refuse an array that cannot be in the file, or in those beside it, before memory is taken for it."""
     size = _bytes(shape, itemsize)
-    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * held(path, size // COMPRESSION + 1)):
+    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * held(path, size // COMPRESSION + 1, *beside)):
         raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than such a file can hold.")
 
 
@@ -172,9 +174,9 @@ def has_wildcards(path: Path) -> bool:
     return WILDCARDS.search(str(path)) is not None
 
 
-def held(path: Path, enough: int) -> int:
-    """The bytes of a file, or of all files in a folder or of a pattern, which are counted until there are `enough`."""
-    total = 0
+def held(path: Path, enough: int, *beside: Path) -> int:
+    """The bytes of a file, of those `beside` it, or of all files in a folder or of a pattern, counted until there are `enough`."""
+    total = sum(file.lstat().st_size for file in beside)
     for file in files_of(path):
         total += file.lstat().st_size
         if total >= enough:

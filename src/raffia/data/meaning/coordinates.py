@@ -12,6 +12,7 @@ from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.layout import AxisLabel, Frame
 from raffia.data.meaning.lines import FEW, like_coordinates, lines_along
 from raffia.data.meaning.names import CELLS, FLAGS, Variables, contents, shown
+from raffia.data.meaning.told_mesh import told_mesh
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 
@@ -55,6 +56,9 @@ class Places:
 
 def places_of(path: object, column: Column, pool: Variables, chosen: list[Variable]) -> Places:
     """Coordinates for a function's values, as far as `chosen` arrays, or else those of the file, give them."""
+    if not chosen and (told := told_mesh(column.variable, pool)):
+        mesh, notes, used = told
+        return Places(nodes=mesh.nodes.numpy(), names=tuple("xyz"[: mesh.dim]), used=used, mesh=mesh, notes=notes)
     if len(column.grid) == 1 and (found := _nodes(column.grid[0], len(column), chosen, pool)):
         return found
     along = lines_along(path, column, chosen, pool)
@@ -76,6 +80,8 @@ def places_of(path: object, column: Column, pool: Variables, chosen: list[Variab
 
 def on_mesh(path: object, column: Column, places: Places, pool: Variables, cells: list[Variable]) -> Places:
     """The same places, on a mesh where nodes are scattered or those of a line are not equispaced."""
+    if places.mesh is not None and not cells:
+        return places
     if places.nodes is not None:
         return _mesh(path, places, pool, cells)
     for axis, (x, name) in enumerate(zip(places.axes, places.names, strict=True)):

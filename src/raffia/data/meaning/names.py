@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from raffia.data.formats import Variable, variables
+from raffia.data.formats.meshes.content import PART
 from raffia.data.meaning import attributes
 from raffia.data.meaning.slices import part_of
 from raffia.errors import RaffiaError
@@ -22,6 +23,7 @@ PAIRS = (
     ("features", "targets"), ("features", "labels"), ("0", "1"),
 )  # fmt: skip
 OUTPUTS = ("y", "u", "s", "target", "targets", "labels", "y_train")  # and all with "out" or "sol" in them
+INPUTS = ("parameters", "params", "inputs", "features", "filename numbers")
 COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
 CELLS = ("triang", "triangles", "cells", "elements", "simplices", "faces", "tri", "connectivity", "elem")
 
@@ -123,8 +125,8 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
         return [a], [y], f"inputs are {a.name}, outputs are {y.name}: their names say so."
     alone = [v for v in numeric.values() if not _auxiliary(v)]
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
-        first, second = sorted(alone, key=_looks_like_output)
-        if not _looks_like_output(second):
+        first, second = sorted(alone, key=lambda v: _looks_like_output(v) - (v.name.lower() in INPUTS))
+        if not (_looks_like_output(second) or first.name.lower() in INPUTS):
             raise RaffiaError(
                 f"{path}: which of {shapes(alone)} holds the inputs, which the outputs? Their names do not tell. "
                 f"Pass {FLAGS['input']} {first.name} {FLAGS['output']} {second.name} (input=…, output=…), or the other way round."
@@ -170,7 +172,9 @@ def _in_columns(a: Variable, y: Variable) -> bool:
 
 
 def _auxiliary(v: Variable) -> bool:
-    """Coordinates along an axis, and cells."""
+    """Coordinates along an axis, cells, and what a file says are nodes and cells."""
+    if v.attributes.get(PART) is True:
+        return True
     coordinate = len(v.shape) - v.shape.count(1) <= 1 and v.name.lower() in COORDINATES
     return coordinate or v.name.lower() in CELLS
 

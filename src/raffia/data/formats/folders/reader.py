@@ -9,6 +9,7 @@ from raffia.data.formats.folders import parts, stacked
 from raffia.data.formats.folders.files import Files, Read, opened
 from raffia.data.formats.folders.names import natural
 from raffia.data.formats.layout import PARTS, POINTS, SAMPLES, Layout
+from raffia.data.formats.meshes.common import together
 from raffia.data.formats.tables.words import names_places
 from raffia.data.formats.variable import Variable, files_of, guarded
 from raffia.errors import RaffiaError
@@ -24,8 +25,17 @@ def variables(path: Path, asked: Layout, read: Read, suffixes: Sequence[str]) ->
         named = not asked.files and all(PIECE.search(file.stem) for file in paths)
         pieces = asked.files != SAMPLES and (named or asked.files == PARTS or bool(asked.table or asked.samples))
         inner = replace(asked, files="") if pieces else Layout(POINTS, wanted=asked.wanted)
-        files = Files(path, paths, asked, [opened(file, inner, read) for file in paths])
+        heads = [opened(file, inner, read) for file in paths]
+        files = Files(path, paths, asked, heads if pieces else _on_one_mesh(heads))
         return parts.variables(files) if pieces or _in_parts(files) else stacked.variables(files)
+
+
+def _on_one_mesh(heads: list[dict[str, Variable]]) -> list[dict[str, Variable]]:
+    """The arrays of files with a mesh each, on that of the first; arrays of other files are as they are."""
+    found, notes = together(heads)
+    if notes:
+        found[0] = {name: replace(v, notes=(*v.notes, *notes)) for name, v in found[0].items()}
+    return found
 
 
 def _in_parts(files: Files) -> bool:

@@ -1,0 +1,107 @@
+"""Predictions as files: arrays by name, or the mesh or grid that they live on with fields, in the formats that data come in."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from torch import Tensor
+
+from raffia.data.formats import writing
+from raffia.data.formats.meshes import writing as meshes
+from raffia.data.formats.meshes.content import Content
+from raffia.data.formats.meshes.detect import original
+from raffia.data.formats.meshes.structured import Lattice, listed
+from raffia.errors import RaffiaError
+from raffia.spaces import Domain, Mesh, Space
+
+SUFFIXES = (*writing.WRITERS, *meshes.SUFFIXES)
+
+
+def named(values: Tensor, names: Sequence[str], space: Space, counts: Sequence[int] = ()) -> dict[str, np.ndarray]:
+    """Outputs by the names of the arrays that they were trained on, each of so many channels, or of one.
+
+    Where channels do not add up to that, they are one array.
+    """
+    array, each = values.numpy(force=True), list(counts) or [1] * len(names)
+    if len(names) < 2 or not space.has_components or array.shape[1] != sum(each):
+        return {", ".join(names) or "y": array}
+    parts = np.split(array, np.cumsum(each)[:-1], axis=1)
+    return {name: part[:, 0] if part.shape[1] == 1 else part for name, part in zip(names, parts, strict=True)}
+
+
+def on_nodes(path: Path) -> bool:
+    """Whether a file of this name has nodes or a grid with fields on it, and not arrays."""
+    return path.suffix in meshes.SUFFIXES
+
+
+def check(path: Path, space: Space) -> None:
+    """Refuse a format that does not hold functions on a space: before the work, not after it."""
+    one = space.one_channel
+    fitting = Content.suffixes if type(one) is Mesh else Lattice.suffixes if one.dim else ()
+    if path.suffix in meshes.SUFFIXES and path.suffix not in fitting:
+        raise RaffiaError(f"{path}: outputs, {space.in_words}, are written to {' '.join((*fitting, *writing.WRITERS))}.")
+
+
+def write(path: Path, arrays: dict[str, np.ndarray], space: Space, source: Path | None = None) -> list[Path]:
+    """Write predictions, (n, …) with channels before the grid, on a space; the files that were written.
+
+    A file of VTK holds one sample: of several, each has a file, with its number in the name. If `source` is a file of VTK on the same
+    nodes, its points and cells are written as they are there, else those of the space.
+    """
+    if path.suffix not in meshes.SUFFIXES:
+        writing.write(path, arrays)
+        return [path]
+    check(path, space)
+    one = space.one_channel
+    count = len(next(iter(arrays.values())))
+    paths = [path] if count == 1 else [path.with_stem(f"{path.stem}_{i:0{len(str(count - 1))}d}") for i in range(count)]
+    base, places, in_cells = _on_mesh(one, source) if type(one) is Mesh else _on_grid(cast(Domain, one), arrays, source)
+    for i, file in enumerate(paths):
+        fields = {name: _field(array[i], one, base, places, in_cells) for name, array in arrays.items()}
+        at_points, at_cells = ({}, fields) if in_cells else (fields, {})
+        meshes.write(file, replace(base, point_data=at_points, cell_data=at_cells))
+    return paths
+
+
+def _field(values: np.ndarray, one: Space, base: Content | Lattice, places: np.ndarray | None, in_cells: bool) -> np.ndarray:
+    """One sample as a list with a row for each point or cell; those that have no value are missing."""
+    last = np.moveaxis(values, 0, -1) if values.ndim > one.ndim else values
+    if type(base) is Lattice:
+        return listed(last, one.ndim)
+    assert type(base) is Content
+    whole = np.full((base.cells if in_cells else len(base.points), *last.shape[1:]), np.nan, last.dtype)
+    whole[slice(None) if places is None else places] = last
+    return whole
+
+
+Base = tuple[Content | Lattice, np.ndarray | None, bool]
+"""A mesh or a grid, the points or cells of it that values are for, and whether they are for cells."""
+
+
+def _on_mesh(mesh: Mesh, source: Path | None) -> Base:
+    there, nodes = None if source is None else original(source), mesh.nodes.numpy()
+    if type(there) is Content:
+        geometry = there.geometry
+        centres = geometry.pieces((), True).get("cell centres")
+        if _same(geometry.nodes, nodes):
+            return there, geometry.kept, False
+        if centres is not None and _same(centres.array, nodes):
+            return there, geometry.cells, True
+    return meshes.simplices(nodes, None if mesh.cells is None else mesh.cells.numpy()), None, False
+
+
+def _on_grid(domain: Domain, arrays: dict[str, np.ndarray], source: Path | None) -> Base:
+    shape = next(iter(arrays.values())).shape[-domain.dim :]
+    there = None if source is None else original(source)
+    if type(there) is Lattice and all(x[-1] >= x[0] for x in there.axes):
+        for less in (0, 1):
+            if tuple(size - less for size in there.shape if size > 1) == shape:
+                return there, None, bool(less)
+    lines = [x.numpy() for x in domain.grid(*shape).axes()]
+    return Lattice((*lines, *[np.zeros(1)] * (3 - len(lines)))), None, False
+
+
+def _same(here: np.ndarray, there: np.ndarray) -> bool:
+    return here.shape == there.shape and bool(np.abs(here - there).max() <= 1e-9 * np.ptp(there, axis=0).max())

@@ -87,6 +87,8 @@ app = typer.Typer(
 console = _Console(highlight=False, markup=False, emoji=False)
 
 
+TIME_HELP = "Axis of time in an array of trajectories, counted from 0; pairs are states and those that follow."
+STRIDE_HELP = "Steps from a state of a trajectory to the next in a pair."
 AXES_HELP = f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}."
 COORDINATES_HELP = "Array of the coordinates of nodes, or of a grid axis, again for more; FILE:NAME is in another file."
 SAMPLES_HELP = (

@@ -19,7 +19,9 @@ from raffia.cli.common import (
     SAMPLE_COLUMN_HELP,
     SAMPLES_HELP,
     SLICE_HELP,
+    STRIDE_HELP,
     TABLE_HELP,
+    TIME_HELP,
     GroupedCommand,
     app,
     check_output,
@@ -72,6 +74,8 @@ def fit(
     resample: Annotated[str | None, typer.Option(help=RESAMPLE_HELP)] = None,
     files: Annotated[str | None, typer.Option(help=FILES_HELP)] = None,
     parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
+    time: Annotated[int | None, typer.Option(help=TIME_HELP)] = None,
+    stride: Annotated[int, typer.Option(min=1, help=STRIDE_HELP)] = 1,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[
@@ -129,7 +133,7 @@ def fit(
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
         "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
         "domain": Vectors() if vectors else None, "table": table, "sample_column": sample_column, "resample": resample, "files": files,
-        "parameters": parameters,
+        "parameters": parameters, "time": time, "stride": stride,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
     tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs, parameters)

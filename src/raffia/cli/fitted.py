@@ -43,6 +43,8 @@ def say(found: Surrogate, file: Path) -> None:
             each = ", ".join(f"{error:.3g}" for error in found.measured.channels.mean(0).tolist())
             console.print(f"relative L2 errors by channel or component: {each}", soft_wrap=True)
         expected = f"mean relative error {float(found.measured.relative.mean()):.3g} on {where}"
+        if found.rollout is not None:
+            console.print(found.rollout.words, soft_wrap=True)
     elif hasattr(model, "loo_error_"):
         unit = model.trained_.frame.measure.unit
         expected = f"expected error {model.loo_error_:.4f}{unit and f' {unit}'} (leave-one-out)"
@@ -111,6 +113,7 @@ def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: in
         in_order=found.in_order,
         groups=found.groups,
         warnings=found.notes,
+        rollout=None if found.rollout is None else (found.rollout.words, found.rollout.errors.tolist()),
         input_frame=frames[0],
         output_frame=frames[1],
         input_names=names[0],

@@ -21,7 +21,9 @@ from raffia.cli.common import (
     SAMPLE_COLUMN_HELP,
     SAMPLES_HELP,
     SLICE_HELP,
+    STRIDE_HELP,
     TABLE_HELP,
+    TIME_HELP,
     app,
     check_output,
     console,
@@ -65,6 +67,8 @@ def inspect(
     resample: Annotated[str | None, typer.Option(FLAGS["resample"], help=RESAMPLE_HELP)] = None,
     files: Annotated[str | None, typer.Option(FLAGS["files"], help=FILES_HELP)] = None,
     parameters: Annotated[Path | None, typer.Option(FLAGS["parameters"], help=PARAMETERS_HELP)] = None,
+    time: Annotated[int | None, typer.Option(help=TIME_HELP)] = None,
+    stride: Annotated[int, typer.Option(min=1, help=STRIDE_HELP)] = 1,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:
     """Show what a data file holds, what raffia would learn from it, and the command to type next.
@@ -86,7 +90,7 @@ def inspect(
     named |= {"table": table, "sample_column": sample_column}
     named |= {"resample": resample, "files": files, "parameters": parameters and str(parameters)}
     named = {argument: names for argument, names in named.items() if names}
-    source = data.open_source(path, periodic=periodic, **named)
+    source = data.open_source(path, periodic=periodic, time=time, stride=stride, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)
     a, y = source.read(range(1))

@@ -34,7 +34,7 @@ def rollout(
     if every > steps:
         raise RaffiaError(f"--every must be at most --steps {steps}; got {every}.")
     model = load(model_file)
-    states = reading_of(model).inputs(source, input_names)
+    states = reading_of(model).opened(source, input_names, first=True).values
     shape = (len(states), 1 + steps // every, *states.shape[1:])
     start = float(states.abs().max())
     grown, largest = 0, start

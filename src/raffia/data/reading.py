@@ -22,6 +22,7 @@ from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.matching import match
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
 from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
+from raffia.data.meaning.trajectories import EACH, Steps
 from raffia.data.parameters import with_parameters
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
@@ -40,7 +41,7 @@ class Reading:
     `input_shape` and `output_shape` are those of one sample. `input_frame` and `output_frame` have a label for each axis of a grid, or
     each coordinate of nodes, which the coordinates of other files are compared with; `coordinates` are the arrays that gave them, with a
     colon before those in files of their own, whose order all files have.
-    `input_files` and `output_files` say where samples are in tables and folders.
+    `input_files` and `output_files` say where samples are in tables and folders, `steps` how pairs were made of trajectories.
     """
 
     input_names: tuple[str, ...]
@@ -56,6 +57,7 @@ class Reading:
     coordinates: tuple[str, ...] = ()
     input_files: Layout | None = None
     output_files: Layout | None = None
+    steps: Steps | None = None
 
     def inputs(self, path: PathLike, names: Names | None = None, parameters: PathLike | None = None) -> Tensor:
         """The inputs in another file: its arrays `names`, else those of the training, else `a`, the only array or a usual name.
@@ -64,11 +66,16 @@ class Reading:
         """
         return self.opened(path, names, parameters).values
 
-    def opened(self, path: PathLike, names: Names | None = None, parameters: PathLike | None = None) -> Inputs:
-        """The inputs in another file, with what there is to say of them, and a way to write what is predicted as the file has it."""
+    def opened(
+        self, path: PathLike, names: Names | None = None, parameters: PathLike | None = None, first: bool = False
+    ) -> Inputs:
+        """The inputs in another file, with what there is to say of them, and a way to write what is predicted as the file has it.
+
+        Of trajectories, all states are inputs, or with `first` those that they begin with.
+        """
         place = Path(path)
         layout = self.input_files if parameters is None else self.output_files
-        arrays = self._arrays(place, layout, listed(names) or list(self.input_names), parameters)
+        arrays = self._arrays(place, layout, listed(names) or list(self.input_names), parameters, first)
         settings = self._settings(place, arrays)
         chosen = _chosen(names, ("a",) if settings is not None else self.input_names, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
@@ -102,11 +109,17 @@ class Reading:
         inputs, outputs, _, said = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
         notes = [f"{len(inputs[0])} samples.", *notes, *said]
         frames = self.input_frame, self.output_frame
-        return Source(place, self.domain, self.output, inputs, outputs, settings or {}, notes, *frames, self.coordinates)
+        return Source(
+            place, self.domain, self.output, inputs, outputs, settings or {}, notes, *frames, self.coordinates, None, self.steps
+        )
 
-    def _arrays(self, place: Path, layout: Layout | None, wanted: list[str], parameters: PathLike | None = None) -> Variables:
+    def _arrays(
+        self, place: Path, layout: Layout | None, wanted: list[str], parameters: PathLike | None = None, first: bool = False
+    ) -> Variables:
         """The arrays of a file that lies as that of the training did, and those that names mean in it."""
         arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
+        if self.steps is not None and self.steps.fit(arrays):
+            arrays = self.steps.stepped(arrays, first)
         return arrays if parameters is None else with_parameters(place, arrays, Path(parameters), wanted)[0]
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
@@ -207,6 +220,8 @@ class Source(Readable):
     output_frame: tuple[AxisLabel, ...] = ()
     coordinates: tuple[str, ...] = ()
     parameters: Path | None = None
+    steps: Steps | None = None
+    """How pairs were made of trajectories, where they were."""
 
     def __post_init__(self) -> None:
         if self.output == self.domain != Vectors():  # vectors of any size may be of two sizes
@@ -214,6 +229,11 @@ class Source(Readable):
 
     def __len__(self) -> int:
         return len(self.inputs[0])
+
+    @property
+    def each(self) -> int:
+        """How many pairs a trajectory has, one after the other; 0 where there are none."""
+        return 0 if self.steps is None else int(self.inputs[0].variable.attributes.get(EACH, 0))
 
     @property
     def output_space(self) -> Space:
@@ -237,6 +257,7 @@ class Source(Readable):
             self.coordinates,
             self.inputs[0].variable.layout,
             self.outputs[0].variable.layout,
+            self.steps,
         )
 
     @property

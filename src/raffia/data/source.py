@@ -18,6 +18,7 @@ from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, p
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
 from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
 from raffia.data.meaning.slices import check_slices, sliced
+from raffia.data.meaning.trajectories import trajectories_in
 from raffia.data.parameters import with_parameters
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
@@ -48,6 +49,8 @@ def open_source(
     resample: str | int | None = None,
     files: str | None = None,
     parameters: str | os.PathLike[str] | None = None,
+    time: int | None = None,
+    stride: int = 1,
 ) -> Source:
     """Pairs in a file of any format; what is not given is guessed where it is clear, and said in `notes`.
 
@@ -62,6 +65,9 @@ def open_source(
     A `table` is "wide" (a row a sample), "long" (a row a point of a sample, which the columns `sample_column` name) or "columns" (a
     column a sample); curves on different points are brought to `resample` points, "200" or "0:0.44:200". Of a folder or a pattern such
     as "runs/*.csv", `files` are "samples" or "parts" of them, and `parameters` is a table with a row for each file.
+
+    An array of trajectories is read as pairs of a state and the one `stride` steps later; `time` is the axis of time, where names of axes,
+    an array of times or the values do not tell.
     """
     place = Path(path)
     names = (*listed(input), *listed(output))
@@ -78,7 +84,15 @@ def open_source(
         own_arrays = {name: v for name, v in arrays.items() if name != NUMBERS}
         arrays, input = with_parameters(place, arrays, Path(parameters), input)
         output_path, elsewhere = (place, own_arrays) if output_path is None else (output_path, elsewhere)
+    steps, moving = None, list[str]()
+    if not told and output is output_path is parameters is None:
+        found = trajectories_in(place, arrays, listed(input), time, stride)
+        if found is not None:
+            steps, moving = found
+            arrays = elsewhere = steps.stepped(arrays)
+            input, output = steps.name, steps.later
     ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
+    notes += moving
     taken = {v.name.partition("[")[0] for v in (*ins, *outs)}
     others = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken}
     pool = {name: v for name, v in others.items() if name not in attributes.bounds(arrays | elsewhere)}
@@ -92,6 +106,7 @@ def open_source(
     known = None if asked.vectors else domain
     with guarded(place):
         inputs, outputs, said = _columns(ins, outs, pool, known, samples_axis, _shape(reshape))
+        said = [note for note in said if steps is None or not note.startswith("samples are along")]  # which we have put there
         notes += [*dict.fromkeys(note for v in (*ins, *outs) for note in v.notes), *said]
         sides = as_told(inputs, outputs, known) if known is not None else spaces_of(place, inputs, outputs, pool, asked, notes)
     notes += [] if told else _unused(others, sides)
@@ -100,7 +115,7 @@ def open_source(
     notes = [f"{len(inputs[0])} samples.", *notes]
     (domain, frame), (codomain, its_frame) = ((side.space, side.frame) for side in sides)
     beside = None if parameters is None else Path(parameters)
-    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places), beside)
+    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places), beside, steps)
 
 
 def told_layout(

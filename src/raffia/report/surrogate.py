@@ -63,6 +63,7 @@ def write_report(
     in_order: bool = False,
     groups: Sequence[object] | None = None,
     warnings: Sequence[str] = (),
+    rollout: tuple[str, Sequence[float]] | None = None,
     input_frame: Labels = (),
     output_frame: Labels = (),
     input_names: Sequence[str] | None = None,
@@ -74,8 +75,9 @@ def write_report(
     numbers of its samples in the file they came from, `in_order` whether those follow one another, `by_blocks` the mean error of blocks of
     them, `groups` what was held out together; `baselines` are what simpler predictions have. `facts["model file"]` is the file that
     the instructions name, `notes` what was guessed, `warnings` what is to be known of the errors, `split` how samples were held out;
-    `band` says how wide a band around predictions is, `widths` are its level and its half-widths, for pictures. Frames tell names, units
-    and coordinates of axes, names those of channels or components.
+    `rollout` says how a model of one step does step after step, with its errors; `band` how wide a band around predictions is, `widths`
+    are its level and its half-widths, for pictures. Frames tell names, units and coordinates of axes, names those of channels or
+    components.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
     guess = torch.as_tensor(predicted).detach().cpu()
@@ -100,6 +102,7 @@ def write_report(
             text=[*verdict(off, deviations, baselines), *([] if band is None else [sentence(band)])],
             tables=_tables(held, baselines),
         ),
+        None if rollout is None else _many_steps(*rollout),
         Section("Where it errs", "where", pictures=where) if where else None,
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(held), text=_band(held)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
@@ -206,6 +209,12 @@ def _band(held: _Held) -> list[str]:
     if held.widths is None or (not space.tabular and space.one_channel.dim > 1):
         return []
     return [f"The band holds a whole new output with a probability of {100 * held.widths[0]:g} % or more."]
+
+
+def _many_steps(words: str, errors: Sequence[float]) -> Section:
+    figure = plotting.errors_along(np.arange(1, len(errors) + 1), np.asarray(errors), "steps")
+    picture = Picture.of(figure, "Mean relative error of the model applied again and again, against the number of steps.")
+    return Section("Step after step", "rollout", pictures=[picture], text=[sentence(words)])
 
 
 def _search(history: History) -> Section:

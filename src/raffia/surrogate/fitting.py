@@ -27,6 +27,7 @@ from raffia.surrogate.holding import groups_for, hold, known, labels_for
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.plan import Choice, Plan
 from raffia.surrogate.result import Surrogate
+from raffia.surrogate.rollouts import paths_of, rolled_out, steadied
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
@@ -69,6 +70,8 @@ def fit(
     `groups` are labels, one for each pair, or the name of an array of the file that holds them: whole groups, such as trajectories, are
     held out, and are on one side of each split of a contest. With `blocks`, blocks of consecutive rows are. Held out at random, steps of
     a series in time have errors that look too small, because their neighbours were trained on: this is noticed, told, and measured.
+    Of a file of trajectories, whole ones are held out, and `rollout` says how the model does step after step; ridges are raised where
+    values would not stay bounded.
 
     The pairs that give the errors also calibrate `model.band`, for any level that they are enough for; `band` is one for which they must
     be, else nothing is begun.
@@ -85,6 +88,8 @@ def fit(
     share = held_out if len(pairs) >= FEW or held_out >= 1 else 0.0
     source = pairs if isinstance(pairs, Source) else None
     labels = labels_for(groups, source)
+    if source is not None and source.each and groups is None and not blocks:  # trajectories are held out whole
+        labels, blocks = (np.arange(len(source)) // source.each, False) if len(source) > source.each else (None, True)
     plan = Plan(
         features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings
     )
@@ -123,6 +128,9 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     history, model = choice.history, choice.model
     if history is None or choice.contest is not None or plan.ridge != "auto":
         model = choice.fit(train.a, train.y, plan.ridge)
+    moving = pairs if isinstance(pairs, Source) and pairs.each else None
+    paths = None if moving is None else paths_of(data, holding.train, moving)
+    steady = "" if moving is None or paths is None else steadied(model, paths, moving.each)
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
     if test is not None:
@@ -132,6 +140,9 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
         test = data.part(holding.held)
         judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes)
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
+    paths = None if moving is None or not count else paths_of(data, holding.held, moving)
+    rollout = None if moving is None or paths is None else rolled_out(model, paths, moving.each)
+    judged = replace(judged, notes=[*judged.notes, *([steady] if steady else [])])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
         model = choice.extended(data, holding.held)
@@ -143,7 +154,7 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     labels = groups.of(holding.held) if groups is not None and count else None
     return Surrogate(
         model, len(train), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, history, 0.0,
-        judged.by_blocks, plan.blocks or judged.by_blocks is not None, labels, judged.notes,
+        judged.by_blocks, plan.blocks or judged.by_blocks is not None, labels, judged.notes, rollout,
     )  # fmt: skip
 
 

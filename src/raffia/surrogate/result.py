@@ -9,6 +9,7 @@ from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.surrogate.contest import Contest
+from raffia.surrogate.rollouts import Rollout
 from raffia.tuning import History
 
 
@@ -40,6 +41,8 @@ class Surrogate:
     """The label of each pair of `test`, where whole groups were held out."""
     notes: list[str] = field(default_factory=list)
     """What is to be known of these errors, in sentences."""
+    rollout: Rollout | None = None
+    """How the model does when it is applied again and again, where pairs are steps of trajectories."""
 
     @property
     def errors(self) -> Tensor | None:

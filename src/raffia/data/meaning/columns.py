@@ -73,10 +73,10 @@ class Column:
 
     @property
     def grid_dims(self) -> tuple[str, ...] | None:
-        """The names of the axes of the grid."""
-        if self.dims is None:
+        """The names of the axes of the grid, where they have any."""
+        names = [dim for axis, dim in enumerate(self.dims or ()) if axis != self.channel]
+        if not any(names):
             return None
-        names = [dim for axis, dim in enumerate(self.dims) if axis != self.channel]
         return tuple(names[axis] for axis in self.order) if self.order else tuple(names)
 
     @property

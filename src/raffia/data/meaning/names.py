@@ -13,7 +13,7 @@ FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
     "extent": "--extent", "axes": "--axes", "samples_axis": "--samples-axis", "mask": "--mask", "slice": "--slice", "reshape": "--reshape",
     "table": "--table", "sample_column": "--sample-column", "resample": "--resample",
-    "files": "--files", "parameters": "--parameters",
+    "files": "--files", "parameters": "--parameters", "time": "--time", "stride": "--stride",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
@@ -123,7 +123,7 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     if len(matches) == 1 or (not matches and len(by_name) == 1):
         a, y = (matches or by_name)[0]
         return [a], [y], f"inputs are {a.name}, outputs are {y.name}: their names say so."
-    alone = [v for v in numeric.values() if not _auxiliary(v)]
+    alone = likely(arrays)
     if not matches and len(alone) == 2 and alone[0].shape[0] == alone[1].shape[0] >= 2:
         first, second = sorted(alone, key=lambda v: _looks_like_output(v) - (v.name.lower() in INPUTS))
         if not (_looks_like_output(second) or first.name.lower() in INPUTS):
@@ -139,6 +139,12 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
         + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)." if len(numeric) == 1 else ".")
     )
+
+
+def likely(arrays: Variables) -> list[Variable]:
+    """The arrays that may hold samples: numbers, and neither coordinates nor cells."""
+    apart = attributes.bounds(arrays) | {name for name, v in arrays.items() if v.dims == (v.name,)}
+    return [v for name, v in arrays.items() if v.numeric and v.shape and name not in apart and not _auxiliary(v)]
 
 
 def only(path: object, arrays: Variables, argument: str) -> tuple[list[Variable], str]:

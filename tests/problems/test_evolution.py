@@ -13,6 +13,7 @@ from raffia.problems import (
     KortewegDeVries,
     KuramotoSivashinsky,
     NavierStokes,
+    Scenario,
     SwiftHohenberg,
     Wave,
 )
@@ -28,6 +29,7 @@ QUICK = [
     KortewegDeVries(time=0.02, fine_points=64, dispersion=0.01),
     KuramotoSivashinsky(time=1.0, fine_points=128, warm_up=5.0),
     NavierStokes(time=0.2, fine_points=48, viscosity=5e-3),
+    Scenario(warm_up=2, time=4.0),
     SwiftHohenberg(time=1.0, fine_points=48, domain=Domain(2, extent=8 * math.pi)),
     Wave(fine_points=32),
     Wave(fine_points=32, velocity=True, domain=Domain(1)),

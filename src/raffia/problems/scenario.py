@@ -21,7 +21,7 @@ class Scenario(Evolution, Problem):
     """∂u/∂t = Σ_j a_j ∂ʲu/∂xʲ − (b/2) ∂(u²)/∂x on a circle of length 1; F†: u(0) ↦ u(1), one step of a trajectory.
 
     The difficulties of Koehler, Niedermayr, Westermann & Thuerey (2024): `linear` are γ_j = a_j Nʲ 2ʲ⁻¹ and `convection` is δ = b N,
-    on N = `fine_points` points. Burgers' equation is linear=(0, 0, 1.5), convection=-1.5, the Korteweg–de Vries equation with
+    on N = `points` points. Burgers' equation is linear=(0, 0, 1.5), convection=-1.5, the Korteweg–de Vries equation with
     hyperviscosity (0, 0, 0, -14, -9) and -2, that of Kuramoto and Sivashinsky (0, 0, -2, 0, -18) and -1 with `warm_up` 500, the steps
     before a trajectory begins. As there, a step of time 1 is one of ETDRK2 on that grid, with the 2/3 rule: that scheme is the map,
     so nothing is said where it does not resolve the equation. `cutoff` is the highest wavenumber of the initial conditions.
@@ -35,6 +35,7 @@ class Scenario(Evolution, Problem):
     convection: float = -1.5
     warm_up: int = 0
     cutoff: int = 5
+    points: int = 160
     time: float | tuple[float, ...] = 1.0
     fine_points: int = 160
     domain: Domain = field(default_factory=lambda: Domain(1))
@@ -49,7 +50,7 @@ class Scenario(Evolution, Problem):
         """Whole steps of ETDRK2."""
         if any(stop != round(stop) for stop in times):
             raise RaffiaError(f"Scenario has whole steps, so times must be whole numbers; got {tuple(times)}.")
-        spectrum, n = Spectrum(grid, u.device), self.fine_points
+        spectrum, n = Spectrum(grid, u.device), self.points
         (k,) = spectrum.waves
         zero = torch.zeros_like(k, dtype=torch.complex128)
         symbol = sum((gamma * 2 / (2 * n) ** j * (1j * k) ** j for j, gamma in enumerate(self.linear)), zero)

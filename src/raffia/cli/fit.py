@@ -49,7 +49,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="npz, npy, mat, h5, nc, zarr, pt, csv or txt; a folder, or a pattern in quotes; `raffia inspect` says what is in it.",
+            help="npz, npy, mat, h5, nc, zarr, pt, csv, txt, vtk, xdmf, msh or exo; a folder, or a pattern in quotes: see raffia inspect.",
         ),
     ],
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,

@@ -88,7 +88,7 @@ def main() -> None:
             ridge, kernel = BASELINES[name]
             ratio, contest = error / min(ridge, kernel), found.contest
             assert contest is not None
-            entries = ", ".join(f"{row[0]} {row[1]} {row[2]}".strip() for row in contest.rows)
+            entries = ", ".join(f"{e.candidate.name} {e.error:.2e} {e.seconds:.1f} s" for e in contest.entries)
             mark = "below half" if ratio < 0.5 else "at or below" if ratio <= 1.05 else "ABOVE" if math.isfinite(ratio) else ""
             print(
                 f"{name:18} seed {seed}: {error:9.3g}  ridge {ridge:8.2g}  kernel {kernel:8.2g}  {ratio:5.2f} {mark}; "

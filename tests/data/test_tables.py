@@ -406,3 +406,17 @@ def test_what_was_said_of_a_table_is_in_the_command_to_type_next(tmp_path, capsy
     assert "functions on 20 points of a box of extent 1.0" in out
     command = next(line for line in out.splitlines() if line.startswith("  raffia fit"))
     assert all(f"{option} {value}" in command for option, value in zip(words[::2], words[1::2], strict=True))
+
+
+def test_a_table_of_parameters_alone_has_a_row_for_each_sample_whatever_else_names_them(tmp_path):
+    rows = ["specimen,stiffness,damping,time,u"]
+    for i in range(12):
+        k, d = RNG.uniform(1, 4), RNG.uniform(0.1, 0.3)
+        rows += [f"S{i},{k},{d},{t},{np.exp(-d * t) * np.cos(k * t)}" for t in np.linspace(0, 3, 20)]
+    reading = open_source(write(tmp_path, "\n".join(rows))).reading
+    new = write(tmp_path, "specimen,damping,stiffness\nA,0.1,2.0\nB,0.3,3.2\n", "new.csv")
+    np.testing.assert_array_equal(reading.inputs(new), [[2.0, 0.1], [3.2, 0.3]])
+    with pytest.raises(
+        RaffiaError, match="no column of numbers stiffness, which the training had.*needs stiffness, damping; it has"
+    ):
+        reading.inputs(write(tmp_path, "specimen,damping,stiff\nA,0.1,2.0\n", "wrong.csv"))

@@ -19,9 +19,19 @@ def variables(path: Path, asked: Layout) -> dict[str, Variable]:
             return columns.samples(table)
         if asked.table == WIDE:
             return wide.variables(table)
-        if asked.parameters and not set(asked.samples) <= set(table.names) and set(asked.parameters) <= set(table.numbers):
+        if asked.parameters and not {*asked.samples, *asked.coordinates} <= set(table.names):
+            _check_parameters(table, asked.parameters)
             return wide.variables(table, asked.parameters)  # a row of parameters for each sample, and no values to compare with
         return _recognised(table, asked)
+
+
+def _check_parameters(table: Table, wanted: tuple[str, ...]) -> None:
+    missing = [name for name in wanted if name not in table.numbers]
+    if missing:
+        raise RaffiaError(
+            f"{table.path}: there is no column of numbers {' or '.join(missing)}, which the training had. A table with a row for each "
+            f"sample needs {', '.join(wanted)}; it has {', '.join(table.names[:24])}."
+        )
 
 
 def _recognised(table: Table, asked: Layout) -> dict[str, Variable]:

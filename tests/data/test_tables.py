@@ -417,6 +417,6 @@ def test_a_table_of_parameters_alone_has_a_row_for_each_sample_whatever_else_nam
     new = write(tmp_path, "specimen,damping,stiffness\nA,0.1,2.0\nB,0.3,3.2\n", "new.csv")
     np.testing.assert_array_equal(reading.inputs(new), [[2.0, 0.1], [3.2, 0.3]])
     with pytest.raises(
-        RaffiaError, match="no column of numbers stiffness, which the training had.*needs stiffness, damping; it has"
+        RaffiaError, match=r"no column of numbers stiffness, which the training had.*needs stiffness, damping; it has"
     ):
         reading.inputs(write(tmp_path, "specimen,damping,stiff\nA,0.1,2.0\n", "wrong.csv"))

@@ -108,6 +108,8 @@ def inspect(
             picture.savefig(temporary, dpi=150)
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
+    words += [] if time is None else [FLAGS["time"], str(time)]
+    words += [] if stride == 1 else [FLAGS["stride"], str(stride)]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
     console.print("next:")
     console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)

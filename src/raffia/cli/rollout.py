@@ -11,8 +11,7 @@ from raffia.cli.common import app, batches, check_output, console, reading_of
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.storage import atomic
-
-GROWN = 10.0  # times the largest value at the start: what is larger is growing without bounds, or about to
+from raffia.surrogate.rollouts import GROWN
 
 
 @app.command()

@@ -111,19 +111,20 @@ class Choice:
 
     def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
         """The same on other pairs, with the ridges that were found."""
-        again = [RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_}) for model in self._models()]
-        partner = None if self.partner is None else (again[1], self.partner[1])
-        return replace(self, model=again[0], partner=partner).fit(a, y)
+        return self._with([_renewed(model).fit(a, y) for model in self._models()])
 
     def extended(self, data: Dataset, held: list[int]) -> RandomFeatureModel:
         """The same on all pairs, those that were `held` out included: features that take long are evaluated for these only."""
         again = []
         for model in self._models():
-            new = RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_})
-            dear = model.feature_map.dear and model.trained_.pairs is not None
+            new, dear = _renewed(model), model.feature_map.dear and model.trained_.pairs is not None
             again.append(new.adopt(_extended(model, new, data.part(held))) if dear else new.fit(data.a, data.y))
-        partner = None if self.partner is None else (again[1], self.partner[1])
-        return replace(self, model=again[0], partner=partner).joined()
+        return self._with(again)
+
+    def _with(self, models: list[RandomFeatureModel]) -> RandomFeatureModel:
+        """These trained models in place of ours, joined as they are."""
+        partner = None if self.partner is None else (models[1], self.partner[1])
+        return replace(self, model=models[0], partner=partner).joined()
 
     def joined(self) -> RandomFeatureModel:
         """The model, which adds the share of the other."""
@@ -134,6 +135,11 @@ class Choice:
 
     def _models(self) -> list[RandomFeatureModel]:
         return [self.model] if self.partner is None else [self.model, self.partner[0]]
+
+
+def _renewed(model: RandomFeatureModel) -> RandomFeatureModel:
+    """The same, untrained, with the ridge that was found."""
+    return RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_})
 
 
 def _extended(model: RandomFeatureModel, new: RandomFeatureModel, more: Dataset) -> Trained:

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterable
 from functools import singledispatch
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
@@ -58,13 +59,8 @@ def _legacy(content: Content | Lattice) -> Iterable[bytes]:
 
 
 @singledispatch
-def _legacy_places(content: Content | Lattice) -> Iterable[bytes]:
+def _legacy_places(content: Any) -> Iterable[bytes]:
     """Points and cells, or what gives those of a grid."""
-    raise NotImplementedError
-
-
-@_legacy_places.register
-def _(content: Content) -> Iterable[bytes]:
     points = _numbers(content.points, ("f8", "f4"))
     yield f"DATASET UNSTRUCTURED_GRID\nPOINTS {len(points)} {LEGACY[points.dtype.str[1:]]}\n".encode() + _big(points)
     kinds, sizes, nodes = _cells(content)
@@ -93,13 +89,8 @@ def _xml(content: Content | Lattice) -> Iterable[bytes]:
 
 
 @singledispatch
-def _xml_places(content: Content | Lattice) -> tuple[str, str, bytes]:
+def _xml_places(content: Any) -> tuple[str, str, bytes]:
     """The kind of data set, the elements that open it, and points and cells."""
-    raise NotImplementedError
-
-
-@_xml_places.register
-def _(content: Content) -> tuple[str, str, bytes]:
     kinds, sizes, nodes = _cells(content)
     inner = b"<Points>\n" + _array("Points", _numbers(content.points, ("f8", "f4"))) + b"</Points>\n<Cells>\n"
     inner += _array("connectivity", nodes) + _array("offsets", np.cumsum(sizes)) + _array("types", kinds.astype(np.uint8))

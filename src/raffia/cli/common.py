@@ -22,7 +22,6 @@ from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.plotting import Labels
 from raffia.problems import Problem
-from raffia.spaces import KINDS
 from raffia.storage import destination
 
 
@@ -85,24 +84,6 @@ app = typer.Typer(
     help="Learn maps between function spaces with random features.",
 )
 console = _Console(highlight=False, markup=False, emoji=False)
-
-
-TIME_HELP = "Axis of time in an array of trajectories, counted from 0; pairs are states and those that follow."
-STRIDE_HELP = "Steps from a state of a trajectory to the next in a pair."
-AXES_HELP = f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}."
-COORDINATES_HELP = "Array of the coordinates of nodes, or of a grid axis, again for more; FILE:NAME is in another file."
-SAMPLES_HELP = (
-    "The axis that counts samples, from 0: one for all arrays, or one each, as in 0,1; none where they are one sample."
-)
-MASK_HELP = "Array that is zero at nodes without values."
-SLICE_HELP = "Part of an array to take in its place, such as 'u[:,0]'; again for more."
-RESHAPE_HELP = "The grid of samples that are stored along one axis, such as 26,22."
-
-TABLE_HELP = "What a table has: wide (a row a sample), long (a row a point of a sample) or columns (a column a sample)."
-SAMPLE_COLUMN_HELP = "Column of a long table that tells samples apart; again for more."
-RESAMPLE_HELP = "Bring curves on different points to so many, or to FIRST:LAST:POINTS."
-FILES_HELP = "What the files of a folder or a pattern are: samples, or parts of them."
-PARAMETERS_HELP = "A table with the inputs: a row for each sample, or for each file of a folder."
 
 
 class Example(StrEnum):

@@ -9,19 +9,6 @@ import typer
 
 from raffia import surrogate
 from raffia.cli.common import (
-    AXES_HELP,
-    COORDINATES_HELP,
-    FILES_HELP,
-    MASK_HELP,
-    PARAMETERS_HELP,
-    RESAMPLE_HELP,
-    RESHAPE_HELP,
-    SAMPLE_COLUMN_HELP,
-    SAMPLES_HELP,
-    SLICE_HELP,
-    STRIDE_HELP,
-    TABLE_HELP,
-    TIME_HELP,
     GroupedCommand,
     app,
     check_output,
@@ -29,6 +16,21 @@ from raffia.cli.common import (
     extents,
 )
 from raffia.cli.fitted import LEVEL, band_in_words, note, say, write_page
+from raffia.cli.options import (
+    AsTable,
+    Axes,
+    Coordinates,
+    Files,
+    Mask,
+    Parameters,
+    Resample,
+    Reshape,
+    SampleColumn,
+    SamplesAxis,
+    Slices,
+    Stride,
+    TimeAxis,
+)
 from raffia.data import open_source
 from raffia.errors import RaffiaError
 from raffia.spaces import Vectors
@@ -58,24 +60,24 @@ def fit(
         typer.Option("--output", help="Array of the outputs; or, if it ends in .safetensors, the model file to write."),
     ] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    coordinates: Annotated[list[str] | None, typer.Option(help=COORDINATES_HELP)] = None,
+    coordinates: Coordinates = None,
     cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
-    mask: Annotated[str | None, typer.Option(help=MASK_HELP)] = None,
-    samples_axis: Annotated[str | None, typer.Option(help=SAMPLES_HELP)] = None,
-    slices: Annotated[list[str] | None, typer.Option("--slice", help=SLICE_HELP)] = None,
-    reshape: Annotated[str | None, typer.Option(help=RESHAPE_HELP)] = None,
+    mask: Mask = None,
+    samples_axis: SamplesAxis = None,
+    slices: Slices = None,
+    reshape: Reshape = None,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
     ] = None,
-    axes: Annotated[str | None, typer.Option(help=AXES_HELP)] = None,
+    axes: Axes = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
-    table: Annotated[str | None, typer.Option(help=TABLE_HELP)] = None,
-    sample_column: Annotated[list[str] | None, typer.Option(help=SAMPLE_COLUMN_HELP)] = None,
-    resample: Annotated[str | None, typer.Option(help=RESAMPLE_HELP)] = None,
-    files: Annotated[str | None, typer.Option(help=FILES_HELP)] = None,
-    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
-    time: Annotated[int | None, typer.Option(help=TIME_HELP)] = None,
-    stride: Annotated[int, typer.Option(min=1, help=STRIDE_HELP)] = 1,
+    table: AsTable = None,
+    sample_column: SampleColumn = None,
+    resample: Resample = None,
+    files: Files = None,
+    parameters: Parameters = None,
+    time: TimeAxis = None,
+    stride: Stride = 1,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[

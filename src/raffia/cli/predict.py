@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from raffia import metrics
-from raffia.cli.common import PARAMETERS_HELP, app, check_output, console, predict_in_batches, reading_of
+from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of
+from raffia.cli.options import Parameters
 from raffia.data import predictions
 from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
@@ -26,7 +27,7 @@ def predict(
         list[str] | None,
         typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
     ] = None,
-    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
+    parameters: Parameters = None,
     times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
     band: Annotated[
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
@@ -85,7 +86,7 @@ def evaluate(
     input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
     output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    parameters: Annotated[Path | None, typer.Option(help=PARAMETERS_HELP)] = None,
+    parameters: Parameters = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare predictions with the truth in a file; on the pairs of the training the errors say nothing of new ones.

@@ -43,7 +43,7 @@ def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest()
 
 def test_modal_coefficients_win_on_burgers_equation(burgers):
     found = contest(*burgers, CIRCLE, CIRCLE, 100, search=BRIEF)
-    assert [row[0] for row in found.rows][:6] == ["linear", "kernel", "local", "carried", "iterated", "modal"]
+    assert [row[0] for row in found.rows][:7] == ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"]
     assert found.best.candidate.name == "modal"
     assert found.best.error <= 1.03 * min(entry.error for entry in found.entries)
 
@@ -108,13 +108,13 @@ def test_equal_seeds_hold_equal_contests(burgers):
 @pytest.mark.parametrize(
     ("domain", "output", "a", "y", "names"),
     [
-        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "local", "carried", "iterated", "modal"]),
+        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"]),
         (CIRCLE, CIRCLE, (16,), (12,), ["linear", "kernel"]),
         (CIRCLE, Domain(0), (16,), (), ["linear", "kernel"]),
-        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "local", "iterated", "modal"]),
+        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "galerkin", "local", "iterated", "modal"]),
         (Vectors(), SQUARE, (3,), (9, 9), ["linear", "kernel"]),
-        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "local", "iterated", "modal", "predictor-corrector"]),
-        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "local", "iterated", "modal"]),
+        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "galerkin", "local", "iterated", "modal", "predictor-corrector"]),
+        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "galerkin", "local", "iterated", "modal"]),
         (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "kernel"]),
     ],
 )

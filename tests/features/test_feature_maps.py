@@ -10,6 +10,7 @@ from raffia import (
     Domain,
     FeatureMap,
     FourierFeatures,
+    GalerkinFeatures,
     GaussianField,
     IteratedFeatures,
     LocalFeatures,
@@ -39,7 +40,17 @@ class MeanOf(FeatureMap):
         return torch.tanh(self.scale * a.square().mean(-1)[:, None] * theta[:, 0] + theta[:, 1])
 
 
+def _galerkin(domain, points=17):
+    """An equation of the grid that maps are checked on, with functions and loads that mean nothing."""
+    grid = domain.grid(points)
+    numbers = [torch.tensor(c).double() for c in ((3.0, 0.2, 0.1), (0.5, 0.1, 0.0), (0.3, 0.1))]
+    basis = GaussianField(domain, domain.natural_boundary, n_modes=6).sample(5, grid, seed=3)
+    draws = torch.eye(5, dtype=torch.float64)
+    return GalerkinFeatures(*numbers, 0.3, 0.1, 2.0, basis, draws[0], draws, 0.1 * draws, domain.natural_boundary, domain)
+
+
 MAPS = [
+    *(_galerkin(domain) for domain in (CIRCLE, Domain(1, periodic=False), Domain(2, axes=("periodic", "box")), Domain(2))),
     FourierFeatures(n_modes=8),
     FourierFeatures(n_modes=12, activation="gelu", bias=0.5, amplitude=8.0, tau=14.0),
     FourierFeatures(n_modes=6, domain=Domain(1, extent=3.0), activation="tanh"),

@@ -5,6 +5,7 @@ from raffia.features.base import FeatureMap
 from raffia.features.brownian_bridge import BrownianBridge
 from raffia.features.carried import CarriedFeatures
 from raffia.features.fourier import FourierFeatures
+from raffia.features.galerkin import GalerkinFeatures
 from raffia.features.iterated import IteratedFeatures
 from raffia.features.local import LocalFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
@@ -14,7 +15,7 @@ from raffia.features.selected import Selected
 from raffia.features.union import Union
 
 __all__ = [
-    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "IteratedFeatures", "LocalFeatures",
-    "Network",
+    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
+    "IteratedFeatures", "LocalFeatures", "Network",
     "NeuralFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
 ]  # fmt: skip

@@ -40,6 +40,9 @@ class FeatureMap(BaseEstimator, ABC):
     fine: ClassVar[bool] = False
     """Whether features are about lengths that a coarse grid does not show: on a line, a search then looks at a finer one."""
 
+    informed: ClassVar[bool] = False
+    """Whether pairs make so much of the map that leaving out one of them says too little of errors on others."""
+
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""
 

@@ -40,6 +40,9 @@ class ModalNoise:
 
     variance: Float[Tensor, "blocks columns"]
 
+    def __mul__(self, factor: float) -> "ModalNoise":
+        return ModalNoise(factor * self.variance)
+
 
 @dataclass(frozen=True, eq=False)
 class ModalLeftOut:

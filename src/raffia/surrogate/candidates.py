@@ -14,11 +14,13 @@ from raffia.features import (
     CarriedFeatures,
     FeatureMap,
     FourierFeatures,
+    GalerkinFeatures,
     IteratedFeatures,
     LocalFeatures,
     PredictorCorrectorFeatures,
     ScalarFeatures,
 )
+from raffia.features.equations import found
 from raffia.spaces import Domain, Mesh, Space
 
 Kind = Literal["ordinary", "modal", "kernel"]
@@ -64,6 +66,10 @@ class Glance:
         return self.domain == self.output and self.domain.dim == 2 and isinstance(self.domain, Domain) and self.domain.boxed
 
 
+Learn = Callable[[Glance, float], tuple[FeatureMap, float]]
+"""Features that pairs make, and their error on some that were left out; little is tried where it is above a limit."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A feature map for given pairs, and whether a search has something to find."""
@@ -81,6 +87,8 @@ class Candidate:
     """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
     retuned: int = 0
     """Steps that its search goes on for if it wins."""
+    learn: "Learn | None" = None
+    """How features are made of the pairs that a model is trained on, where these decide more than a few numbers of them."""
 
     @property
     def kernel(self) -> bool:
@@ -123,11 +131,13 @@ class Family:
     """How many pairs they are trained on to be judged, at most."""
     retuned: int = 0
     """Steps that a search goes on for, of those that win."""
+    learn: Learn | None = None
+    """How pairs make the features, where they decide more than a few numbers of them; `make` are then those to begin with."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
         own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on, self.retuned
-        return Candidate(self.name, self.make(glance), *own)
+        return Candidate(self.name, self.make(glance), *own, self.learn)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
@@ -157,6 +167,11 @@ def _like_darcy(glance: Glance) -> bool:
     y = glance.y
     edge = torch.cat([y[:, 0], y[:, -1], y[:, :, 0], y[:, :, -1]], dim=1)
     return bool(glance.a.min() > 0) and bool(edge.abs().max() <= 1e-6 * y.abs().max())
+
+
+def _galerkin(glance: Glance, limit: float) -> tuple[FeatureMap, float]:
+    equation = found(glance.a, glance.y, glance.domain, limit)
+    return GalerkinFeatures.of(equation, glance.domain), equation.error
 
 
 def _few_nodes(glance: Glance) -> bool:
@@ -235,6 +250,18 @@ FAMILIES = (
         tuned=False,
     ),
     Family("scalar", _not_single_numbers, _scalar, enters=lambda glance: not _few_pairs(glance)),
+    Family(
+        "galerkin",
+        lambda glance: _on_one_grid(glance) and not glance.output.has_components,
+        lambda glance: GalerkinFeatures(domain=glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        tuned=False,
+        normalize=False,
+        most=lambda glance: 12,  # those of an equation differ in its load only
+        trained_on=256,
+        learn=_galerkin,
+    ),
     _staged(
         "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, retuned=40
     ),
@@ -302,9 +329,9 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
     if not family.applies(glance):
         raise RaffiaError(
             f"--map {name} (features={name!r}) does not go with these data, which have inputs in {domain} and outputs in {output}: "
-            "fourier and modal need functions on one domain, local and iterated on one grid, carried one function on a torus, "
+            "fourier and modal need functions on one domain, local, iterated and galerkin on one grid, carried one function on a torus, "
             "predictor-corrector functions on a rectangle; the others take any inputs but single numbers."
         )
-    features = (family.plain or family.make)(glance)
+    features = family.learn(glance, math.inf)[0] if family.learn else (family.plain or family.make)(glance)
     normalize = "function" if family.coefficients == "kernel" else features.normalized
     return replace(family.candidate(glance), feature_map=features, normalize=normalize)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from raffia.model.operator import Operator
 from raffia.model.tuned import searched
 from raffia.progress import Progress
 from raffia.spaces import Space
-from raffia.surrogate.candidates import Candidate, candidates
+from raffia.surrogate.candidates import Candidate, Glance, candidates
 from raffia.training.accumulator import Accumulator
 from raffia.training.coefficients import Kernel
 from raffia.training.copies import firsts, folds_of, groups_of, split
@@ -215,6 +215,12 @@ class Judge:
                 settings, history, guess = self._left_out(candidate, settings)
                 return self._judged(candidate, settings, history, guess, words, begun)
             for number, (train, judged) in enumerate(self.splits):
+                if candidate.learn is not None:
+                    glance = Glance(self.a[train], self.y[train], self.frame.input, self.frame.output)
+                    features, error = candidate.learn(glance, HOPELESS * best)
+                    settings, words = replace(settings, feature_map=features), "made of the pairs"
+                    if error > HOPELESS * best:
+                        return self._given_up(candidate, error, "given up; the error is that on pairs left out", begun)
                 train = train[: candidate.trained_on]
                 prepared = prepare(settings, self.a[train], self.y[train])
                 if candidate.tuned and len(prepared) >= 8 and (candidate.kernel or number == 0):
@@ -225,7 +231,8 @@ class Judge:
                         limit = self._limit(candidate) * best
                         settings, history = _searched(settings, prepared, stages, limit)
                         if history.best.error > limit and not history.interrupted:
-                            return self._given_up(candidate, history, begun)
+                            words = f"given up after {len(history.curve)} steps; the error is that of small models"
+                            return self._given_up(candidate, history.best.error, words, begun)
                         prepared = prepared.with_modes(settings)
                     elif stages:
                         words = "too far behind to be tuned"
@@ -276,9 +283,8 @@ class Judge:
             return HOPELESS
         return (4 if self.frame.input.dim == 1 else 2) * HOPELESS if candidate.coefficients == "modal" else math.inf
 
-    def _given_up(self, candidate: Candidate, history: History, begun: float) -> Entry:
-        """An entry that was not trained: its error is that of the small models of its search."""
-        error, words = history.best.error, f"given up after {len(history.curve)} steps; the error is that of small models"
+    def _given_up(self, candidate: Candidate, error: float, words: str, begun: float) -> Entry:
+        """An entry that was not trained: its error is that of the small models of its search, or what features were made by."""
         errors = torch.full((len(self.rows),), error, dtype=torch.float64)
         return Entry(candidate, errors, None, time.perf_counter() - begun, words)
 

@@ -12,7 +12,7 @@ from raffia.model.conformal import scores_of
 from raffia.pairs import Dataset
 from raffia.surrogate.baselines import baselines, said_of
 from raffia.surrogate.holding import Holding, groups_for, hold, told
-from raffia.training.trained import HELD_OUT
+from raffia.training.trained import HELD_OUT, LEFT_OUT
 
 Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 """Trains the model on other pairs, with the hyperparameters found."""
@@ -28,6 +28,8 @@ class Judgement:
     simpler: dict[str, Errors] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     by_blocks: float | None = None
+    left_out: float | None = None
+    """What leaving out one training pair at a time says."""
 
     def on(
         self,
@@ -43,7 +45,8 @@ class Judgement:
         measured = self.sizes.errors(test.y, predicted, test.output_space.grid_of(test.y))
         simpler = baselines(self.sizes, train, test, linear)
         told = [*notes, *([note] if note else []), *said_of(measured, simpler)]
-        return replace(self, predicted=predicted, measured=measured, simpler=simpler, notes=told)
+        left_out = model.trained_.errors.get(LEFT_OUT)
+        return replace(self, predicted=predicted, measured=measured, simpler=simpler, notes=told, left_out=left_out)
 
     def beside_blocks(self, refitted: Refitted, data: Dataset, holding: Holding, seed: int) -> "Judgement":
         """Where rows follow one another and some were held out at random, also the error of blocks of them."""
@@ -57,10 +60,19 @@ class Judgement:
         return replace(self, notes=notes, by_blocks=error)
 
     def kept_by(self, model: RandomFeatureModel, test: Dataset | None) -> None:
-        """Make the sizes of outputs part of a model, with the mean error and the largest error at a point of each pair, for its bands."""
+        """Make the sizes of outputs part of a model, with the mean error and the largest error at a point of each pair, for its bands.
+
+        Features that the training pairs made have more noise than these say: as much more as errors on others are larger.
+        """
         trained = replace(model.trained_, sizes=self.sizes)
         if test is not None and self.measured is not None and (predicted := self.predicted) is not None:
             trained = trained.with_error(HELD_OUT, float(self.measured.relative.mean()))
+            if model.feature_map.informed and (
+                left_out := trained.errors.get(LEFT_OUT)
+            ):  # it says too little, and so does the noise
+                more = max(1.0, trained.errors[HELD_OUT] / left_out) ** 2
+                errors = {name: error for name, error in trained.errors.items() if name != LEFT_OUT}
+                trained = replace(trained, errors=errors, noise=None if trained.noise is None else trained.noise * more)
             scale = trained.frame.output_scaling.stretch(torch.ones_like(predicted))
             trained = replace(trained, scores=tuple(scores_of(lambda _: (predicted, scale), test.a, test.y).tolist()))
         model.adopt(trained)

@@ -1,5 +1,6 @@
 """What was asked of a fit, and the model that it chooses, before and after training."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from raffia.model import RandomFeatureModel
 from raffia.model.conformal import rank_of
 from raffia.model.tuned import searched
 from raffia.pairs import Dataset
-from raffia.surrogate.candidates import Candidate, named
+from raffia.surrogate.candidates import Candidate, Glance, named
 from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
 from raffia.training.accumulator import Accumulator
 from raffia.training.frame import prepare
@@ -87,6 +88,9 @@ class Plan:
     def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
         """The model of an entry; where every fold had a search of its own, one on all pairs decides, and a short search is gone on with."""
         model, steps = self.model(entry.candidate, output), entry.candidate.retuned
+        if entry.candidate.learn is not None:
+            glance = Glance(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
+            return model.set_params(feature_map=entry.candidate.learn(glance, math.inf)[0])
         search = GradientSearch(steps, 0, 0, screened=0, swept=0) if steps else None
         if entry.history is not None and (entry.candidate.kernel or (search and self.tune is None)):
             found = searched(model.settings, prepare(model.settings, a, y), search)[0]

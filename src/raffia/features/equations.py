@@ -1,0 +1,271 @@
+"""The linear equation of second order that pairs satisfy best: found from them by an eigenvalue problem of a few numbers.
+
+With outputs y_i = Σ_k u_ik ψ_k in their principal components, (A(a_i) + C) u_i = f + g(a_i) is linear in all that is unknown: the numbers
+of the polynomials that A and g are made of, the load f, the correction C. The numbers are those for which A(a_i) u_i − g(a_i) varies least
+from pair to pair, relative to what it is with the outputs of other inputs, in the units of outputs; its mean is f. What a correction,
+with a ridge, explains of the rest is C. A few steps of Gauss and Newton make numbers of which predictions, not equations, are nearest
+to the outputs. How many components, the degree of polynomials, whether to take these steps, and which ridge is decided on some
+pairs that were left out; then all pairs are used.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.features.weak_form import WeakForm
+from raffia.spaces import Boundary, Domain, Grid, Space, modes_of
+
+MOST = 1000  # pairs that an equation is found from; all of them make the components
+INDEPENDENT = 1e-9  # of the largest eigenvalue: what terms have in common is not told apart
+DEGREES = (2, 1, 3)  # of polynomials, in the order tried
+RANKS = (16, 32, 64, 128, 192, 256, 320)  # of which as many as there are pairs for, and time
+HOPEFUL = 64  # components after which hope is lost, if errors are above a limit
+WORK = 3e9  # products to assemble a matrix, at most
+SHARE = 0.7  # of the pairs: a basis has no more functions
+NOTHING = 1e-14  # of the largest variance: components that are rounding
+JUDGED = 64  # pairs that choices are made by, at most, or a fifth
+PASSES = 3  # of the eigenvalue problem: first in the units of equations, then in those of outputs
+RIDGES = (None, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the correction, relative; None is no correction
+FARTHEST = 0.1  # that random loads are from the fixed one, relative to outputs
+REFINED, ON, AMONG, DAMPING = 6, 96, 200, 1e-6  # steps of Gauss and Newton, on so many pairs and components, and their damping
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """(A(a) + C) u = f + g(a), as `GalerkinFeatures` has it."""
+
+    numbers: Float[Tensor, "terms"]
+    """Those of mass, stiffness and source, one after the other."""
+    shift: Float[Tensor, "channels"]
+    scale: Float[Tensor, "channels"]
+    basis: Float[Tensor, "r *grid"]
+    boundary: Boundary | tuple[Boundary, ...]
+    load: Float[Tensor, "r"]
+    loads: Float[Tensor, "r r"]
+    correction: Float[Tensor, "r r"] | None
+    error: float
+    """On pairs left out, when it was found from the others."""
+
+    @property
+    def spread(self) -> float:
+        """How far random loads are from the fixed one, relative to outputs: as far as it is wrong."""
+        return min(self.error, FARTHEST)
+
+    @property
+    def mass(self) -> Tensor:
+        """The numbers of α."""
+        return self.numbers[: (len(self.numbers) + 1) // 3]
+
+    @property
+    def stiffness(self) -> Tensor:
+        """The numbers of β."""
+        return self.numbers[len(self.mass) : 2 * len(self.mass)]
+
+    @property
+    def source(self) -> Tensor:
+        """The numbers of γ."""
+        return self.numbers[2 * len(self.mass) :]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs in the components of a basis, and what each number adds to their equations."""
+
+    form: WeakForm
+    powers: Float[Tensor, "powers n cells"]
+    u: Float[Tensor, "n r"]
+    terms: Float[Tensor, "terms n r"]
+
+    @classmethod
+    def of(cls, form: WeakForm, q: Tensor, u: Tensor, degree: int) -> "Pairs":
+        """With all terms evaluated."""
+        powers = form.powers(q, degree)
+        return cls(form, powers, u, form.terms(u, powers))
+
+    def matrices(self, numbers: Tensor) -> Float[Tensor, "n r r"]:
+        """A(a_i)."""
+        return self.form.matrices(*_fields(numbers, self.powers))
+
+    def mean(self, numbers: Tensor) -> Float[Tensor, "r r"]:
+        """The mean of A(a_i), assembled once, for A is linear in its fields."""
+        return self.form.matrices(*_fields(numbers, self.powers.mean(1, keepdim=True)))[0]
+
+    def driven(self, numbers: Tensor) -> Float[Tensor, "n r"]:
+        """g(a_i)."""
+        first = 2 * len(self.powers)
+        return -torch.einsum("t,tnr->nr", numbers[first:], self.terms[first:])
+
+    def numbers(self) -> Float[Tensor, "terms"]:
+        """Those for which A(a_i) u_i − g(a_i) varies least, relative to what it is with the outputs of other inputs."""
+        others = self.form.terms(self.u.roll(1, 0), self.powers)
+        found, units = torch.ones_like(self.terms[:, 0, 0]), torch.eye(self.u.shape[1]).to(self.u)
+        for _ in range(PASSES):
+            moved, wrong = ((terms @ units.mT) for terms in (self.terms, others))
+            varying, whole = ((f.flatten(1) @ f.flatten(1).mT) for f in (moved - moved.mean(1, keepdim=True), wrong))
+            size = whole.diagonal().sqrt().clamp(min=1e-300)
+            values, vectors = torch.linalg.eigh(whole / size / size[:, None])
+            known = values > INDEPENDENT * values[-1]
+            white = vectors[:, known] / values[known].sqrt() / size[:, None]
+            found = white @ torch.linalg.eigh(white.mT @ varying @ white).eigenvectors[:, 0]
+            units = torch.linalg.pinv(self.mean(found))
+        return found
+
+    def refined(self, numbers: Float[Tensor, "terms"]) -> Float[Tensor, "terms"]:
+        """Numbers of which predictions are nearer to the outputs, with the load that suits them best, by steps of Gauss and Newton."""
+        for _ in range(REFINED):
+            inverse, driven = torch.linalg.inv(self.matrices(numbers)), self.driven(numbers)
+            predicted = torch.einsum("nij,nj->ni", inverse, self._load(inverse, driven) + driven)
+            slopes = -torch.einsum("nij,tnj->tni", inverse, self.form.terms(predicted, self.powers)).flatten(1)
+            size = slopes.norm(dim=1).clamp(min=1e-300)
+            slopes = slopes / size[:, None]
+            normal = slopes @ slopes.mT + DAMPING * torch.eye(len(slopes)).to(slopes)
+            numbers = numbers - torch.linalg.solve(normal, slopes @ (predicted - self.u).flatten()) / size
+        return numbers
+
+    def _load(self, inverse: Float[Tensor, "n r r"], driven: Float[Tensor, "n r"]) -> Float[Tensor, "r"]:
+        """The f for which A(a_i)⁻¹ (f + g(a_i)) is nearest to u_i."""
+        left = self.u - torch.einsum("nij,nj->ni", inverse, driven)
+        rows = inverse.flatten(0, 1)
+        return torch.linalg.lstsq(rows.mT @ rows, rows.mT @ left.flatten()[:, None]).solution[:, 0]
+
+    def closed(self, numbers: Float[Tensor, "terms"], ridge: float | None) -> tuple[Tensor | None, Tensor]:
+        """C and f, of a least-squares problem in the units of outputs; without a ridge, no C."""
+        left = torch.einsum("t,tnr->nr", numbers, self.terms)
+        if ridge is None:
+            return None, left.mean(0)
+        mean = self.mean(numbers)
+        inverse = torch.linalg.pinv(mean)
+        weight = ridge * self.u.square().mean() * len(self.u)
+        centred, moved = self.u - self.u.mean(0), (left - left.mean(0)) @ inverse.mT
+        normal = centred.mT @ centred + weight * torch.eye(centred.shape[1]).to(centred)
+        correction = -mean @ torch.linalg.solve(normal, centred.mT @ moved).mT
+        return correction, left.mean(0) + correction @ self.u.mean(0)
+
+
+def _fields(numbers: Tensor, powers: Float[Tensor, "powers n cells"]) -> list[Float[Tensor, "n cells"]]:
+    """α and β."""
+    return [torch.einsum("p,pnc->nc", c, powers) for c in numbers[: 2 * len(powers)].split(len(powers))]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Pairs, and the principal components of their outputs."""
+
+    q: Float[Tensor, "n channels *grid"]
+    y: Float[Tensor, "n points"]
+    components: Float[Tensor, "r points"]
+    """Orthonormal, as rows of embedded functions."""
+    grid: Grid
+    boundary: Boundary | tuple[Boundary, ...]
+
+    @classmethod
+    def of(cls, q: Tensor, y: Tensor, domain: Domain) -> "Outputs":
+        """All components that are more than rounding."""
+        grid = domain.grid_of(y)
+        embedded = grid.embed(y)
+        values, vectors = torch.linalg.eigh(embedded @ embedded.mT)
+        known = values > (NOTHING * values[-1]).clamp(min=1e-300)
+        rows = (vectors[:, known] / values[known].sqrt()).mT.flip(0) @ embedded
+        boundary = getattr(modes_of(y, grid), "boundary", domain.natural_boundary)
+        return cls(q, embedded, torch.linalg.qr(rows.mT).Q.mT, grid, boundary)
+
+    def basis(self, rank: int) -> Float[Tensor, "rank *grid"]:
+        """The first components, as functions."""
+        return (self.components[:rank] / self.grid.root_weights.to(self.y)).reshape(-1, *self.grid.shape)
+
+    def pairs(self, rank: int, degree: int, most: int = MOST) -> Pairs:
+        """Some of the pairs, in so many components, and polynomials of a degree."""
+        form = WeakForm.of(self.basis(rank), self.grid, self.boundary)
+        return Pairs.of(form, self.q[:most], self.y[:most] @ self.components[:rank].mT, degree)
+
+    @property
+    def ranks(self) -> list[int]:
+        """Numbers of components to try: as many as there are pairs for, and time."""
+        cells = (1 + len(self.grid.shape)) * self.grid.size
+        most = min(int(SHARE * len(self.y)), len(self.components), math.isqrt(int(WORK / cells)))
+        return [rank for rank in RANKS if rank < most] + [most] * (0 < most <= RANKS[-1])
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was chosen by pairs left out, and their mean relative error."""
+
+    error: float = math.inf
+    rank: int = 1
+    degree: int = DEGREES[0]
+    refined: bool = False
+    ridge: float | None = None
+
+
+def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Space, limit: float = math.inf) -> Equation:
+    """The equation of these pairs; its error is that on pairs left out, when it was found from the others.
+
+    Where errors are above the limit with a few dozen components, no more of them are tried.
+    """
+    region = domain.one_channel
+    assert isinstance(region, Domain)  # as whoever asks has checked
+    a, y = (a if domain.has_components else a[:, None]).double(), y.double()
+    scale, shift = torch.std_mean(a, [axis for axis in range(a.ndim) if axis != 1])
+    scale = torch.where(scale > 0, scale, 1.0)
+    each = (-1, *[1] * region.dim)
+    q = (a - shift.reshape(each)) / scale.reshape(each)
+    order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0)).to(a.device)
+    out = min(JUDGED, max(2, len(a) // 5))
+    best = _best(Outputs.of(q[order[out:]], y[order[out:]], region), q[order[:out]], y[order[:out]], limit)
+    whole = Outputs.of(q[order], y[order], region)
+    pairs = whole.pairs(min(best.rank, len(whole.components)), best.degree)
+    numbers = _refined(whole, pairs, best.degree) if best.refined else pairs.numbers()
+    correction, load = pairs.closed(numbers, best.ridge)
+    mean = pairs.mean(numbers) if correction is None else pairs.mean(numbers) + correction
+    loads = mean * pairs.u.square().mean(0).sqrt()
+    return Equation(numbers, shift, scale, whole.basis(best.rank), whole.boundary, load, loads, correction, best.error)
+
+
+def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Found:
+    """What suits the pairs left out: first the rank, then the degree of polynomials, then whether to refine their numbers."""
+    best = Found()
+    for rank in kept.ranks:
+        one = _judged(kept, Found(rank=rank), q, y)
+        best, worse = _better(best, one), one.error > best.error
+        if (worse and rank > 2 * best.rank) or (rank >= HOPEFUL and best.error > limit):
+            break
+    if best.error > limit:
+        return best
+    for degree in DEGREES[1:]:
+        best = _better(best, _judged(kept, replace(best, degree=degree), q, y))
+    return _better(best, _judged(kept, replace(best, refined=True), q, y))
+
+
+def _better(one: Found, other: Found) -> Found:
+    """That of the smaller error."""
+    return min(one, other, key=lambda found: found.error)
+
+
+def _judged(kept: Outputs, tried: Found, q: Tensor, y: Tensor) -> Found:
+    """The error of such an equation with the ridge that suits best."""
+    pairs, embedded = kept.pairs(tried.rank, tried.degree), kept.grid.embed(y)
+    numbers = _refined(kept, pairs, tried.degree) if tried.refined else pairs.numbers()
+    components = kept.components[: tried.rank]
+    there = Pairs.of(pairs.form, q, embedded @ components.mT, tried.degree)
+    matrices, driven = there.matrices(numbers), there.driven(numbers)
+    outside = (embedded - there.u @ components).square().sum(1)
+    best = replace(tried, error=math.inf)
+    for ridge in RIDGES:
+        correction, load = pairs.closed(numbers, ridge)
+        solved, failed = torch.linalg.solve_ex(matrices if correction is None else matrices + correction, load + driven)
+        errors = ((solved - there.u).square().sum(1) + outside).sqrt() / embedded.norm(dim=1).clamp(min=1e-300)
+        fine = bool(errors.isfinite().all()) and not failed.any()
+        best = _better(best, replace(tried, error=float(errors.mean()) if fine else math.inf, ridge=ridge))
+    return best
+
+
+def _refined(outputs: Outputs, pairs: Pairs, degree: int) -> Float[Tensor, "terms"]:
+    """Numbers by steps on some pairs and components, from those of all."""
+    few = outputs.pairs(min(AMONG, pairs.u.shape[1]), degree, ON)
+    try:
+        return few.refined(pairs.numbers())
+    except torch.linalg.LinAlgError:  # of matrices that cannot be inverted
+        return pairs.numbers()

@@ -1,0 +1,139 @@
+"""Galerkin features: a linear equation whose coefficients are made of the input, solved among functions that outputs are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, Prepared
+from raffia.features.equations import Equation, found
+from raffia.features.weak_form import WeakForm
+from raffia.spaces import Boundary, Domain, Nodes, Space, carry, resample
+
+Numbers = float | Float[Tensor, "..."]
+SOLVED = 64  # samples whose equations are held at once
+
+
+@dataclass(repr=False, eq=False)
+class GalerkinFeatures(FeatureMap):
+    """φ(a; θ) = Σ_k u_k ψ_k with (A(a) + C) u = f_θ + g(a),  A(a)_jk = ∫ α ψ_j ψ_k + β ∇ψ_j·∇ψ_k,  g(a)_j = −∫ γ ψ_j.
+
+    α, β and γ are polynomials of q = (a − shift)/scale, without products of channels: `mass` and `stiffness` have the numbers of 1, of q
+    (for each channel), of q² …, up to any degree, and `source` the same without that of 1. ψ_1 … ψ_r are the `basis`, functions given on a
+    grid, where equations are assembled; C is a `correction`. f_θ = f + spread · J ξ_θ has the fixed `load` f and random ones, J being
+    `loads`. As features are linear in f_θ, a trained model is one equation, and r + 1 features are as good as more.
+
+    They represent stationary linear equations of second order with the input as a coefficient or source: waves that resonate
+    (Helmholtz is β = 1, α = −(ω/a)²), diffusion through a medium, all with fixed sources and boundary data, which the load has. What is
+    not of that form is represented only if little of it remains: nonlinear equations, flows over a time.
+
+    Good values: `suited(a, y, domain)`, which finds all of them from pairs, without a search; normalize=False. Of the pairs that they
+    were made of, leaving one out says too little: errors and error bars are too small, unless `raffia.fit` makes the model.
+    """
+
+    normalized: ClassVar[bool] = False
+    informed: ClassVar[bool] = True
+
+    mass: Float[Tensor, "powers"] | None = None
+    stiffness: Float[Tensor, "powers"] | None = None
+    source: Float[Tensor, "fewer"] | None = None
+    spread: Numbers = 0.1
+    shift: Numbers = 0.0
+    scale: Numbers = 1.0
+    basis: Float[Tensor, "r *grid"] | None = None
+    load: Float[Tensor, "r"] | None = None
+    loads: Float[Tensor, "r r"] | None = None
+    correction: Float[Tensor, "r r"] | None = None
+    boundary: Boundary | tuple[Boundary, ...] = "neumann"
+    domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
+
+    @classmethod
+    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "GalerkinFeatures":
+        """The equation that pairs satisfy best, among the principal components of their outputs; `raffia.features.equations` says how."""
+        return cls.of(found(a, y, domain), domain, **more)
+
+    @classmethod
+    def of(cls, equation: Equation, domain: Space, **more: Any) -> "GalerkinFeatures":
+        """Those of an equation that was found."""
+        names = ("mass", "stiffness", "source", "spread", "shift", "scale", "basis", "load", "loads", "correction", "boundary")
+        return cls(**{name: getattr(equation, name) for name in names} | {"domain": domain} | more)
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """A random load."""
+        return (len(self._given("basis")),)
+
+    @property
+    def work_per_value(self) -> int:
+        """Equations are assembled for every sample: as much as for many features."""
+        return 24
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions of one channel."""
+        return grid.one_channel
+
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m r"]) -> Float[Tensor, "n m *grid"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
+
+    def prepare(self, theta: Float[Tensor, "m r"], grid: Nodes) -> tuple[Tensor, Tensor]:
+        """The loads, and that each has all of g(a)."""
+        load, loads = (self._given(name).to(theta) for name in ("load", "loads"))
+        return load + self.spread * theta @ loads.mT, torch.ones_like(theta[:, 0])
+
+    def combination(self, theta: Tensor, coef: Float[Tensor, "m *columns"], grid: Nodes) -> Callable[[Tensor], Tensor]:
+        """Σ_j coef_j φ(·; θ_j) is one equation, with the sum of their loads and coef's sum of g(a)."""
+        loads, ones = self.prepare(theta, grid)
+        columns = coef.reshape(len(coef), -1)
+        summed = (columns.mT @ loads, columns.mT @ ones)
+        return lambda a: self.evaluate(a, summed) if coef.ndim > 1 else self.evaluate(a, summed)[:, 0]
+
+    def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """Some samples at a time: assembled, solved, and carried to the grid of a."""
+        basis = self._given("basis").to(a)
+        grid, target = self._region.grid_of(basis), self._region.grid_of(a)
+        form = WeakForm.of(basis, grid, self.boundary)
+        u = torch.cat([self._solved(form, resample(some, target, grid), prepared) for some in a.split(SOLVED)])
+        return torch.einsum("nmr,r...->mn...", u, carry(basis, grid, target)).transpose(0, 1)
+
+    def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:
+        """The coefficients of the solutions."""
+        loads, shares = prepared
+        channels = a if self.domain.has_components else a[:, None]
+        each, count = (-1, *[1] * len(form.grid.shape)), channels.shape[1]
+        shift, scale = (
+            torch.as_tensor(f, dtype=a.dtype, device=a.device).expand(count).reshape(each) for f in (self.shift, self.scale)
+        )
+        mass, stiffness, source = (self._given(name).to(a) for name in ("mass", "stiffness", "source"))
+        powers = form.powers((channels - shift) / scale, len(source) // count)
+        if not len(powers) == len(mass) == len(stiffness) == 1 + len(source):
+            raise RaffiaError(
+                f"GalerkinFeatures(mass=…, stiffness=…, source=…) must have 1 + p, 1 + p and p numbers, p a multiple of {count}, the "
+                f"channels; got {len(mass)}, {len(stiffness)} and {len(source)}."
+            )
+        matrices = form.matrices(*(torch.einsum("p,pnc->nc", numbers, powers) for numbers in (mass, stiffness)))
+        if self.correction is not None:
+            matrices = matrices + self.correction.to(a)
+        driven = -sum(
+            (c * part for c, part in zip(source, form.sources(powers), strict=True)),
+            torch.zeros_like(a[:, :1].flatten(1)[:, :1]),
+        )
+        return torch.linalg.solve(matrices, (loads + driven[:, None] * shares[:, None]).mT).mT
+
+    def _given(self, name: str) -> Tensor:
+        value = getattr(self, name)
+        if value is None:
+            raise RaffiaError(f"GalerkinFeatures needs {name}=…: make them of pairs, by GalerkinFeatures.suited(a, y, domain).")
+        return value
+
+    @property
+    def _region(self) -> Domain:
+        """The torus or box of the inputs."""
+        domain = self.domain.one_channel
+        if not isinstance(domain, Domain) or domain.dim < 1:
+            raise RaffiaError(f"GalerkinFeatures needs functions on a grid of a line, a square or a cube; got {self.domain!r}.")
+        return domain

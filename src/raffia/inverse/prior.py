@@ -12,21 +12,21 @@ from torch import Tensor
 from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure
-from raffia.spaces import Grid
+from raffia.spaces import Grid, Mesh
 
 DENSE = 2**24  # numbers of a matrix of modes that is kept; beyond it functions are synthesised anew at each call
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A Gaussian field g, or a function T of one, on a grid: a = T(m + g), g = Σ_k ξ_k √λ_k φ_k over the modes that the grid holds.
+    """A Gaussian field g, or a function T of one, on a grid or mesh: a = T(m + g), g = Σ_k ξ_k √λ_k φ_k over the modes that it holds.
 
     `law` is a `GaussianField`, or a `Pushforward` of one such as `Darcy(law="lognormal").input_measure`, where T is exp. `mean` is m, a
     number or a function on the grid; it is added before T, so that log a of a lognormal a has the mean m.
     """
 
     law: Measure
-    grid: Grid
+    grid: Grid | Mesh
     mean: float | Tensor = 0.0
 
     def __post_init__(self) -> None:
@@ -50,19 +50,18 @@ class Prior:
         return cast(Measure, getattr(self.law, "of", self.law))
 
     @cached_property
-    def held(self) -> Tensor:
-        """The numbers of the modes that the grid holds."""
-        return self.gaussian.basis.held_by(self.grid).nonzero().flatten()
+    def _expansion(self) -> tuple[int, Callable[[Tensor], Tensor]]:
+        return self.gaussian.expansion(self.grid)
 
     @property
     def size(self) -> int:
         """How many coordinates ξ there are."""
-        return len(self.held)
+        return self._expansion[0]
 
     def field(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n *shape"]:
         """m + g, before T."""
         few = self.size * self.grid.size <= DENSE
-        g = (xi @ self._modes(xi.device)).reshape(len(xi), *self.grid.shape) if few else self._synthesis(xi)
+        g = (xi @ self._modes(xi.device)).reshape(len(xi), *self.grid.shape) if few else self._expansion[1](xi)
         return g + torch.as_tensor(self.mean).to(xi)
 
     def __call__(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n *shape"]:
@@ -71,15 +70,11 @@ class Prior:
         g = self.field(xi)
         return g if transform is None else transform(g)
 
-    def _synthesis(self, xi: Tensor) -> Tensor:
-        whole = xi.new_zeros(len(xi), self.gaussian.n_modes).index_copy(1, self.held.to(xi.device), xi)
-        return self.gaussian(whole, self.grid)
-
     def _modes(self, device: torch.device) -> Float[Tensor, "size points"]:
         """√λ_k φ_k at the nodes, kept on the device where they were last needed."""
         kept = self.__dict__.get("_kept")
         if kept is None or kept.device != device:
-            kept = self._synthesis(torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
+            kept = self._expansion[1](torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
             object.__setattr__(self, "_kept", kept)
         return kept
 

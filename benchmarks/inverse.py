@@ -168,7 +168,7 @@ def main(asked):
     print(
         f"{asked.by}, {asked.chains} chains of {asked.burn_in} + {asked.steps} steps: {chains.seconds:.1f} s, β {chains.step:.3f}, "
         f"acceptance {chains.acceptance:.3f}, R̂ at most {float(rhat.max()):.4f}, ESS {float(ess.min()):.0f} to {float(ess.max()):.0f}, "
-        f"{chains.solves} solves for {chains.proposals} proposals, {1000 * float(ess.min()) / chains.solves:.0f} independent draws in 1,000 solves",
+        f"{chains.solves} solves for {chains.proposals} proposals, {float(ess.min()) / chains.solves:.3f} independent draws a solve",
         flush=True,
     )
     mine = described(chains, setting.prior.field)

@@ -62,7 +62,19 @@ def _package(node):
 def test_heavy_packages_are_imported_in_one_place_only():
     users = {
         name: set()
-        for name in ("typer", "rich", "matplotlib", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed", "arviz")
+        for name in (
+            "typer",
+            "rich",
+            "matplotlib",
+            "optuna",
+            "triton",
+            "h5py",
+            "zarr",
+            "pandas",
+            "dask",
+            "distributed",
+            "arviz",
+        )
     }
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

@@ -177,9 +177,9 @@ def main(asked):
     print(f"the truth is {np.linalg.norm(apart) / size:.1%} off the mean, {inside:.0%} of it within two standard deviations")
     gauss = about.std(setting.prior.field).cpu().numpy()
     print(f"the std of Laplace's approximation is {np.linalg.norm(gauss - mine['std']) / np.linalg.norm(mine['std']):.1%} off")
-    path = FACTS / f"inverse-{asked.problem}.npz"
+    path = asked.facts / f"inverse-{asked.problem}.npz"
     if asked.write:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         about_it = {"chains": asked.chains, "steps": asked.steps, "rhat": float(rhat.max()), "acceptance": chains.acceptance}
         saved = {name: value.astype(np.float32) for name, value in mine.items()}
         np.savez_compressed(path, **saved, data=setting.data.numpy(), settings=json.dumps(about_it))
@@ -200,6 +200,7 @@ if __name__ == "__main__":
     parser.add_argument("--mala", action="store_true", help="follow gradients")
     parser.add_argument("--error", action="store_true", help="add the surrogate's error to the noise")
     parser.add_argument("--write", action="store_true", help="keep this posterior, for others to be compared with")
+    parser.add_argument("--facts", type=Path, default=FACTS, help="the folder of such posteriors")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     main(parser.parse_args())

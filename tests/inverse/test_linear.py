@@ -87,7 +87,7 @@ def test_a_lower_rank_keeps_the_directions_that_data_tell_most_of(problem, truth
 @pytest.mark.parametrize("sampler", [pcn, mala])
 def test_chains_have_the_mean_and_covariance_of_the_posterior(problem, truth, sampler, reference):
     given = laplace(problem, truth[0] + 0.3, rank=2) if reference else None  # neither the right centre nor all directions
-    found = sampler(problem, 300, chains=256, burn_in=150, reference=given, seed=4)
+    found = sampler(problem, 100, chains=1024, burn_in=80, reference=given, seed=4)
     draws = found.draws.flatten(0, 1)
     error = 5 * (truth[1].diagonal() / found.ess()).sqrt()  # five standard errors
     assert ((found.mean() - truth[0]).abs() < error).all()
@@ -97,19 +97,19 @@ def test_chains_have_the_mean_and_covariance_of_the_posterior(problem, truth, sa
 
 
 def test_steps_are_adapted_while_burning_in_to_what_is_best(problem):
-    assert pcn(problem, 50, chains=500, burn_in=200, seed=5).acceptance == pytest.approx(0.3, abs=0.05)
-    assert mala(problem, 50, chains=500, burn_in=200, seed=5).acceptance == pytest.approx(0.57, abs=0.06)
+    assert pcn(problem, 20, chains=1000, burn_in=100, seed=5).acceptance == pytest.approx(0.3, abs=0.05)
+    assert mala(problem, 20, chains=1000, burn_in=100, seed=5).acceptance == pytest.approx(0.57, abs=0.06)
 
 
 def test_delayed_acceptance_samples_the_posterior_of_the_true_map_whatever_the_surrogate(matrix, problem, truth):
     poor = InverseProblem(lambda x: 1.1 * x @ matrix.mT + 0.2, problem.prior, problem.data, 0.5)
     about = laplace(problem, truth[0])
-    found = delayed_acceptance(problem, poor, 200, chains=128, burn_in=40, inner=3, reference=about, seed=6)
+    found = delayed_acceptance(problem, poor, 60, chains=512, burn_in=30, inner=2, reference=about, seed=6)
     error = 5 * (truth[1].diagonal() / found.ess()).sqrt()
     assert ((found.mean() - truth[0]).abs() < error).all()
     assert float((found.std() - truth[1].diagonal().sqrt()).abs().max()) < 5 * (2 / float(found.ess().min())) ** 0.5
     torch.testing.assert_close(found.misfits.flatten(), problem.misfit(found.draws.flatten(0, 1)))
-    biased = pcn(poor, 200, chains=128, burn_in=20, reference=about, seed=6)
+    biased = pcn(poor, 60, chains=512, burn_in=20, reference=about, seed=6)
     assert ((biased.mean() - truth[0]).abs() > error).any()  # the surrogate's own posterior is another
 
 
@@ -165,7 +165,7 @@ def test_a_prior_with_a_mean_gives_the_posterior_of_kriging_with_it():
     about = laplace(problem, found.xi)
     torch.testing.assert_close(about.std(prior), std, rtol=0, atol=1e-8)
     for sampler, given in ((pcn, about), (mala, None)):
-        chains = sampler(problem, 250, chains=256, burn_in=150, reference=given, seed=11)
+        chains = sampler(problem, 80, chains=1024, burn_in=100, reference=given, seed=11)
         error = 6 * float(std.max()) / float(chains.ess().min()) ** 0.5
         assert float((chains.mean(prior) - wanted).abs().max()) < error
         assert float((chains.std(prior) - std).abs().max()) < error
@@ -195,7 +195,7 @@ def test_acceptance_does_not_fall_as_the_grid_is_refined():
         prior = Prior(GaussianField(domain, "periodic", 7.0, 1.0, points - 2), grid)
         observe = point_values(grid, torch.arange(4) / 4)
         problem = InverseProblem(lambda a: a + a**2, prior, torch.tensor([0.3, 0.1, -0.1, 0.2]).double(), 0.2, observe)
-        rates.append([s(problem, 60, chains=64, burn_in=60, step=0.3, seed=13).step for s in (pcn, mala)])
+        rates.append([s(problem, 10, chains=256, burn_in=60, step=0.3, seed=13).step for s in (pcn, mala)])
     rates = torch.tensor(rates)
     assert (rates[1:] > 0.75 * rates[:1]).all()
 
@@ -245,5 +245,5 @@ def test_what_is_wrong_is_named():
 
 def test_proposals_without_a_finite_misfit_are_not_accepted():
     problem = InverseProblem(lambda x: (x + 1).log(), WhiteNoise(1), torch.zeros(1).double(), 0.5)
-    found = pcn(problem, 200, chains=30, start=torch.zeros(30, 1), seed=14)
+    found = pcn(problem, 50, chains=30, burn_in=10, start=torch.zeros(30, 1), seed=14)
     assert (found.draws > -1).all()

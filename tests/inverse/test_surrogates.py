@@ -90,7 +90,7 @@ def test_a_flat_operator_of_coordinates_has_the_posterior_of_predictions(by_mode
 def test_a_reference_changes_how_far_chains_go_but_not_where(by_model, best):
     about = laplace(by_model, best.xi)
     start = about.draws(64, seed=7)
-    by, plain = (pcn(by_model, 60, burn_in=40, reference=r, start=start, seed=8) for r in (about, None))
+    by, plain = (pcn(by_model, 20, burn_in=40, reference=r, start=start, seed=8) for r in (about, None))
     jumps, short = (chains.draws.diff(dim=1).square().mean() for chains in (by, plain))
     assert by.step > 10 * plain.step
     assert jumps > 100 * short
@@ -98,7 +98,7 @@ def test_a_reference_changes_how_far_chains_go_but_not_where(by_model, best):
 
 
 def test_the_least_misfit_that_chains_see_is_above_that_of_the_most_probable(by_model, best):
-    chains = pcn(by_model, 60, burn_in=40, reference=laplace(by_model, best.xi), seed=9)
+    chains = pcn(by_model, 20, burn_in=20, reference=laplace(by_model, best.xi), seed=9)
     assert float((chains.misfits + chains.draws.square().sum(-1) / 2).min()) > best.objective
 
 

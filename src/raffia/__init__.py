@@ -1,6 +1,6 @@
 """Operator learning with function-valued random features."""
 
-from raffia import interrupts, metrics  # noqa: F401  (interrupts first: the others take seconds)
+from raffia import interrupts, inverse, metrics  # noqa: F401  (interrupts first: the others take seconds)
 from raffia.data import read
 from raffia.errors import RaffiaError
 from raffia.features import (
@@ -92,6 +92,7 @@ __all__ = [
     "Wave",
     "empirical_kernel",
     "fit",
+    "inverse",
     "load",
     "metrics",
     "read",

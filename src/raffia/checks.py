@@ -9,10 +9,11 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.pairs import Array, check_dense
 from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
+from raffia.spaces.followed import hidden
 
 
 def as_tensor(name: str, values: object) -> Tensor:
-    """A NumPy array or a tensor of float32 or float64, all finite, with at least one sample."""
+    """A NumPy array or a tensor of float32 or float64, all finite, with at least one sample; derivatives follow a tensor on."""
     if not isinstance(values, (np.ndarray, Tensor)):
         raise RaffiaError(
             f"{name} must be a NumPy array or a torch tensor; got {type(values).__name__}. Pass np.asarray({name})."
@@ -26,11 +27,11 @@ def as_tensor(name: str, values: object) -> Tensor:
         raise RaffiaError(
             f"{name} must not be a masked array: fill its gaps or leave those samples out, then pass a plain array."
         )
-    tensor = (
-        torch.from_numpy(np.require(values, requirements=["C", "W"])) if isinstance(values, np.ndarray) else values.detach()
-    )
+    tensor = torch.from_numpy(np.require(values, requirements=["C", "W"])) if isinstance(values, np.ndarray) else values
     if tensor.ndim == 0 or len(tensor) == 0:
         raise RaffiaError(f"{name} must hold at least one sample along its first axis; got shape {tuple(tensor.shape)}.")
+    if hidden(tensor):
+        return tensor
     finite = torch.isfinite(tensor).reshape(len(tensor), -1).all(-1)
     if not finite.all():
         bad = torch.nonzero(~finite).flatten()
@@ -51,7 +52,7 @@ def check_function(name: str, f: Tensor, space: Space) -> None:
     space.grid_of(f)
     domain = space.one_channel
     for axis, kind in enumerate(domain.kinds, f.ndim - domain.ndim):
-        if kind.around:
+        if kind.around and not hidden(f):
             _check_no_repeated_end(name, f, axis)
 
 

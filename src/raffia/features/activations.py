@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.spaces.followed import followed
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu": F.elu, "relu": F.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "sin": torch.sin, "selu": F.selu,
@@ -34,10 +35,10 @@ _CPU_FLOAT64: dict[str, Callable[[Tensor], Tensor]] = {"elu": _elu_by_powers_of_
 
 
 def activate(name: str, r: Tensor) -> Tensor:
-    """σ(r), to rounding of max(1, |σ(r)|); r may be overwritten, which saves time, unless a gradient needs it."""
+    """σ(r), to rounding of max(1, |σ(r)|); r may be overwritten, which saves time, unless a derivative needs it."""
     if name not in ACTIVATIONS:
         raise RaffiaError(f"activation must be one of {sorted(ACTIVATIONS)}; got {name!r}.")
-    if r.requires_grad:
+    if followed(r):
         return ACTIVATIONS[name](r)
     fast = _CPU_FLOAT64 if r.device.type == "cpu" and r.dtype == torch.float64 else _IN_PLACE
     return fast.get(name, _IN_PLACE.get(name, ACTIVATIONS[name]))(r)

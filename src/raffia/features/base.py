@@ -20,6 +20,7 @@ from raffia.errors import RaffiaError
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import POINT, Nodes
+from raffia.spaces.followed import followed
 
 DEAR = 16  # numbers on the way to a value, above which it is not found again without need
 
@@ -144,10 +145,10 @@ def rows_of(phi: Float[Tensor, "n m *grid"]) -> Float[Tensor, "m n_times_points"
 
 
 def sum_of(parts: Iterator[Tensor]) -> Tensor:
-    """The sum of a nonempty iteration of tensors, in place where no gradient forbids it."""
+    """The sum of a nonempty iteration of tensors, in place where no derivative forbids it."""
     total = next(parts)
     for part in parts:
-        total = total + part if total.requires_grad else total.add_(part)
+        total = total + part if followed(total) else total.add_(part)
     return total
 
 

@@ -14,6 +14,7 @@ from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
 from raffia.spaces import Domain, Grid, Nodes, Space, carry
 from raffia.spaces.between import values_at
+from raffia.spaces.followed import followed
 from raffia.spaces.spectral import wavenumbers
 
 Number = float | Float[Tensor, ""]
@@ -116,12 +117,13 @@ class CarriedFeatures(FeatureMap):
         if self.source is not None:
             given = carry(self.source, cast(Grid, self.domain.grid_of(self.source)), grid).to(a)
             driven = self.gain / (self.steps * self.scale) * given
+        twice = followed(a)  # a search, which follows hyperparameters alone, needs one derivative
         for _ in range(self.steps):
             spectrum = torch.fft.rfftn(p, dim=axes)
             velocity = torch.stack(self._velocity(multiplier * spectrum, waves), 2).flatten(0, 1)  # (m n, dim, *spectrum)
             half = nodes - way / 2 * torch.fft.irfftn(velocity, s=grid.shape, dim=axes)
-            there = nodes - way * values_at(velocity, half, grid)
-            p = values_at((blur * spectrum).flatten(0, 1)[:, None], there, grid).reshape(p.shape) + driven
+            there = nodes - way * values_at(velocity, half, grid, twice)
+            p = values_at((blur * spectrum).flatten(0, 1)[:, None], there, grid, twice).reshape(p.shape) + driven
         return p.transpose(0, 1)
 
     def _multiplier(self, theta: Tensor, squares: Float[Tensor, "*spectrum"]) -> Float[Tensor, "m 1 *spectrum"]:

@@ -17,6 +17,7 @@ from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
+from raffia.spaces.followed import followed, plainly
 from raffia.spaces.waves import waves
 
 Number = float | Float[Tensor, ""]
@@ -33,6 +34,7 @@ def _synthesis(spectrum: Complex[Tensor, "*batch waves"], points: int) -> Float[
 
 
 @lru_cache(maxsize=16)
+@plainly()
 def _waves(count: int, points: int, device: torch.device) -> Float[Tensor, "twice points"]:
     """Rows 1, 0, then 2 cos 2πkx, −2 sin 2πkx."""
     k = torch.arange(count)
@@ -197,7 +199,7 @@ class FourierFeatures(FeatureMap):
         if multiplier.requires_grad or coef.requires_grad:
             return plain
         kernel = fused.combination(multiplier, coef, grid.shape[0], self.activation)
-        return lambda a: plain(a) if a.requires_grad else kernel(a)
+        return lambda a: plain(a) if followed(a) else kernel(a)
 
     def _line(self, xi: Float[Tensor, "m modes"], torus: Grid) -> Complex[Tensor, "m _"]:
         """The multipliers of the wavenumbers 1, 2, … of a line, without any transform."""

@@ -15,6 +15,7 @@ from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import FeatureMap
 from raffia.features.hyperparameters import Choice, Range
 from raffia.spaces import Domain, LaplacianBasis
+from raffia.spaces.followed import plainly
 
 Number = float | Float[Tensor, ""]
 
@@ -51,7 +52,8 @@ class NeuralFeatures(FeatureMap):
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m weights"]) -> Float[Tensor, "n m *grid_or_none"]:
         """One pass of the network a feature, all at once."""
-        module = self._module().to(theta)
+        with plainly():
+            module = self._module().to(theta)
         drawn, start = {}, 0
         for name, parameter in module.named_parameters():
             part = theta[:, start : start + parameter.numel()].reshape(len(theta), *parameter.shape)

@@ -14,6 +14,7 @@ from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
 from raffia.spaces import Domain, Grid, Nodes, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
+from raffia.spaces.followed import hidden
 
 Number = float | Float[Tensor, ""]
 
@@ -151,7 +152,7 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     def _ratio(self, a: Tensor, grid: Grid) -> Float[Tensor, "n inner1 inner2"]:
         """f/a at inner nodes, with the raw a."""
-        if not (a > 0).all():
+        if not hidden(a) and not (a > 0).all():
             raise RaffiaError(
                 "PredictorCorrectorFeatures needs a strictly positive a, a permeability; take exp of a log-permeability."
             )

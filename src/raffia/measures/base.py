@@ -1,11 +1,14 @@
 """Probability measures on functions."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.measures.noise import Rows
 from raffia.spaces import Grid
 
@@ -16,3 +19,9 @@ class Measure(BaseEstimator, ABC):
     @abstractmethod
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
         """Draw functions on a grid; function i is a function of (seed, i) alone. `rows` is a count or a range."""
+
+    def expansion(self, grid: Any) -> tuple[int, Callable[[Float[Tensor, "n numbers"]], Float[Tensor, "n *shape"]]]:
+        """How many independent standard normal numbers ξ make a draw on the grid, and what makes it of them."""
+        raise RaffiaError(
+            f"{type(self).__name__} is not made of normal numbers: pass a GaussianField, or a Pushforward of one."
+        )

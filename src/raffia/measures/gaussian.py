@@ -1,14 +1,17 @@
 """Gaussian measures N(0, C), evaluated on grids by their Karhunen–Loève expansion (eqn:grf_klexpansion)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.measures.base import Measure
 from raffia.measures.noise import Rows, white_noise
-from raffia.spaces import Boundary, Domain, Grid, LaplacianBasis
+from raffia.spaces import Boundary, Domain, Grid, LaplacianBasis, Mesh
 
 
 def matern(eigenvalues: Tensor, tau: float | Tensor, regularity: float | Tensor, dim: int) -> Tensor:
@@ -41,9 +44,29 @@ class GaussianField(Measure):
         """λ_k, the variances of the coefficients, nonincreasing."""
         return matern(self.basis.eigenvalues, self.tau, self.regularity, self.domain.dim)
 
-    def __call__(self, xi: Float[Tensor, "*batch modes"], grid: Grid) -> Float[Tensor, "*batch_and_shape"]:
-        """The fields with white coefficients ξ, on the grid."""
+    def __call__(self, xi: Float[Tensor, "*batch modes"], grid: Grid | Mesh) -> Float[Tensor, "*batch_and_shape"]:
+        """The fields with white coefficients ξ, on the grid or mesh."""
         return self.basis.synthesis(xi * self.eigenvalues.sqrt().to(xi), grid)
+
+    def expansion(self, grid: Any) -> tuple[int, Callable[[Tensor], Tensor]]:
+        """The ξ_k of all modes that the grid can hold, of a mesh all; and their sum."""
+        if grid.space.region != self.domain:
+            raise RaffiaError(
+                f"the prior lives on {self.domain}, the inputs on {grid.space.region}: pass GaussianField(domain=…)."
+            )
+        held = self.basis.held_by(grid) if grid.space.gridded else torch.ones(self.n_modes, dtype=torch.bool)
+        places = held.nonzero()[:, 0]
+        if not len(places):
+            raise RaffiaError(
+                f"a grid of shape {grid.shape} holds none of the {self.n_modes} modes of the prior. Use more points."
+            )
+
+        def made(xi: Float[Tensor, "n held"]) -> Float[Tensor, "n *shape"]:
+            whole = xi.new_zeros(len(xi), self.n_modes)
+            whole[:, places.to(xi.device)] = xi
+            return self(whole, grid)
+
+        return len(places), made
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
         """Draw fields from white coefficients of (seed, i)."""

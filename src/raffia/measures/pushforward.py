@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -17,6 +18,11 @@ class Pushforward(Measure):
 
     of: Measure
     by: Callable[[Tensor], Tensor]
+
+    def expansion(self, grid: Any) -> tuple[int, Callable[[Tensor], Tensor]]:
+        """F of what numbers make of g."""
+        size, made = self.of.expansion(grid)
+        return size, lambda xi: self.by(made(xi))
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
         """F of each draw."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from raffia.checks import check_count
 from raffia.features.base import FeatureMap
 from raffia.model import file
+from raffia.model.at import FlatOperator
 from raffia.model.attributes import Found
 from raffia.model.conformal import ConformalBand, band_of
 from raffia.model.operator import Operator, elsewhere
@@ -23,6 +24,7 @@ from raffia.model.tuned import tuned
 from raffia.pairs import Array
 from raffia.regression import Solver
 from raffia.spaces import Domain, Mesh, Space
+from raffia.spaces.followed import plainly
 from raffia.storage import archive
 from raffia.training import cluster
 from raffia.training.accumulator import Accumulator
@@ -123,14 +125,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         normalize: bool | Literal["function"] = False,
         coefficients: Literal["ordinary", "modal"] = "ordinary",
     ) -> None:
-        self.feature_map = feature_map
-        self.n_features = n_features
-        self.ridge = ridge
-        self.solver = solver
-        self.random_state = random_state
+        self.feature_map, self.n_features, self.random_state = feature_map, n_features, random_state
+        self.ridge, self.solver = ridge, solver
         self.device, self.batch_size, self.memory_budget = device, batch_size, memory_budget
-        self.points, self.output, self.normalize = points, output, normalize
-        self.coefficients = coefficients
+        self.points, self.output, self.normalize, self.coefficients = points, output, normalize, coefficients
 
     def fit(self, a: Any, y: Any = None, **how: Any) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones.
@@ -172,7 +170,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """F(a_i; α) on the grid of a, whatever grid the model was trained on.
 
         With `return_std`, also the standard deviation of y at each point. With scalar-valued features outputs are on the grid of the
-        training outputs, or if that was also the inputs', interpolated to the grid of a. Of a Dask array, predictions are one too.
+        training outputs, or if that was also the inputs', interpolated to the grid of a. Of a Dask array, predictions are one too; of
+        a tensor, they can be differentiated as it can, forwards and backwards.
         """
         operator = self._operator()
         if cluster.applies(a):
@@ -180,6 +179,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         inputs = operator.inputs(inputs_of(self, a))
         mean = like(a, operator.mean(inputs))
         return (mean, like(a, self._posterior(operator).std(inputs))) if return_std else mean
+
+    def at(self, grid: Any = None, prior: Any = None) -> FlatOperator:
+        """The operator of flat vectors, with derivatives, on a grid (None is that of the training); of ξ ~ N(0, I), with a prior."""
+        return FlatOperator(self._operator(), grid, prior)
 
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
@@ -192,13 +195,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
 
     def score(self, a: Any, y: Any) -> float:
         """Minus the mean relative error of the predictions, so that higher is better."""
-        return -float(self.errors(a, y).mean())
+        return -float(self.errors(a, y).detach().mean())
 
     def errors(self, a: Any, y: Any) -> Tensor:
-        """The relative error of each prediction, by the measure of the model; `raffia.metrics` says which, and what has a floor.
-
-        Normalised numbers, vectors and channels count in units of their deviations: always predicting their means has error 1.
-        """
+        """The relative error of each prediction, by the measure of the model, in `raffia.metrics`; of normalised outputs, in deviations."""
         return self.compare(a, y)[1]
 
     def compare(self, a: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -274,8 +274,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         """Vectors or functions in, several of them out."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.required = True
+        tags.target_tags.multi_output = tags.target_tags.required = True
         tags.regressor_tags.poor_score = True  # ours is at most 0: minus a relative error
         tags.input_tags.two_d_array = self.feature_map.domain.tabular
         return tags
@@ -284,6 +283,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def _states(self) -> _State:
         return self.__dict__.setdefault("_state", _State())
 
+    @plainly()
     def _operator(self) -> Operator:
         """The trained operator with the parameters of today, compared once a call with those it was trained with."""
         trained, settings = self.trained_, self.settings

@@ -12,6 +12,7 @@ from raffia.checks import as_tensor, check_count, check_pairs
 from raffia.errors import RaffiaError
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
+from raffia.spaces.followed import plainly
 from raffia.training.coefficients import coefficients_of
 from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
@@ -106,7 +107,8 @@ class Operator:
         key, kept = (self.frame.input.grid_of(inputs), inputs.dtype, self.settings.place(inputs)), self._kept
         if kept is None or not _same(kept[0], key):
             kind = coefficients_of(self.settings)
-            kept = self._kept = (key, kind.combination(self.settings, self.frame, self.trained.solution, inputs))
+            with plainly():
+                kept = self._kept = (key, kind.combination(self.settings, self.frame, self.trained.solution, inputs))
         return kept[1]
 
     def __getstate__(self) -> dict[str, Any]:

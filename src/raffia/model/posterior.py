@@ -12,6 +12,7 @@ from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
 from raffia.pairs import Array
 from raffia.regression import RidgePath, Statistics
+from raffia.spaces.followed import plainly
 from raffia.training.coefficients import Coefficients, coefficients_of
 from raffia.training.coefficients.ordinary import positive_ridge
 from raffia.training.trained import Trained
@@ -75,12 +76,14 @@ class Posterior:
         return coefficients_of(self.trained.settings)
 
     @cached_property
+    @plainly()
     def law(self) -> Any:
         """The law of the coefficients given the data."""
         self._statistics("error bars")
         return self.kind.law(self.operator.settings, replace(self.trained, noise=self.noise))
 
     @cached_property
+    @plainly()
     def noise(self) -> Any:
         """The noise level, from leaving out one training function at a time; needs the training pairs once."""
         trained = self.trained

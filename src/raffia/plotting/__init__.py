@@ -4,6 +4,7 @@ from matplotlib.figure import Figure
 
 from raffia.plotting.against import errors_against_parameters, errors_along, errors_by_group
 from raffia.plotting.curves import brownian_bridge, error_against_features, error_against_resolution, search
+from raffia.plotting.recovered import posterior
 from raffia.plotting.ruler import Labels
 from raffia.plotting.samples import fields, pair, prediction
 from raffia.plotting.spread import errors, parity
@@ -12,5 +13,5 @@ from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
 __all__ = [
     "ERROR", "INK", "PREDICTION", "TRUTH", "Array", "Figure", "Labels", "brownian_bridge", "error_against_features",
     "error_against_resolution", "errors", "errors_against_parameters", "errors_along", "errors_by_group", "fields", "pair", "parity",
-    "prediction", "search",
+    "posterior", "prediction", "search",
 ]  # fmt: skip

@@ -60,8 +60,9 @@ class Burgers(Evolution, Problem):
         """u at increasing times; samples that need the same step share a batch."""
         steps = self._steps_per_unit_time(u, grid, times[-1])
         end = u.new_empty(len(u), len(times), grid.shape[0])
+        size = SAMPLES_IN_CACHE if u.device.type == "cpu" else max(1, len(u))
         for rate in steps.unique().tolist():
-            for rows in torch.nonzero(steps == rate).flatten().split(SAMPLES_IN_CACHE):
+            for rows in torch.nonzero(steps == rate).flatten().split(size):
                 end[rows] = self._integrate(u[rows], grid, rate, times)
         return end
 

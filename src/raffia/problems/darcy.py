@@ -67,7 +67,7 @@ class Darcy(Problem):
         f = self._source(grid, a)
         size = max(1, NUMBERS_IN_CACHE // grid.size) if a.device.type == "cpu" else 256
         u = torch.cat([self._conjugate_gradients(part.double(), f, grid)[0] for part in a.split(size)])
-        self._warn_if_unresolved(a[:LOOKED_AT].double(), f, u[:LOOKED_AT])
+        self._warn_if_unresolved(a[:LOOKED_AT].detach().double(), f, u[:LOOKED_AT].detach())
         return u.to(a.dtype)
 
     def iterations(self, a: Float[Tensor, "n r1 r2"]) -> int:

@@ -116,7 +116,7 @@ class Evolution(ABC):
         if not torch.isfinite(end).all():
             raise RaffiaError(f"{name}: the integration did not stay finite. Pass a smaller step=, or more fine_points.")
         if self.degree:
-            self._warn_if_unresolved(end, grid)
+            self._warn_if_unresolved(end.detach(), grid)
         return end
 
     def _warn_if_unresolved(self, u: Float[Tensor, "n times *state"], grid: Grid) -> None:

@@ -11,6 +11,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
 from raffia.regression.memory import Workspace, arriving
 from raffia.spaces import Nodes
+from raffia.spaces.followed import followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +103,10 @@ def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor | 
     """Put one tile, embedded, into the rows of its features."""
     n, count = phi.shape[:2]
     if rows is None:
-        rows = torch.empty(m, n, phi[0, 0].numel(), dtype=phi.dtype, device=phi.device)
+        rows = phi.new_empty(m, n, phi[0, 0].numel())
     values = phi.transpose(0, 1).reshape(count, n, -1)
-    if root is None:
-        rows[start : start + count] = values
+    if root is None or followed(phi):
+        rows[start : start + count] = values if root is None else values * root
     else:
         torch.mul(values, root, out=rows[start : start + count])
     return rows

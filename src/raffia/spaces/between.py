@@ -20,10 +20,15 @@ Values = Float[Tensor, "batch functions *grid"]
 Positions = Float[Tensor, "batch dim *grid"]
 
 
-def values_at(spectra: Spectra, positions: Positions, grid: Grid) -> Values:
-    """Functions with spectra as `torch.fft.rfftn` gives them, at positions in units of the spacing along each axis, on whatever turn."""
+def values_at(spectra: Spectra, positions: Positions, grid: Grid, twice: bool = False) -> Values:
+    """Functions with spectra as `torch.fft.rfftn` gives them, at positions in units of the spacing along each axis, on whatever turn.
+
+    Fast kernels have one derivative, backwards; with `twice` there are two, forwards or backwards, and under `torch.func.vmap`.
+    """
     shape, dim = grid.shape, len(grid.shape)
     coefficients = _coefficients(spectra, grid)
+    if twice:
+        return _gathered(coefficients, positions)
     f = torch.zeros_like(coefficients)
     for axis in range(2, f.ndim):  # one neighbour before the first node, two after the last
         ends = coefficients.narrow(axis, -1, 1), coefficients.narrow(axis, 0, 2)
@@ -52,6 +57,28 @@ def _sides(x: Float[Tensor, "batch *grid"], points: int) -> list[tuple[Tensor, T
     before = 5 / 6 - t * (0.5 + t * (0.5 - t / 3))  # of the first two
     pairs = (first, second, before), (first + 2, fourth, 1 - before)
     return [((place + weight / both) * (2 / (points + 2)) - 1, both) for place, weight, both in pairs]
+
+
+def _gathered(coefficients: Values, positions: Positions) -> Values:
+    """The sum over all 4^d neighbours, by their weights, which are C²."""
+    shape, total = coefficients.shape[2:], torch.zeros_like(coefficients)
+    lines = [_neighbours(positions[:, axis], points) for axis, points in enumerate(shape)]
+    for chosen in itertools.product(*lines):
+        place = torch.zeros_like(chosen[0][0])
+        for (index, _), points in zip(chosen, shape, strict=True):
+            place = place * points + index
+        place = place.flatten(1)[:, None].expand(-1, coefficients.shape[1], -1)
+        found = coefficients.flatten(2).gather(2, place).reshape(coefficients.shape)
+        total = total + reduce(torch.mul, (weight for _, weight in chosen))[:, None] * found
+    return total
+
+
+def _neighbours(x: Float[Tensor, "batch *grid"], points: int) -> list[tuple[Tensor, Tensor]]:
+    """The four nodes around x along an axis, and their weights."""
+    left = torch.floor(x.detach())
+    t = x - left
+    weights = (1 - t) ** 3 / 6, 2 / 3 - t**2 * (1 - t / 2), 2 / 3 - (1 - t) ** 2 * (1 + t) / 2, t**3 / 6
+    return [((left + step).long() % points, weight) for step, weight in zip((-1, 0, 1, 2), weights, strict=True)]
 
 
 def _coefficients(spectra: Spectra, grid: Grid) -> Values:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import Axis, Boundary
+from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import frequencies
 from raffia.spaces.spectral import MATRIX_POINTS
@@ -115,6 +116,7 @@ def _along_axes(f: Tensor, matrices: list[Tensor]) -> Tensor:
 
 
 @lru_cache(maxsize=32)
+@plainly()
 def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
     """The orthonormal sine matrix (its own inverse) and the eigenvalues of −Δ_h with zero boundary values."""
     n = points - 1
@@ -124,6 +126,7 @@ def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
 
 
 @lru_cache(maxsize=32)
+@plainly()
 def _zero_pairs(kind: Axis, points: int, spacing: float) -> tuple[Tensor, Tensor]:
     """Orthonormal eigenvectors of −Δ_h along one axis, in columns, zero at its ends if it has them, and the eigenvalues."""
     basis, _, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.around else "dirichlet")
@@ -131,6 +134,7 @@ def _zero_pairs(kind: Axis, points: int, spacing: float) -> tuple[Tensor, Tensor
 
 
 @lru_cache(maxsize=32)
+@plainly()
 def _wave_pairs(kind: Axis, points: int, spacing: float, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvectors of −Δ_h along one axis with its ends, in columns, their adjoint in the quadrature, and the eigenvalues."""
     rank = kind.rank(points, boundary)
@@ -147,7 +151,7 @@ def _heat_flow(kind: Axis, points: int, spacing: float, time: float | Tensor) ->
     return (basis.to(time) * torch.exp(-time * eigenvalues.to(time))) @ inverse.to(time)
 
 
-_kept_heat_flow = lru_cache(maxsize=32)(_heat_flow)
+_kept_heat_flow = lru_cache(maxsize=32)(plainly()(_heat_flow))
 
 
 def _check(f: Tensor, grid: Grid, least: int) -> None:

@@ -2,14 +2,12 @@
 
 from typing import cast
 
-import torch
 from torch import Tensor
 
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.mesh import Mesh
-from raffia.spaces.resample import resample
-from raffia.spaces.scattered import values_at
+from raffia.spaces.resample import moved, resample
 
 
 def carry(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
@@ -20,5 +18,4 @@ def carry(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
     if isinstance(one, Grid) and isinstance(other, Grid):
         return resample(f, one, other, smooth=True)
     here, there = cast(Mesh, one), cast(Mesh, other)  # or grids, which have positions too
-    values = values_at(f.numpy(force=True).reshape(-1, *one.shape), here, there.positions.numpy())
-    return torch.from_numpy(values).to(f).reshape(*f.shape[: f.ndim - len(one.shape)], *other.shape)
+    return moved(f, here, there.positions.numpy()).reshape(*f.shape[: f.ndim - len(one.shape)], *other.shape)

@@ -13,6 +13,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, Axis
 from raffia.spaces.base import Nodes
+from raffia.spaces.followed import followed, hidden, plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.mesh import Mesh
 from raffia.spaces.scattered import values_at
@@ -56,8 +57,16 @@ def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
         raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its nodes have shape {source.shape}.")
     here, there = cast(Mesh, source), cast(Mesh, target)
     places = there.positions if Grid in kinds else there.nodes - torch.tensor(here.origin, dtype=torch.float64)
-    values = values_at(f.numpy(force=True).reshape(-1, *source.shape), here, places.numpy())
-    return torch.from_numpy(values).to(f).reshape(*f.shape[: f.ndim - len(source.shape)], *target.shape)
+    return moved(f, here, places.numpy()).reshape(*f.shape[: f.ndim - len(source.shape)], *target.shape)
+
+
+def moved(f: Float[Tensor, "*batch_and_shape"], nodes: Grid | Mesh, places: np.ndarray) -> Float[Tensor, "n points"]:
+    """Functions at positions anywhere, by `values_at`, which leaves torch: where derivatives follow f, by the matrix that it is."""
+    f = f.reshape(-1, *nodes.shape)
+    if not followed(f):
+        return torch.from_numpy(values_at(f.numpy(force=True), nodes, places)).to(f)
+    matrix = values_at(np.eye(nodes.size).reshape(-1, *nodes.shape), nodes, places)
+    return f.flatten(1) @ torch.from_numpy(matrix).to(f)
 
 
 def _trigonometric(f: Tensor, points: int, kind: Axis) -> Tensor:
@@ -94,7 +103,12 @@ def _best(f: Tensor, points: int, kind: Axis) -> Tensor:
         parts = [_beyond(f.flip(-1)), f] if first else [f, _beyond(f)]
         return _best(torch.cat(parts, dim=-1), points + 1, BOX)[..., first : points + 1 - last]
     odd = n - 1 + n % 2  # nodes that halve: all, or all but the last
-    known, held = f[..., :odd:2], f[..., 1:odd:2]
+    known, held = f.detach()[..., :odd:2], f.detach()[..., 1:odd:2]
+    if hidden(f):
+        raise RaffiaError(
+            "on another grid than that of the training, functions are interpolated by what suits their values, which torch.func.vmap "
+            "hides: pass them as a batch, or on the grid of the training."
+        )
     wrong = {
         name: float((known @ _matrix(name, odd // 2 + 1, odd, BOX).to(f)[1::2].mT - held).square().sum())
         for name in INTERPOLANTS
@@ -108,6 +122,7 @@ def _beyond(f: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=32)
+@plainly()
 def _matrix(name: str, n: int, points: int, kind: Axis) -> Float[Tensor, "points n"]:
     """Values at `points` equispaced points of the interpolant through n, as a matrix."""
     old, new = (kind.coordinates(count, 1.0).numpy() for count in (n, points))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary
+from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
 
 Field = Float[Tensor, "*shape_and_batch"]
@@ -153,6 +154,7 @@ def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
 
 
 @lru_cache(maxsize=64)
+@plainly()
 def _matrices(points: int, kind: Axis, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends that were left out are put back."""
     whole, (first, last) = kind.with_ends, kind.left_out

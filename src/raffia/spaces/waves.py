@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Complex
 from torch import Tensor
 
+from raffia.spaces.followed import plainly
 from raffia.spaces.mesh import Mesh
 
 
 @lru_cache(maxsize=8)
+@plainly()
 def waves(
     mesh: Mesh, shape: tuple[int, ...], boundary: Literal["neumann", "dirichlet"]
 ) -> tuple[Complex[Tensor, "points waves"], Complex[Tensor, "waves points"]]:

@@ -174,7 +174,7 @@ def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None
     """Check pairs, move them to the device and into training units; without a frame, they are the first and give it."""
     if frame is None:
         settings.check()
-    inputs, outputs = given("a", a, settings), given("y", y, settings)
+    inputs, outputs = given("a", a, settings).detach(), given("y", y, settings).detach()
     frame, first = frame or Frame.of(settings, inputs, outputs, scalings), frame is None
     pairs = frame.pairs(inputs, outputs, resampled=settings.points is not None)
     return pairs.with_modes(settings) if first else pairs

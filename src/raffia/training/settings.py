@@ -17,6 +17,7 @@ from raffia.features.base import FeatureMap
 from raffia.measures.noise import white_noise
 from raffia.regression import FeatureStream, Solver, Workspace
 from raffia.spaces import Nodes, Space, digest_of
+from raffia.spaces.followed import plainly
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +128,7 @@ class Settings:
 
 
 @lru_cache(maxsize=4)
+@plainly()
 def _theta(n_features: int, shape: tuple[int, ...], seed: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Row j is a function of (seed, j) alone: what `FeatureMap.draw` gives."""
     return white_noise(n_features, shape, seed, stream="theta").to(device, dtype)

@@ -22,6 +22,7 @@ from raffia.regression import (
     Statistics,
 )
 from raffia.spaces import resample
+from raffia.spaces.followed import followed
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
@@ -122,6 +123,8 @@ class Kernel(Coefficients):
 
     def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
         """Errors of leaving out, each with a weight that is normal with the covariance of the inputs."""
+        if followed(inputs):
+            raise RaffiaError("draws of a kernel's posterior have no derivatives in the inputs: pass a.detach().")
         x = coordinates(settings.feature_map, trained.frame, inputs.to(law.errors.device))
         s, U = torch.linalg.eigh(law.spread(x, x))
         root = (U * s.clamp(min=0).sqrt()) @ U.mT  # the same on every machine, whatever signs eigenvectors have

@@ -1,0 +1,82 @@
+"""What samplers give: draws of many chains, how they were made, and how far they can be trusted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.inverse.diagnostics import effective_sample_size, split_rhat
+
+AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Draws of ξ from a posterior, by many chains."""
+
+    draws: Float[Tensor, "chains draws size"]
+    misfits: Float[Tensor, "chains draws"]
+    """Φ of each draw."""
+    acceptance: float
+    """The share of proposals that were accepted after burning in; with delayed acceptance, of those that the true solver judged."""
+    step: float
+    """β, as it was after burning in, and fixed from there on."""
+    solves: int
+    """How often the forward map was evaluated for a chain; with delayed acceptance, the true one."""
+    proposals: int
+    """How many proposals there were, those of burning in included."""
+    seconds: float
+
+    def mean(self, of: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """The mean of of(ξ) over all draws, of ξ itself if None; `of` is the prior, or any other map of batches."""
+        return self._moments(of)[0]
+
+    def std(self, of: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """The standard deviation of each number of of(ξ)."""
+        return self._moments(of)[1]
+
+    def rhat(self) -> Float[Tensor, "size"]:
+        """Rank-normalised split R̂ of each coordinate."""
+        return torch.from_numpy(split_rhat(self.draws.numpy(force=True)))
+
+    def ess(self) -> Float[Tensor, "size"]:
+        """The effective sample size of each coordinate, all chains together."""
+        return torch.from_numpy(effective_sample_size(self.draws.numpy(force=True)))
+
+    def to_arviz(self, **functions: Callable[[Tensor], Tensor]) -> Any:
+        """An ArviZ `InferenceData` with ξ, and with maps of it under the names given: to_arviz(a=prior)."""
+        try:
+            import arviz
+        except ImportError:
+            raise RaffiaError("to_arviz needs ArviZ, which is not installed: pip install 'raffia[inverse]'.") from None
+        posterior = {"xi": self.draws.numpy(force=True)}
+        for name, of in functions.items():
+            parts = [self._mapped(of, part) for part in self.draws.flatten(0, 1).split(AT_ONCE)]
+            values = torch.cat(parts)
+            posterior[name] = values.reshape(*self.draws.shape[:2], *values.shape[1:]).numpy(force=True)
+        stats = {"misfit": self.misfits.numpy(force=True)}
+        return arviz.from_dict(
+            posterior=posterior, sample_stats=stats, attrs={"step": self.step, "acceptance": self.acceptance}
+        )
+
+    def _moments(self, of: Callable[[Tensor], Tensor] | None) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation, by sums of what is off the first draw, so that nothing cancels."""
+        flat = self.draws.flatten(0, 1)
+        origin = self._mapped(of, flat[:1])[0]
+        total, squares = torch.zeros_like(origin), torch.zeros_like(origin)
+        for part in flat.split(AT_ONCE):
+            off = self._mapped(of, part) - origin
+            total, squares = total + off.sum(0), squares + off.square().sum(0)
+        mean = total / len(flat)
+        return origin + mean, ((squares / len(flat) - mean.square()).clamp(min=0) * len(flat) / max(1, len(flat) - 1)).sqrt()
+
+    @staticmethod
+    def _mapped(of: Callable[[Tensor], Tensor] | None, part: Tensor) -> Tensor:
+        if of is None:
+            return part
+        with torch.no_grad():
+            return of(part)

@@ -1,0 +1,94 @@
+"""Delayed acceptance: a surrogate walks, the true solver judges where it came to, so that its posterior is sampled with few solves."""
+
+import time
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from raffia.checks import check_count
+from raffia.errors import RaffiaError
+from raffia.inverse.chains import Chains
+from raffia.inverse.laplace import Laplace
+from raffia.inverse.problem import InverseProblem
+from raffia.inverse.sampling import WANTED, check_arguments, first_state, misfit_of
+from raffia.inverse.target import State, Target
+from raffia.inverse.walk import Stride, advance, mean_of
+
+
+def delayed_acceptance(
+    problem: InverseProblem,
+    surrogate: InverseProblem,
+    steps: int,
+    chains: int = 64,
+    burn_in: int = 200,
+    inner: int = 1,
+    reference: Laplace | None = None,
+    start: Tensor | None = None,
+    step: float = 0.2,
+    keep_every: int = 1,
+    seed: int = 0,
+) -> Chains:
+    """Sample the posterior of `problem`, whose forward map is dear, with proposals of `inner` steps of `pcn` on that of `surrogate`.
+
+    A chain that the surrogate has taken from ξ to ξ' is accepted there with probability min(1, exp(Δ(ξ) − Δ(ξ'))), Δ = Φ − Φ of the
+    surrogate: steps that the surrogate rejects cost no solve, and what is sampled is the posterior of `problem`, however poor the
+    surrogate is (Christen & Fox, 2005); a poor one costs acceptance. `solves` of `proposals` were made. The first half of burning in is
+    the surrogate's alone, and adapts β. Both problems have the same prior; other arguments are those of `pcn`.
+    """
+    check_arguments(steps, chains, burn_in, step, keep_every, seed)
+    check_count("inner", inner)
+    if problem.size != surrogate.size or problem.place != surrogate.place:
+        raise RaffiaError(
+            f"problem and surrogate must have one prior and device; got {problem.size} and {surrogate.size} coordinates, on "
+            f"{problem.place} and {surrogate.place}."
+        )
+    begun = time.perf_counter()
+    true, cheap = Target(problem, reference), Target(surrogate, reference)
+    generator = torch.Generator(problem.place).manual_seed(seed)
+    state = first_state(cheap, chains, start, False, generator)
+    stride, kept, misfits = Stride.of(step, WANTED), [], []
+    for _ in range(burn_in // 2):
+        state, _, share = _walk(cheap, state, stride.step, inner, generator)
+        stride = stride.after(share)
+    judged = true.at(state.eta, False)
+    accepted, promoted, solves = (torch.zeros((), dtype=torch.int64, device=problem.place) for _ in range(3))
+    for number in range(burn_in // 2 - burn_in, steps):
+        there, moved, _ = _walk(cheap, state, stride.step, inner, generator)
+        stay, judged = _judge(true, state, there, judged, moved, generator)
+        state, solves = there.where(stay, state), solves + moved.sum()
+        if number >= 0:
+            accepted, promoted = accepted + stay.sum(), promoted + moved.sum()
+            if (number + 1) % keep_every == 0:
+                kept.append(true.xi(state.eta))
+                misfits.append(misfit_of(true, judged))
+    proposals = (burn_in + steps) * chains * inner
+    rate = float(accepted) / max(1, float(promoted))
+    seconds = time.perf_counter() - begun
+    return Chains(torch.stack(kept, 1), torch.stack(misfits, 1), rate, stride.step, chains + int(solves), proposals, seconds)
+
+
+def _walk(
+    cheap: Target, state: State, step: float, inner: int, generator: torch.Generator
+) -> tuple[State, Bool[Tensor, "n"], float]:
+    """Where the surrogate takes chains, which of them it moved, and the share of its steps that were accepted."""
+    ever, share = torch.zeros(len(state.eta), dtype=torch.bool, device=state.eta.device), 0.0
+    for _ in range(inner):
+        state, moved = advance(cheap, state, step, generator)
+        ever, share = ever | moved, share + float(mean_of(moved)) / inner
+    return state, ever, share
+
+
+def _judge(
+    true: Target, here: State, there: State, judged: State, moved: Bool[Tensor, "n"], generator: torch.Generator
+) -> tuple[Bool[Tensor, "n"], State]:
+    """Which of the chains that moved stay where they came to, and ψ of the true posterior where each then is; only they are solved for."""
+    rows = moved.nonzero().flatten()
+    potential = judged.potential.clone()
+    if len(rows):
+        potential[rows] = true.at(there.eta[rows], False).potential
+    gain = (judged.potential - here.potential) - (potential - there.potential)
+    chance = torch.rand(len(moved), generator=generator, device=potential.device, dtype=potential.dtype)
+    stay = moved & (chance.log() < gain)
+    return stay, replace(there, potential=potential).where(stay, judged)

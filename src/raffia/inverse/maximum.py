@@ -1,0 +1,153 @@
+"""The most probable unknown: the minimum of Φ(ξ) + |ξ|²/2, by L-BFGS or by Gauss–Newton steps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.optimize import minimize
+from torch import Tensor
+
+from raffia.checks import check_count
+from raffia.errors import RaffiaError
+from raffia.inverse.linearised import Linearised
+from raffia.inverse.problem import InverseProblem
+
+LEAST_DAMPING, MOST_DAMPING, MOST_PRODUCTS = 1e-12, 1e12, 200
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """The most probable ξ, and how it was found."""
+
+    xi: Float[Tensor, "size"]
+    objective: float
+    """Φ(ξ) + |ξ|²/2."""
+    misfit: float
+    """Φ(ξ): about half the number of observations where the model and its noise explain them."""
+    gradient: float
+    """|∇(Φ + |ξ|²/2)| there, relative to that at the start."""
+    iterations: int
+    evaluations: int
+    """How often the forward map was evaluated, products with derivatives not counted."""
+    converged: bool
+
+
+def maximum_a_posteriori(
+    problem: InverseProblem,
+    start: Tensor | None = None,
+    method: str = "gauss-newton",
+    tolerance: float = 1e-6,
+    iterations: int = 200,
+) -> Maximum:
+    """Minimise Φ(ξ) + |ξ|²/2 from `start`, 0 if None, until the gradient is `tolerance` of what it was there.
+
+    "gauss-newton" solves (JᵀJ + (1 + μ) I) δ = −∇ by conjugate gradients, with Levenberg's damping μ; few iterations, each with dozens of
+    products with J. "l-bfgs" is SciPy's, of gradients alone. Where iterations run out, `converged` is false.
+    """
+    check_count("iterations", iterations)
+    if not 0 < tolerance < 1:
+        raise RaffiaError(f"tolerance must lie between 0 and 1; got {tolerance!r}.")
+    if method not in METHODS:
+        raise RaffiaError(f"method must be one of {tuple(METHODS)}; got {method!r}.")
+    here = torch.zeros(problem.size) if start is None else torch.as_tensor(start)
+    if here.shape != (problem.size,) or not torch.isfinite(here).all():
+        raise RaffiaError(f"start must be finite numbers of shape ({problem.size},); got shape {tuple(here.shape)}.")
+    return METHODS[method](problem, here.detach().to(problem.place, torch.float64), tolerance, iterations)
+
+
+def value_and_gradient(problem: InverseProblem, xi: Float[Tensor, "size"]) -> tuple[float, float, Tensor]:
+    """Φ + |ξ|²/2, Φ, and the gradient of the first."""
+    with torch.enable_grad():
+        x = xi.detach()[None].clone().requires_grad_()
+        misfit = problem.misfit(x).sum()
+        total = misfit + x.square().sum() / 2
+        (gradient,) = torch.autograd.grad(total, x)
+    return float(total.detach()), float(misfit.detach()), gradient[0]
+
+
+def _limited_memory(problem: InverseProblem, start: Tensor, tolerance: float, iterations: int) -> Maximum:
+    """SciPy's L-BFGS, with scaled gradients so that its own tolerance is relative."""
+    scale = max(float(value_and_gradient(problem, start)[2].norm()), 1e-300)
+
+    def scaled(x: np.ndarray) -> tuple[float, np.ndarray]:
+        total, _, gradient = value_and_gradient(problem, torch.from_numpy(x).to(start))
+        return total / scale, gradient.cpu().numpy() / scale
+
+    options = {
+        "maxiter": iterations,
+        "maxfun": 20 * iterations,
+        "maxcor": 30,
+        "ftol": 0.0,
+        "gtol": tolerance / problem.size**0.5,
+    }
+    found = minimize(scaled, start.cpu().numpy(), jac=True, method="L-BFGS-B", options=options)
+    xi = torch.from_numpy(found.x).to(start)
+    total, misfit, gradient = value_and_gradient(problem, xi)
+    left = float(gradient.norm()) / scale
+    return Maximum(xi, total, misfit, left, found.nit, found.nfev + 2, left <= tolerance)
+
+
+def _gauss_newton(problem: InverseProblem, start: Tensor, tolerance: float, iterations: int) -> Maximum:
+    """Steps that the quadratic model overrates are tried again with more damping."""
+    xi, damping, evaluations, first = start, 1e-3, 0, 0.0
+    for iteration in range(iterations + 1):
+        jacobian = Linearised(problem.residuals, xi)
+        evaluations += 1
+        residual = jacobian.value
+        gradient = jacobian.transposed(residual[None])[0] + xi
+        size = float(gradient.norm())
+        first = first or max(size, 1e-300)
+        misfit = float(residual.square().sum()) / 2
+        total = misfit + float(xi.square().sum()) / 2
+        if size <= tolerance * first or iteration == iterations:
+            break
+        step: Tensor | None = None
+        while step is None and damping < MOST_DAMPING:
+            step, damping, tries = _damped(problem, jacobian, xi, gradient, total, damping, min(0.1, (size / first) ** 0.5))
+            evaluations += tries
+        if step is None:  # no step of any length goes down: the minimum, to rounding
+            break
+        xi = xi + step
+    return Maximum(xi, total, misfit, size / first, iteration, evaluations, size <= tolerance * first)
+
+
+def _damped(
+    problem: InverseProblem, jacobian: Linearised, xi: Tensor, gradient: Tensor, total: float, damping: float, rtol: float
+) -> tuple[Tensor | None, float, int]:
+    """A step that goes down, or None; the damping to go on with."""
+
+    def product(v: Tensor) -> Tensor:
+        return jacobian.transposed(jacobian @ v[None])[0] + v
+
+    step = _conjugate_gradients(lambda v: product(v) + damping * v, -gradient, rtol)
+    there = xi + step
+    with torch.no_grad():
+        after = float(problem.misfit(there[None])) + float(there.square().sum()) / 2
+    promised = -float(gradient @ step) - float(step @ product(step)) / 2
+    ratio = (total - after) / promised if promised > 0 else -1.0
+    if not ratio > 1e-4:
+        return None, 10 * damping, 1
+    return step, max(LEAST_DAMPING, damping * (0.1 if ratio > 0.75 else 1.0 if ratio > 0.25 else 4.0)), 1
+
+
+def _conjugate_gradients(product: Callable[[Tensor], Tensor], b: Tensor, rtol: float) -> Tensor:
+    """x with |product(x) − b| ≤ rtol |b|, or after many products."""
+    x, r, p = torch.zeros_like(b), b, b
+    square = goal = float(b @ b)
+    for _ in range(MOST_PRODUCTS):
+        if square <= rtol**2 * goal:
+            break
+        q = product(p)
+        length = square / float(p @ q)
+        x, r = x + length * p, r - length * q
+        square, before = float(r @ r), square
+        p = r + square / before * p
+    return x
+
+
+METHODS: dict[str, Callable[[InverseProblem, Tensor, float, int], Maximum]] = {
+    "gauss-newton": _gauss_newton,
+    "l-bfgs": _limited_memory,
+}

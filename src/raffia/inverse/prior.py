@@ -1,0 +1,93 @@
+"""Laws of unknown functions as maps of white noise: a = T(m + Σ_k ξ_k √λ_k φ_k), ξ ~ N(0, I)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.checks import check_count
+from raffia.errors import RaffiaError
+from raffia.measures import GaussianField, Measure
+from raffia.spaces import Grid, Mesh
+
+DENSE = 2**24  # numbers of a matrix of modes that is kept; beyond it functions are synthesised anew at each call
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """A Gaussian field g, or a function T of one, on a grid or mesh: a = T(m + g), g = Σ_k ξ_k √λ_k φ_k over the modes that it holds.
+
+    `law` is a `GaussianField`, or a `Pushforward` of one such as `Darcy(law="lognormal").input_measure`, where T is exp. `mean` is m, a
+    number or a function on the grid; it is added before T, so that log a of a lognormal a has the mean m.
+    """
+
+    law: Measure
+    grid: Grid | Mesh
+    mean: float | Tensor = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self._inner, GaussianField):
+            raise RaffiaError(
+                f"Prior(law=…) must be a GaussianField or a Pushforward of one, whose coordinates are white; got {self.law!r}."
+            )
+        mean = torch.as_tensor(self.mean, dtype=torch.float64)
+        if (mean.ndim and tuple(mean.shape) != self.grid.shape) or not torch.isfinite(mean).all():
+            raise RaffiaError(
+                f"Prior(mean=…) must be a finite number or function on the grid, of shape {self.grid.shape}; got {tuple(mean.shape)}."
+            )
+
+    @property
+    def gaussian(self) -> GaussianField:
+        """The Gaussian field that all is a function of."""
+        return cast(GaussianField, self._inner)
+
+    @property
+    def _inner(self) -> Measure:
+        return cast(Measure, getattr(self.law, "of", self.law))
+
+    @cached_property
+    def _expansion(self) -> tuple[int, Callable[[Tensor], Tensor]]:
+        return self.gaussian.expansion(self.grid)
+
+    @property
+    def size(self) -> int:
+        """How many coordinates ξ there are."""
+        return self._expansion[0]
+
+    def field(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n *shape"]:
+        """m + g, before T."""
+        few = self.size * self.grid.size <= DENSE
+        g = (xi @ self._modes(xi.device)).reshape(len(xi), *self.grid.shape) if few else self._expansion[1](xi)
+        return g + torch.as_tensor(self.mean).to(xi)
+
+    def __call__(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n *shape"]:
+        """The functions a with coordinates ξ, differentiable."""
+        transform: Callable[[Tensor], Tensor] | None = getattr(self.law, "by", None)
+        g = self.field(xi)
+        return g if transform is None else transform(g)
+
+    def _modes(self, device: torch.device) -> Float[Tensor, "size points"]:
+        """√λ_k φ_k at the nodes, kept on the device where they were last needed."""
+        kept = self.__dict__.get("_kept")
+        if kept is None or kept.device != device:
+            kept = self._expansion[1](torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
+            object.__setattr__(self, "_kept", kept)
+        return kept
+
+
+@dataclass(frozen=True)
+class WhiteNoise:
+    """Unknowns that are independent N(0, 1) numbers, for maps of ξ itself, such as `model.at(grid, prior=…)`."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        check_count("WhiteNoise(size=…)", self.size)
+
+    def __call__(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n size"]:
+        """ξ."""
+        return xi

@@ -1,0 +1,124 @@
+"""A Bayesian inverse problem in whitened coordinates: the density exp(−Φ(ξ) − |ξ|²/2), Φ the misfit of the data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.checks import check_device
+from raffia.errors import RaffiaError
+from raffia.inverse.prior import Prior, WhiteNoise
+from raffia.pairs import Array
+
+
+@dataclass(frozen=True, eq=False)
+class InverseProblem:
+    """Find a = prior(ξ) from data y = O F(a) + e, ξ ~ N(0, I), e ~ N(0, Γ): Φ(ξ) = ½ |Γ^(−½) (O F(prior(ξ)) − y)|².
+
+    Parameters
+    ----------
+    forward
+        F, from a batch of functions as the prior makes them to a batch of outputs, tensors both: `model.predict`, `problem.solve`, or any
+        other. Derivatives of all kinds need it to be differentiable by torch; `pcn` does not.
+    prior
+        The law of a, as a map of white noise.
+    data
+        y, the observed numbers.
+    noise
+        The standard deviation of each, or one for all.
+    observe
+        O, a matrix with a row for each observation, of outputs flattened, such as `point_values` makes; None observes all of them.
+    error
+        What a surrogate adds to Γ: variances, or a covariance such as `surrogate_error` finds. None adds nothing.
+    device
+        Where to compute; None is where the data are.
+    """
+
+    forward: Callable[[Tensor], Tensor]
+    prior: Prior | WhiteNoise
+    data: Array
+    noise: float | Array
+    observe: Array | None = None
+    error: float | Array | None = None
+    device: str | torch.device | None = None
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        y, noise = self.observed, self._tensor(self.noise)
+        if y.ndim != 1 or not len(y) or not torch.isfinite(y).all():
+            raise RaffiaError(f"data must be finite numbers of shape (observations,); got shape {tuple(y.shape)}.")
+        if noise.shape not in ((), y.shape) or not (torch.isfinite(noise) & (noise > 0)).all():
+            raise RaffiaError(
+                f"noise must be a positive standard deviation, or one for each of {len(y)} observations; got {self.noise!r}."
+            )
+        if self._matrix is not None and (self._matrix.ndim != 2 or len(self._matrix) != len(y)):
+            raise RaffiaError(
+                f"observe must be a matrix with a row for each of {len(y)} observations; got shape {tuple(self._matrix.shape)}."
+            )
+        error = self._tensor(0.0 if self.error is None else self.error)
+        if error.shape not in ((), y.shape, (len(y), len(y))) or not torch.isfinite(error).all():
+            raise RaffiaError(
+                f"error must be a variance, {len(y)} of them or their covariance, ({len(y)}, {len(y)}); got shape {tuple(error.shape)}."
+            )
+        if (error < 0).any() if error.ndim < 2 else torch.linalg.cholesky_ex(self._covariance).info > 0:
+            raise RaffiaError("error must be variances, none negative, or a covariance, symmetric and positive semidefinite.")
+
+    @property
+    def size(self) -> int:
+        """How many coordinates ξ there are."""
+        return self.prior.size
+
+    @property
+    def place(self) -> torch.device:
+        """Where to compute."""
+        return torch.device(self.device) if self.device is not None else torch.as_tensor(self.data).device
+
+    @cached_property
+    def observed(self) -> Tensor:
+        """y, in float64 where to compute."""
+        return self._tensor(self.data)
+
+    def residuals(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n observations"]:
+        """Γ^(−½) (O F(prior(ξ)) − y), differentiable where F is."""
+        values = self.forward(self.prior(xi)).flatten(1).double()
+        values = values if self._matrix is None else self._matching(values) @ self._matrix.mT
+        if values.shape[1] != len(self.observed):
+            raise RaffiaError(
+                f"data must be as many as the outputs of forward, {values.shape[1]}, where observe is None; got {len(self.observed)}. "
+                "Pass observe=point_values(grid, positions)."
+            )
+        return (values - self.observed) @ self._whitening.mT
+
+    def misfit(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n"]:
+        """Φ(ξ)."""
+        return self.residuals(xi).square().sum(-1) / 2
+
+    @cached_property
+    def _matrix(self) -> Tensor | None:
+        return None if self.observe is None else self._tensor(self.observe)
+
+    @property
+    def _covariance(self) -> Tensor:
+        noise = self._tensor(self.noise).square().expand(len(self.observed))
+        error = self._tensor(0.0 if self.error is None else self.error)
+        return torch.diag(noise) + (error if error.ndim == 2 else torch.diag(error.expand(len(noise))))
+
+    @cached_property
+    def _whitening(self) -> Float[Tensor, "k k"]:
+        """Γ^(−½), the inverse of a Cholesky factor."""
+        factor = torch.linalg.cholesky(self._covariance)
+        return torch.linalg.solve_triangular(factor, torch.eye(len(factor)).to(factor), upper=False)
+
+    def _matching(self, values: Tensor) -> Tensor:
+        if self._matrix is not None and values.shape[1] != self._matrix.shape[1]:
+            raise RaffiaError(
+                f"observe must have a column for each of the {values.shape[1]} numbers of an output of forward; got "
+                f"{self._matrix.shape[1]}."
+            )
+        return values
+
+    def _tensor(self, values: float | Array) -> Tensor:
+        return torch.as_tensor(values, dtype=torch.float64, device=self.place)

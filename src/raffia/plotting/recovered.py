@@ -1,0 +1,76 @@
+"""An unknown function as data tell of it: its posterior mean and standard deviation, beside the truth where that is known."""
+
+from typing import cast
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.plotting.field import Field
+from raffia.plotting.line import Curve
+from raffia.plotting.sheet import Sheet
+from raffia.plotting.style import INK, PREDICTION, TRUTH, Array, limits, panel
+from raffia.plotting.views import looks
+from raffia.spaces import Domain
+
+
+def posterior(
+    mean: Array, std: Array, truth: Array | None = None, domain: Domain | None = None, positions: Array | None = None
+) -> Figure:
+    """The mean and the standard deviation of an unknown function, on a line with a band of two standard deviations, or as two images.
+
+    `domain=None` means the circle in 1-D and the unit square in 2-D; `positions` are marked, where data were observed.
+    """
+    mean, std = _array(mean), _array(std)
+    truth = None if truth is None else _array(truth)
+    places = None if positions is None else _array(positions).reshape(len(positions), -1)
+    if mean.ndim not in (1, 2) or {mean.shape} != {std.shape, mean.shape if truth is None else truth.shape}:
+        shapes = ", ".join(str(f.shape) for f in (mean, std, truth) if f is not None)
+        raise RaffiaError(f"posterior draws one function, arrays (points,) or (r, r) of one shape; got {shapes}.")
+    domain = domain or Domain(mean.ndim, periodic=mean.ndim == 1)
+    if mean.ndim == 1:
+        return _curve(Curve(domain.grid(len(mean)).axes()[0].numpy()), mean, std, truth, places)
+    (view,) = looks(domain, mean.shape)
+    return _images(cast(Field, view), mean, std, truth, places)
+
+
+def _curve(view: Curve, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | None, places: np.ndarray | None) -> Figure:
+    figure, axes = panel(6.5, 3.2)
+    order = np.argsort(view.x)
+    low, high = (mean - 2 * std)[order], (mean + 2 * std)[order]
+    axes.fill_between(view.x[order], low, high, color=PREDICTION, alpha=0.18, lw=0, label="± 2 standard deviations")
+    if truth is not None:
+        view.draw(axes, truth, (0, 2), color=TRUTH, lw=2.2, label="truth")
+    view.draw(axes, mean, (1, 2), color=PREDICTION, lw=1.4, ls="--", label="posterior mean")
+    view.frame(axes)
+    if places is not None:
+        bottom = axes.get_ylim()[0]
+        axes.plot(places[:, 0], np.full(len(places), bottom), "|", color=INK, ms=9, label="observed at", clip_on=False)
+        axes.set_ylim(bottom=bottom)
+    view.legend(axes)
+    return figure
+
+
+def _images(view: Field, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | None, places: np.ndarray | None) -> Figure:
+    shown = [("posterior mean", mean), ("standard deviation", std)]
+    shared = limits(mean) if truth is None else limits(mean, truth)
+    shown = shown if truth is None else [("truth", truth), *shown]
+    sheet = Sheet(1, len(shown), [view])
+    for column, (title, values) in enumerate(shown):
+        axes = sheet.panel(0, column)
+        spread = values is std
+        view.show(axes, values, "magma" if spread else "viridis", (0.0, limits(std)[1]) if spread else shared)
+        axes.set_title(title, fontsize=10, y=1.0, pad=11)
+        if places is not None:
+            _mark(axes, places)
+    return sheet.figure
+
+
+def _mark(axes: Axes, places: np.ndarray) -> None:
+    axes.plot(places[:, 0], places[:, 1], "o", ms=3, mfc="white", mec="black", mew=0.5)
+
+
+def _array(values: Array) -> np.ndarray:
+    return np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values, dtype=float)

@@ -1,0 +1,34 @@
+"""Tensors that are more than their values: those that a gradient, a tangent or a batch of `torch.func.vmap` follows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor, peek_interpreter_stack
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.autograd import forward_ad
+
+
+def followed(x: Tensor) -> bool:
+    """Whether something follows x through what is done to it, so that x must not be overwritten, nor leave torch."""
+    return x.requires_grad or is_functorch_wrapped_tensor(x) or forward_ad.unpack_dual(x).tangent is not None
+
+
+def hidden(x: Tensor) -> bool:
+    """Whether nobody can look at the values of x, as it stands for all of a batch of `torch.func.vmap`."""
+    while is_functorch_wrapped_tensor(x):
+        if is_batchedtensor(x):
+            return True
+        x = get_unwrapped(x)
+    return False
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """What is made in here can be kept for later: `torch.func` and `torch.inference_mode`, which may be around, leave it alone."""
+    if peek_interpreter_stack() is None and not torch.is_inference_mode_enabled():
+        yield
+        return
+    with temporarily_clear_interpreter_stack(), torch.inference_mode(False):
+        yield

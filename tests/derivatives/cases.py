@@ -1,0 +1,113 @@
+"""Tiny trained models: every map, on the spaces that it takes, with each normalisation and each kind of coefficients."""
+
+import math
+from dataclasses import replace
+
+import torch
+
+from raffia import (
+    BrownianBridge,
+    CarriedFeatures,
+    Channels,
+    Domain,
+    FourierFeatures,
+    IteratedFeatures,
+    LocalFeatures,
+    Mesh,
+    NeuralFeatures,
+    PredictorCorrectorFeatures,
+    RandomFeatureModel,
+    ScalarFeatures,
+    Union,
+    Vectors,
+)
+from raffia.features import ACTIVATIONS, BranchTrunk, SpectralNetwork
+
+CIRCLE, LINE, TORUS, SQUARE = Domain(1), Domain(1, periodic=False), Domain(2), Domain(2, periodic=False)
+MIXED, CELLS = Domain(2, axes=("periodic", "box")), Domain(2, axes=("cells", "left"))
+MESH = Mesh(torch.rand(9, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64), domain=SQUARE)
+SHAPES = {CIRCLE: (9,), LINE: (8,), TORUS: (5, 4), SQUARE: (5, 5), MIXED: (5, 4), CELLS: (5, 4), MESH: (9,)}
+GRIDS = [CIRCLE, LINE, TORUS, SQUARE, MIXED, CELLS]
+FOURIER = {"n_modes": 6, "profile": "matern", "amplitude": 2.0, "bias": 0.5}
+
+
+def fourier(space, activation="elu", **more):
+    return FourierFeatures(domain=space, activation=activation, **FOURIER | more)
+
+
+MAPS = {
+    **{f"fourier {i}": fourier(space) for i, space in enumerate([*GRIDS, MESH, Channels(CIRCLE, 2), Channels(SQUARE, 2)])},
+    **{f"fourier {name}": fourier(CIRCLE, name) for name in ACTIVATIONS if name not in ("elu", "identity")},
+    "fourier of a paper": FourierFeatures(n_modes=8, amplitude=300.0),
+    "fourier that see means": fourier(TORUS, mean=0.7),
+    "fourier in sines": fourier(LINE, boundary="dirichlet"),
+    "fourier in space": fourier(Domain(3), "gelu"),
+    **{f"iterated {i}": IteratedFeatures(2, n_modes=5, domain=space) for i, space in enumerate(GRIDS)},
+    "iterated channels": IteratedFeatures(1, n_modes=5, domain=Channels(TORUS, 2)),
+    **{f"local {i}": LocalFeatures(0.5, domain=space) for i, space in enumerate([*GRIDS, Channels(SQUARE, 2)])},
+    "carried 1": CarriedFeatures(domain=CIRCLE),
+    "carried 2": CarriedFeatures(2, domain=TORUS, source=torch.ones(5, 4).double().cumsum(0)),
+    "carried 3": CarriedFeatures(domain=Domain(3)),
+    "additive": PredictorCorrectorFeatures(n_modes=6, eta=1e-2),
+    "multiplicative": PredictorCorrectorFeatures(n_modes=6, randomisation="multiplicative", steps=2, eta=1e-2),
+    **{f"scalar {i}": ScalarFeatures(4, domain=space) for i, space in enumerate([*GRIDS, MESH, Channels(LINE, 2)])},
+    "scalar student": ScalarFeatures(4, law="student", affine=None),
+    "scalar vectors": ScalarFeatures(4, domain=Vectors()),
+    "bridge": BrownianBridge(n_modes=8),
+    "neural": NeuralFeatures(BranchTrunk(5, 3, 4)),
+    "neural square": NeuralFeatures(BranchTrunk(5, 3, 4), domain=SQUARE),
+    "spectral": NeuralFeatures(SpectralNetwork(3, 3)),
+    "union": Union((fourier(CIRCLE), LocalFeatures(0.5, domain=CIRCLE))),
+    "union of numbers": Union((ScalarFeatures(3), ScalarFeatures(4, law="cauchy"))),
+}
+"""By a name, which a test shows."""
+PERMEABILITIES = ("additive", "multiplicative")  # of positive inputs, which are not normalised
+
+
+def shape_of(space):
+    if isinstance(space, Channels):
+        return (space.count, *shape_of(space.of))
+    return (4,) * space.ndim if space.dim in (0, 3) else SHAPES[space]
+
+
+def pairs(space, n=6, seed=0, shape=None):
+    """Positive inputs, rough as the grid is, and what a nonlinear map makes of them."""
+    generator = torch.Generator().manual_seed(seed)
+    a = 0.5 + torch.rand(n, *(shape or shape_of(space)), generator=generator, dtype=torch.float64)
+    return a, torch.sin(2 * a) + a.roll(1, -1) if a.ndim > 1 else torch.sin(2 * a)
+
+
+def trained(feature_map, m=5, **options):
+    return RandomFeatureModel(feature_map, m, 1e-3, **options).fit(*pairs(feature_map.domain))
+
+
+def stacked():
+    """A model that adds the share of another."""
+    one, other = trained(MAPS["fourier 0"], normalize=True), trained(ScalarFeatures(4), math.inf, normalize="function")
+    return one.adopt(replace(one.trained_, partner=other.trained_, share=0.3))
+
+
+MODELS = {
+    **{
+        f"{name}, normalize={way}": lambda name=name, way=way: trained(MAPS[name], normalize=way)
+        for name in MAPS
+        for way in (False, True, "function")
+        if name not in PERMEABILITIES or not way
+    },
+    **{
+        f"modal {name}, normalize={way}": lambda name=name, way=way: trained(MAPS[name], normalize=way, coefficients="modal")
+        for name in MAPS
+        for way in (False, "function")
+        if "scalar" not in name and name not in ("bridge", "union of numbers") and (name not in PERMEABILITIES or not way)
+    },
+    **{
+        f"kernel {law} {i}": lambda law=law, space=space: trained(
+            ScalarFeatures(None, law=law, domain=space, whitening=0.3), math.inf, normalize=True
+        )
+        for law in ("gaussian", "student", "affine")
+        for i, space in enumerate([CIRCLE, SQUARE, MESH, Vectors(), Channels(LINE, 2)])
+    },
+    "stacked": stacked,
+    "pruned": lambda: trained(MAPS["fourier 0"], 12).prune(6),
+}
+"""What makes each."""

@@ -1,0 +1,54 @@
+"""Diagnostics of chains agree with ArviZ, and know chains that have not met."""
+
+import numpy as np
+import pytest
+import torch
+
+from raffia import RaffiaError
+from raffia.inverse import InverseProblem, WhiteNoise, effective_sample_size, pcn, split_rhat
+
+filtered = pytest.mark.filterwarnings("ignore::FutureWarning")
+
+
+def walks(correlation, chains=6, draws=401, numbers=3):
+    """First-order autoregressive processes of variance one."""
+    noise = np.random.default_rng(0).normal(size=(chains, draws, numbers))
+    values = noise.copy()
+    for i in range(1, draws):
+        values[:, i] = correlation * values[:, i - 1] + np.sqrt(1 - correlation**2) * noise[:, i]
+    return values
+
+
+@filtered
+@pytest.mark.parametrize(
+    "draws",
+    [walks(0.0), walks(0.9), walks(-0.4), walks(0.5)[:1], np.exp(2 * walks(0.7)), walks(0.5) + np.arange(6)[:, None, None]],
+)
+def test_rhat_and_sizes_are_those_of_arviz(draws):
+    arviz = pytest.importorskip("arviz", reason="ArviZ is not installed")
+    data = arviz.convert_to_dataset({"x": draws})
+    if len(draws) > 1:
+        np.testing.assert_allclose(split_rhat(draws), arviz.rhat(data).x.values, rtol=1e-6)
+    np.testing.assert_allclose(effective_sample_size(draws), arviz.ess(data).x.values, rtol=1e-6)
+
+
+def test_the_size_of_a_walk_is_that_of_theory():
+    sizes = effective_sample_size(walks(0.8, chains=50, draws=2000))
+    np.testing.assert_allclose(sizes, 50 * 2000 * 0.2 / 1.8, rtol=0.1)  # (1 − ρ) / (1 + ρ) of the draws
+
+
+def test_constants_have_met_and_too_few_draws_are_refused():
+    assert split_rhat(np.ones((2, 10, 1))) == pytest.approx(1.0)
+    with pytest.raises(RaffiaError, match="4 draws or more"):
+        split_rhat(np.ones((2, 3, 1)))
+
+
+@filtered
+def test_chains_become_an_arviz_dataset():
+    pytest.importorskip("arviz", reason="ArviZ is not installed")
+    problem = InverseProblem(lambda x: x, WhiteNoise(2), torch.tensor([1.0, 2.0]), 1.0)
+    chains = pcn(problem, 20, chains=3, burn_in=5)
+    data = chains.to_arviz(square=lambda x: x**2)
+    assert data.posterior.xi.shape == (3, 20, 2)
+    np.testing.assert_allclose(data.posterior.square.values, data.posterior.xi.values**2)
+    np.testing.assert_allclose(data.sample_stats.misfit.values, chains.misfits)

@@ -71,7 +71,7 @@ class Operator:
                     f"outputs of shape {tuple(state.shape)}."
                 )
             if step % every == 0:
-                found.append(state)
+                found.append(state.to(found[0].device))  # a model may compute elsewhere
         return torch.stack(found, 1)
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:

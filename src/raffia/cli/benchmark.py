@@ -1,0 +1,75 @@
+"""raffia benchmark: tables of errors beside published ones."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from raffia.checks import check_count, check_device
+from raffia.cli.common import app, check_output, console
+from raffia.errors import RaffiaError
+from raffia.reproduce.evolution import CASES, Comparison, compared, published
+from raffia.storage import atomic
+
+benchmarks = typer.Typer(help="Errors, times and sizes of models beside published ones.", no_args_is_help=True)
+app.add_typer(benchmarks, name="benchmark")
+
+
+@benchmarks.command("time")
+def over_time(
+    only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(CASES)}; may be repeated.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many data sets of each.")] = 1,
+    trajectories: Annotated[int | None, typer.Option(help="To train on, in place of what others have.")] = None,
+    effort: Annotated[str, typer.Option(help="quick, normal or long.")] = "normal",
+    device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json file to write.")] = None,
+) -> None:
+    """Train models of one time step, compose them, and print their errors beside published ones, with the sources.
+
+    Example: raffia benchmark time --only burgers --seeds 5
+    """
+    check_device(device)
+    check_count("--seeds", seeds)
+    if output is not None:
+        check_output(output, ".json")
+    names = only or list(CASES)
+    for name in names:
+        if name not in CASES:
+            raise RaffiaError(f"--only must be one of {', '.join(CASES)}; got {name!r}.")
+    found: list[Comparison] = []
+    for name in names:
+        for seed in range(seeds):
+            one, _ = compared(name, seed, device, trajectories, effort=effort)
+            console.print(f"{name}, seed {seed}: {one.words}", soft_wrap=True)
+            found.append(one)
+    Console(highlight=False, markup=False, width=max(console.width, 120)).print(_table(names, found))
+    for source in dict.fromkeys(f"{published(name)['source']}." for name in names):
+        console.print(source, soft_wrap=True)
+    if output is not None:
+        rows = [
+            {"case": one.name, "method": one.method, "seconds": one.seconds, "errors": one.errors.tolist()} for one in found
+        ]
+        with atomic(output) as temporary:
+            temporary.write_text(json.dumps(rows, indent=1))
+        console.print(f"wrote {output}", soft_wrap=True)
+
+
+def _table(names: list[str], found: list[Comparison]) -> Table:
+    """A row for each model, then one for each that was published."""
+    table = Table("case", "method", "measure", "error", "numbers", "seconds")
+    for name in names:
+        facts = published(name)
+        for one in (one for one in found if one.name == name):
+            error = float(one.errors[0]) if one.mean is None else one.mean
+            measure = (
+                facts["measure"]
+                if one.mean is not None or "one step" in facts["measure"]
+                else f"{facts['measure']} of one step"
+            )
+            table.add_row(name, one.method, measure, f"{error:.3g}", str(one.parameters), f"{one.seconds:.0f}")
+        for row in facts["rows"]:
+            table.add_row(name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "")
+    return table

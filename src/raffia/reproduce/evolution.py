@@ -1,0 +1,145 @@
+"""Models of one time step of evolution equations, composed, beside networks that others have published numbers of."""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.data import write_trajectories
+from raffia.errors import RaffiaError
+from raffia.problems import GrayScott, NavierStokes, Scenario
+from raffia.problems.evolution import Evolution
+from raffia.spaces import Domain
+from raffia.surrogate import Surrogate, fit
+
+States = Float[Tensor, "n states *grid"]
+MAZE = GrayScott(feed=0.029, kill=0.057, domain=Domain(2, extent=2.0), tau=7.5)  # The Well's square is [-1, 1]²
+FORCED = NavierStokes(viscosity=1e-3)
+DECAYING = NavierStokes(viscosity=1e-3, forcing=None, deviation=2.0)
+
+
+def relative(path: States, truth: States) -> Float[Tensor, "n steps"]:
+    """‖prediction − truth‖ / ‖truth‖ after each step."""
+    off, size = (f[:, 1:].flatten(2).norm(dim=-1) for f in (path - truth, truth))
+    return off / size
+
+
+def in_deviations(path: States, truth: States) -> Float[Tensor, "n steps"]:
+    """VRMSE: the error in deviations of the truth over its grid, averaged over channels."""
+    axes = tuple(range(-2, 0))
+    mean = truth[:, 1:].mean(axes, keepdim=True)
+    square = ((path - truth)[:, 1:]).square().mean(axes)
+    return (square / (truth[:, 1:] - mean).square().mean(axes).clamp(min=1e-7)).sqrt().mean(2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An equation, how its trajectories are drawn, and what errors are counted in."""
+
+    problem: Evolution
+    points: int
+    dt: float
+    trajectories: int
+    steps: int
+    tests: int
+    followed: int
+    """Steps of the trajectories that models are tested on."""
+    shown: tuple[int, ...]
+    """After how many steps errors are shown."""
+    errors: Callable[[States, States], Tensor] = relative
+    averaged: int = 0
+    """Steps that a geometric mean of mean errors is taken over; none if 0."""
+
+
+CASES = {
+    "burgers": Case(Scenario(), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100),
+    "kdv": Case(Scenario((0.0, 0.0, 0.0, -14.0, -9.0), -2.0), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100),
+    "ks": Case(
+        Scenario((0.0, 0.0, -2.0, 0.0, -18.0), -1.0, warm_up=500), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100
+    ),
+    "navier-stokes": Case(DECAYING, 64, 0.1, 100, 10, 20, 100, (1, 5, 10, 30, 100)),
+    "navier-stokes-forced": Case(FORCED, 64, 1.0, 200, 20, 20, 40, (1, 5, 10, 20, 40)),
+    "gray-scott": Case(MAZE, 128, 10.0, 20, 20, 5, 20, (1, 5, 10, 20), errors=in_deviations),
+}
+"""Three of APEBench's scenarios, two-dimensional flows, and a reaction with the parameters of The Well."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How a model did on one case."""
+
+    name: str
+    method: str
+    errors: Float[Tensor, "steps"]
+    """The mean over test trajectories, after each step."""
+    seconds: float
+    parameters: int
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no value grew without bounds in all the steps that were followed."""
+        return bool(torch.isfinite(self.errors).all()) and float(self.errors.max()) < 10
+
+    @property
+    def mean(self) -> float | None:
+        """The geometric mean of errors, where one is taken."""
+        averaged = CASES[self.name].averaged
+        return float(self.errors[:averaged].log().mean().exp()) if averaged else None
+
+    @property
+    def words(self) -> str:
+        """What came of it, in a line."""
+        shown = ", ".join(f"{float(self.errors[step - 1]):.3g} after {step}" for step in CASES[self.name].shown)
+        mean = "" if self.mean is None else f"geometric mean over {CASES[self.name].averaged} steps {self.mean:.2e}; "
+        end = "" if self.bounded else "; values grew without bounds"
+        return f"{self.method}, {self.parameters} numbers, {self.seconds:.1f} s: {mean}{shown}{end}"
+
+
+def published(name: str) -> dict[str, Any]:
+    """What others have published of a case, with the source."""
+    return json.loads(files("raffia.reproduce").joinpath("published.json").read_text())[name]
+
+
+def drawn(name: str, seed: int, trajectories: int | None = None) -> tuple[States, States]:
+    """Trajectories to train on and others to test on: functions of the case and the seed alone."""
+    if name not in CASES:
+        raise RaffiaError(f"the case must be one of {', '.join(CASES)}; got {name!r}.")
+    case = CASES[name]
+    train = case.problem.trajectories(trajectories or case.trajectories, case.points, case.steps, case.dt, seed=10 * seed)
+    return train, case.problem.trajectories(case.tests, case.points, case.followed, case.dt, seed=10 * seed + 1)
+
+
+def fitted(name: str, train: States, seed: int, device: str | None = None, **settings: Any) -> Surrogate:
+    """A surrogate of one step, from a file of trajectories as users have them."""
+    case = CASES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.npz"
+        write_trajectories(path, train, case.problem.domain.grid(case.points), case.dt, {})
+        return fit(path, seed=seed, device=device, **settings)
+
+
+def followed(name: str, method: str, path: States, test: States, seconds: float, parameters: int) -> Comparison:
+    """The errors of paths from the beginnings of test trajectories."""
+    errors = CASES[name].errors(path.to(test), test)
+    return Comparison(name, method, errors.mean(0).cpu(), seconds, parameters)
+
+
+def compared(
+    name: str, seed: int, device: str | None = None, trajectories: int | None = None, **settings: Any
+) -> tuple[Comparison, Surrogate]:
+    """raffia's model of one step, on trajectories of another seed."""
+    train, test = drawn(name, seed, trajectories)
+    begun = time.perf_counter()
+    surrogate = fitted(name, train, seed, device, **settings)
+    seconds = time.perf_counter() - begun
+    method = "given features" if surrogate.contest is None else surrogate.contest.best.candidate.name
+    path = torch.as_tensor(surrogate.model.rollout(test[:, 0], test.shape[1] - 1))
+    return followed(name, f"raffia, {method}", path, test, seconds, surrogate.model.coef_.numel()), surrogate

@@ -130,7 +130,8 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
         model = choice.fit(train.a, train.y, plan.ridge)
     moving = pairs if isinstance(pairs, Source) and pairs.each else None
     paths = None if moving is None else paths_of(data, holding.train, moving)
-    steady = "" if moving is None or paths is None else steadied(model, paths, moving.each)
+    plain = moving is not None and paths is not None and paths.marching.plain
+    steady = steadied(model, paths.states, moving.each) if plain and paths and moving else ""
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
     if test is not None:

@@ -177,5 +177,10 @@ def test_the_command_says_how_it_does_step_after_step_and_the_page_shows_it(file
     out = " ".join(capsys.readouterr().out.split())
     assert not stop.value.code
     assert "applied again and again, on" in out
-    assert "Step after step" in (tmp_path / "m.html").read_text()
+    page = (tmp_path / "m.html").read_text()
+    section = page[page.index("Step after step</h2>") :].partition("</section>")[0]
+    for words in ("correlation with the truth", "Spectra: the mean square", "The median trajectory", "The worst trajectory"):
+        assert words in section
+    assert section.count("<img") == 4
+    assert "raffia rollout m.safetensors inputs.npy" in page
     assert load(tmp_path / "m.safetensors").reading_.steps.axis == 1

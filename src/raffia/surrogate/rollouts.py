@@ -58,10 +58,8 @@ class Rollout:
         function = self.space is None or (self.space.dim and not self.space.tabular)
         correlated = f" correlation above {ALIKE:g} {alike} of them;" if function else ""
         end = "values stayed bounded" if self.bounded else "values grew without bounds"
-        return (
-            f"applied again and again, on {self.trajectories} trajectories held out: mean relative error {errors} steps;{correlated} over "
-            f"{self.followed} steps {end}"
-        )
+        held = f"{self.trajectories} {'trajectory' if self.trajectories == 1 else 'trajectories'} held out"
+        return f"applied again and again, on {held}: mean relative error {errors} steps;{correlated} over {self.followed} steps {end}"
 
 
 @dataclass(frozen=True, eq=False)

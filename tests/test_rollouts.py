@@ -79,9 +79,22 @@ def test_windows_are_shifted_and_horizons_kept_along_a_path(tmp_path, window, ho
     assert found.rollout.bounded
 
 
-def test_one_state_does_not_tell_where_a_string_goes(tmp_path):
+def test_one_state_does_not_tell_where_a_string_goes_and_a_window_is_advised(tmp_path, found):
     np.savez(tmp_path / "d.npz", u=standing_waves(24), t=0.3 * np.arange(14))
-    assert raffia.fit(tmp_path / "d.npz", "linear").rollout.errors[0] > 0.1
+    of_one = raffia.fit(tmp_path / "d.npz", "linear")
+    assert of_one.rollout.errors[0] > 0.1
+    assert "Try --window 2 (window=2)." in " ".join(of_one.notes)
+    of_two = raffia.fit(open_source(tmp_path / "d.npz", window=2), "linear")
+    assert "--window" not in " ".join([*of_two.notes, *found.notes])  # the states of Burgers' equation are complete
+
+
+def test_of_streams_whole_trajectories_are_held_out_and_followed(tmp_path):
+    u = standing_waves(24)
+    np.savez(tmp_path / "d.npz", u=u, t=0.3 * np.arange(14))
+    found = raffia.fit(open_source(tmp_path / "d.npz", window=2), "fourier", n_features=16, held_out=30, stream=True)
+    assert found.rows == list(range(22 * 12, 24 * 12))
+    assert found.rollout.trajectories == 2
+    np.testing.assert_array_equal(found.rollout.truth.sort(0).values, np.sort(u[-2:, 1:], axis=0))
 
 
 def test_what_is_fixed_stays_along_a_path(tmp_path):

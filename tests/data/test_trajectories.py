@@ -229,3 +229,6 @@ def test_trajectories_under_another_name_are_followed_too(tmp_path):
     np.save(tmp_path / "e.npy", more := waves(3))
     reading = open_source(tmp_path / "d.npy", time=1, periodic=True, window=2).reading
     np.testing.assert_array_equal(reading.opened(tmp_path / "e.npy", first=True).values, more[:, :2])
+    np.save(tmp_path / "f.npy", more[:, 0])
+    with pytest.raises(RaffiaError, match="f 3×32 holds single states, and the model takes 2 in a row"):
+        reading.opened(tmp_path / "f.npy", first=True)

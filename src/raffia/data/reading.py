@@ -120,6 +120,8 @@ class Reading:
         arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
         if self.steps is not None and self.steps.found(arrays) is not None:
             arrays = self.steps.stepped(arrays, first)
+        elif self.steps is not None:
+            self.steps.check_states(arrays)
         return arrays if parameters is None else with_parameters(place, arrays, Path(parameters), wanted)[0]
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:

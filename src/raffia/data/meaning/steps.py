@@ -86,6 +86,16 @@ class Steps:
         }
         return arrays | found | {name: self._held(v, self._there(v, arrays, name), each) for name in self.fixed}
 
+    def check_states(self, arrays: Variables) -> None:
+        """Refuse single states, where a model takes several in a row."""
+        alone = likely(arrays)
+        if self.window > 1 and len(alone) == 1 and len(alone[0].shape) == self.ndim - 1:
+            v = alone[0]
+            raise RaffiaError(
+                f"{v.path}: {v.name} {shown(v.shape)} holds single states, and the model takes {self.window} in a row. Pass trajectories "
+                f"of {1 + (self.window - 1) * self.stride} states or more, laid out as those of the training."
+            )
+
     def count(self, v: Variable) -> int:
         """How many trajectories an array holds."""
         return 1 if self.single else v.shape[0]

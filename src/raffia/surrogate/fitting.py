@@ -144,7 +144,7 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
     paths = None if moving is None or not count else paths_of(data, holding.held, moving)
     rollout = None if moving is None or paths is None else rolled_out(model, paths, moving.each)
-    wider = advised(model, known_paths, paths, partial(_linear, plan, None)) if known_paths and paths else ""
+    wider = advised(model, known_paths, paths) if known_paths and paths else ""
     judged = replace(judged, notes=[*judged.notes, *filter(None, (steady, wider))])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:

@@ -19,7 +19,8 @@ from raffia.training.accumulator import Accumulator
 LONGER = 10  # times the steps of a trajectory that a model is followed for, to see whether it stays bounded
 GROWN = 10.0  # times the largest value of the data: what is larger has grown without bounds
 ALIKE = 0.9  # the correlation of prediction and truth above which they are called alike
-FOLLOWED = 8  # trajectories that are followed for long
+FOLLOWED = 8  # trajectories that are followed for long, at most
+AT_LENGTH = 2**21  # values on their way, beyond which fewer are followed: the worst two at least
 RAISED = 4  # times that ridges are raised tenfold, to keep a model bounded
 
 
@@ -108,16 +109,16 @@ def paths_of(data: Dataset, rows: Sequence[int], source: Source) -> Paths | None
 
 
 def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
-    """Follow a model along these paths, and some of them for many times as long as a trajectory of so many steps."""
+    """Follow a model along these paths, and the worst of them for many times as long as a trajectory of so many steps."""
     truth = paths.states[:, 1:].double()
     reached = [state.double() for state in islice(paths.followed_by(model), 1, paths.states.shape[1])]
     lost = [torch.full_like(truth[:, 0], torch.nan)] * (truth.shape[1] - len(reached))
     predicted = torch.stack([*reached, *lost], 1)
     off, size = (_values(f).norm(dim=-1) for f in (predicted - truth, truth))
     errors = (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
-    followed = LONGER * steps
-    bounded = is_bounded(model, paths.states, followed) if paths.marching.plain else _stays_bounded(model, paths, followed)
-    order = errors[:, -1].argsort().tolist()
+    order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
+    longer = paths.part(order[-max(2, min(FOLLOWED, AT_LENGTH // (followed * truth[0, 0].numel()))) :])
+    bounded = is_bounded(model, longer.states, followed) if paths.marching.plain else _stays_bounded(model, longer, followed)
     some = [order[round(place)] for place in torch.linspace(0, len(order) - 1, min(FOLLOWED, len(order))).tolist()]
     return Rollout(
         errors.mean(0), _correlation(predicted, truth).mean(0), len(paths.states), followed, bounded,
@@ -139,7 +140,7 @@ def _values(states: Tensor) -> Tensor:
 def _stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int) -> bool:
     """Whether values stay within a few times the largest of the data, for models of windows and horizons."""
     most, reached = GROWN * float(paths.states.abs().max()), 0
-    for state in islice(paths.part(slice(FOLLOWED)).followed_by(model), steps + 1):
+    for state in islice(paths.followed_by(model), steps + 1):
         if not float(state.abs().max()) <= most:
             return False
         reached += 1

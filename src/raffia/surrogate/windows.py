@@ -1,24 +1,18 @@
 """Whether a state tells what follows: a linear map of two states in a row, beside a model of one."""
 
-from collections.abc import Callable
-
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
-from raffia.spaces import Channels, Space
 from raffia.surrogate.rollouts import Paths
 
-MOST_PAIRS = 1024  # that the linear map is found with
+MOST_PAIRS, JUDGED = 400, 64  # that the linear map is found with, and that both are judged on
 HALF = 0.5  # of the error of a model: what a linear map of two states must be below, to be told of
-
-Linear = Callable[[Dataset], RandomFeatureModel | None]
-"""Finds the best linear map of some pairs."""
+RIDGES = torch.logspace(-14, 0, 15, dtype=torch.float64)  # beside the largest eigenvalue
 
 
-def advised(model: RandomFeatureModel, train: Paths, held: Paths, linear: Linear) -> str:
+def advised(model: RandomFeatureModel, train: Paths, held: Paths) -> str:
     """What to say where the last two states tell far more than the last: that a window may help; nothing elsewhere.
 
     Both errors are those of one step on paths held out. A linear map of two states of a complete system extrapolates, and is far from a
@@ -26,16 +20,9 @@ def advised(model: RandomFeatureModel, train: Paths, held: Paths, linear: Linear
     """
     if not train.marching.plain or min(train.states.shape[1], held.states.shape[1]) < 3:
         return ""
-    space = train.marching.inputs
-    try:
-        two = linear(_pairs(train, space, MOST_PAIRS))
-    except RaffiaError:
-        return ""
-    if two is None:
-        return ""
-    test = _pairs(held, space, MOST_PAIRS)
-    last = test.a[:, test.a.shape[1] // 2 :] if space.has_components else test.a[:, 1]
-    own, other = (_error(test.y, torch.as_tensor(one.predict(a))) for one, a in ((model, last), (two, test.a)))
+    before, now, after = _triples(held, JUDGED)
+    own = _error(after, torch.as_tensor(model.predict(now)))
+    other = _error(after, _linear(*_triples(train, MOST_PAIRS), before, now))
     if not other < HALF * own:
         return ""
     return (
@@ -44,18 +31,35 @@ def advised(model: RandomFeatureModel, train: Paths, held: Paths, linear: Linear
     )
 
 
-def _pairs(paths: Paths, space: Space, most: int) -> Dataset:
-    """Two states in a row, as channels or components, and the one that follows."""
-    u = paths.states[: max(1, most // (paths.states.shape[1] - 2))]
-    before, now, after = (part.flatten(0, 1) for part in (u[:, :-2], u[:, 1:-1], u[:, 2:]))
-    if space.has_components:
-        a = torch.cat([before, now], 1)
-        both = space if space.tabular else Channels(space.one_channel, a.shape[1])
-    else:
-        a, both = torch.stack([before, now], 1), Channels(space, 2)
-    return Dataset(a, after, both, output=paths.marching.outputs)
+def _triples(paths: Paths, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """States, those after them, and those after these: so many at most, evenly spread."""
+    states, each = paths.states, paths.states.shape[1] - 2
+    rows = torch.linspace(0, len(states) * each - 1, min(most, len(states) * each)).round().long()
+    one, step = rows // each, rows % each
+    return states[one, step], states[one, step + 1], states[one, step + 2]
+
+
+def _linear(before: Tensor, now: Tensor, after: Tensor, *others: Tensor) -> Float[Tensor, "n values"]:
+    """What the best linear map of two states predicts of `others`; the ridge has the least error of pairs left out one by one."""
+    x, y = _values(before, now), _values(after)
+    mean, level = x.mean(0), y.mean(0)
+    x, y = x - mean, y - level
+    values, vectors = torch.linalg.eigh(x @ x.mT)
+    turned = vectors.mT @ y
+    best, found = torch.inf, torch.zeros_like(y)
+    for ridge in RIDGES * values[-1].clamp(min=1e-300):
+        inverse = 1 / (values.clamp(min=0) + ridge)
+        dual = vectors @ (inverse[:, None] * turned)
+        left_out = dual / (vectors.square() @ inverse)[:, None]
+        if (error := float(left_out.square().sum())) < best:
+            best, found = error, dual
+    return (_values(*others) - mean) @ x.mT @ found + level
+
+
+def _values(*states: Tensor) -> Tensor:
+    """All values of some states, (n, values)."""
+    return torch.cat([f.reshape(len(f), -1) for f in states], 1).double()
 
 
 def _error(y: Tensor, predicted: Tensor) -> float:
-    off, size = ((f.double().flatten(1)).norm(dim=1) for f in (predicted - y, y))
-    return float((off.square().sum() / size.square().sum().clamp(min=1e-300)).sqrt())
+    return float((_values(predicted) - _values(y)).norm() / _values(y).norm().clamp(min=1e-300))

@@ -1,8 +1,10 @@
 """The steps of trajectories: of equal length by their times, and neither tiny nor torn by their values."""
 
+import math
+
 import numpy as np
 
-from raffia.data.formats.variable import Variable
+from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.names import FLAGS, Variables
@@ -64,14 +66,15 @@ def steady(v: Variable, steps: Steps) -> list[str]:
 
 
 def _some(v: Variable, steps: Steps) -> np.ndarray | None:
-    """The states of some trajectories, (n, states, …), as far as they can be looked at and are finite."""
-    if steps.axis == 0:
-        u = v.read(slice(0, v.affordable(min(STATES, v.shape[0]))))[None]
-    elif steps.alone:
-        u = np.moveaxis(v.glance(), steps.axis, 0)[None, :STATES]
-    else:
-        u = np.moveaxis(v.read(slice(0, v.affordable(min(GLANCE, v.shape[0])))), steps.axis, 1)[:, :STATES]
-    u = u.reshape(*u.shape[:2], -1).astype(np.float64)
+    """The states of some trajectories, (n, states, …); None where they are too large to look at, or not finite."""
+    rows = min(STATES if steps.axis == 0 else v.shape[0] if steps.alone else GLANCE, v.shape[0])
+    each = math.prod(v.shape[1:])
+    rows = rows if steps.alone else min(rows, max(1, LOOKED_AT // max(1, each)))
+    if rows * each > 4 * LOOKED_AT or v.affordable(rows) < rows:
+        return None
+    u = v.read(slice(0, rows))
+    u = u[None] if steps.axis == 0 else np.moveaxis(u, steps.axis, 0)[None] if steps.alone else np.moveaxis(u, steps.axis, 1)
+    u = u[:, :STATES].reshape(len(u), min(STATES, u.shape[1]), -1).astype(np.float64)
     return u if u.size and np.isfinite(u).all() else None
 
 

@@ -1,11 +1,12 @@
 """Which arrays of a file are trajectories: an axis of time, told by names, times or values, and what is fixed along it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raffia.data.formats.variable import Variable
+from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning.columns import CHANNELS
 from raffia.data.meaning.convention import Ends, by_values
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, likely, shapes, shown
@@ -151,7 +152,7 @@ def _numbers(v: Variable, n: int) -> bool:
 
 def _functions_of(fixed: Sequence[Variable], v: Variable, axis: int) -> bool:
     """Whether trajectories may be functions of their parameters alone: none of the first have the same, and begin differently."""
-    n = v.affordable(min(ALIKE, v.shape[0])) if axis else 1
+    n = v.affordable(max(1, min(ALIKE, v.shape[0], 4 * LOOKED_AT // max(1, math.prod(v.shape[1:]))))) if axis else 1
     rows = np.concatenate([f.read(slice(0, n)).reshape(n, -1).astype(np.float64) for f in fixed], axis=1)
     _, which = np.unique(rows, axis=0, return_inverse=True)
     which = which.reshape(-1)

@@ -88,6 +88,8 @@ def test_unequal_steps_and_a_single_state_are_refused(tmp_path):
         open_source(saved(tmp_path / "d.npz", u=u, t=times))
     with pytest.raises(RaffiaError, match="has 1 states along axis 1, and pairs need 2 or more"):
         open_source(saved(tmp_path / "e.npz", u=u[:, :1]), time=1)
+    with pytest.raises(RaffiaError, match="a single entry there are no steps, as pairs need two states or more"):
+        open_source(saved(tmp_path / "f.npz", u=u[:, :1], t=np.zeros(1)))
 
 
 def test_other_files_are_read_alike_and_states_as_states(tmp_path):

@@ -114,15 +114,16 @@ def _seen(path: object, v: Variable) -> tuple[int, str]:
         odd = [axis for axis, size in enumerate(inner, 1) if inner.count(size) == 1]
         if len(odd) == 1 and odd[0] in (1, len(inner)):
             return odd[0], "the only one of another length"
-    if len(inner) == 2 and v.affordable(GLANCE):
+    if len(inner) == 2 and min(inner) > 2 and v.affordable(GLANCE):
         some = v.read(slice(0, min(GLANCE, v.shape[0]))).astype(np.float64)[:, None]
         around = [by_values(some, axis)[0] in (Ends.PERIODIC, Ends.FIXED, Ends.REPEATED) for axis in (2, 3)]
         if around[0] != around[1]:
             return 1 + around.index(False), "as the other axis goes around, or has fixed ends"
+    short = " Along an axis of a single entry there are no steps, as pairs need two states or more." if 1 in inner else ""
     raise RaffiaError(
         f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. If time is along axis "
         f"1 pass {FLAGS['time']} 1, along the last one {FLAGS['time']} {len(v.shape) - 1} (time=…); else pass {FLAGS['input']} and "
-        f"{FLAGS['output']}, or {FLAGS['output_path']} FILE."
+        f"{FLAGS['output']}, or {FLAGS['output_path']} FILE.{short}"
     )
 
 

@@ -80,6 +80,34 @@ def test_a_rollout_writes_the_path_and_says_whether_it_stayed_bounded(model, tra
     assert run(capsys, "rollout", model, train, "--steps", 2, "--every", 3, "-o", tmp_path / "path.npy")[0] == 2
 
 
+def test_paths_are_written_in_blocks_to_any_format_that_takes_them(model, train, tmp_path, capsys, monkeypatch):
+    whole, (h5, store) = tmp_path / "path.npy", (tmp_path / "path.h5", tmp_path / "path.zarr")
+    run(capsys, "rollout", model, train, "--steps", 4, "-o", whole)
+    monkeypatch.setattr("raffia.cli.rollout.TOGETHER", 7 * 64)  # blocks of a few trajectories
+    for output in (h5, store):
+        code, out, err = run(capsys, "rollout", model, train, "--steps", 4, "-o", output)
+        assert code == 0, err
+        assert "values stayed bounded" in out
+        np.testing.assert_allclose(data.variables(output)["u"].read(), np.load(whole), rtol=1e-10, atol=1e-12)
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+    code, _, err = run(capsys, "rollout", model, train, "--steps", 4, "-o", tmp_path / "path.txt")
+    assert code == 2
+    assert "--output must end in .npy or .h5 or .hdf5 or .zarr" in err
+
+
+def test_a_path_that_is_lost_is_written_as_far_as_it_goes(model, train, tmp_path, capsys):
+    growing = load(model)
+    growing.adopt(replace(growing.trained_, solution=replace(growing.trained_.solution, coef=1e150 * growing.coef_)))
+    growing.save(tmp_path / "growing.safetensors")
+    code, out, _ = run(capsys, "rollout", tmp_path / "growing.safetensors", train, "--steps", 8, "-o", tmp_path / "path.npy")
+    path, words = np.load(tmp_path / "path.npy"), " ".join(out.split())
+    first = int(np.isnan(path).any((0, 2)).argmax())
+    assert code == 0
+    assert first > 1
+    assert np.isfinite(path[:, :first]).all()
+    assert f"from step {first} on some are not finite" in words
+
+
 def test_fitting_with_a_bar_is_fitting(train, model):
     with np.load(train) as file:
         whole = load(model).fit(file["a"], file["y"])

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from raffia import Domain, RaffiaError, metrics
+from raffia.metrics.spectrum import spectrum
 
 
 def test_relative_error_is_the_mean_of_ratios_and_bochner_the_ratio_of_sums():  # eqn:test_error
@@ -33,3 +34,25 @@ def test_refuses_zero_outputs_and_shapes_that_do_not_match():
         metrics.relative_error(np.array([[1.0], [0.0]]), np.ones((2, 1)))
     with pytest.raises(RaffiaError, match="one shape"):
         metrics.relative_error(np.ones((2, 3)), np.ones((2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("domain", "shape"),
+    [
+        (Domain(1), (17,)),
+        (Domain(1, periodic=False), (12,)),
+        (Domain(2, axes=("periodic", "cells"), extent=(2.0, 1.0)), (8, 9)),
+        (Domain(3), (4, 5, 6)),
+    ],
+)
+def test_a_spectrum_adds_up_to_the_mean_square(domain, shape):  # Parseval
+    f = torch.randn(3, *shape, dtype=torch.float64)
+    torch.testing.assert_close(spectrum(f, domain).sum(1), f.square().flatten(1).mean(1))
+
+
+def test_a_wave_is_in_its_number():
+    x = torch.arange(32, dtype=torch.float64) / 32
+    found = spectrum((torch.sin(2 * math.pi * 3 * x)[:, None] * torch.ones(16)).expand(2, 32, 16), Domain(2))
+    torch.testing.assert_close(found[0], torch.where(torch.arange(found.shape[1]) == 3, 0.5, 0.0).double())
+    half = torch.cos(math.pi * 2 * (torch.arange(32, dtype=torch.float64) + 0.5) / 32)  # one wave between two ends
+    assert int(spectrum(half[None], Domain(1, axes="cells")).argmax()) == 1

@@ -343,3 +343,39 @@ def test_errors_are_drawn_against_every_parameter_along_a_series_and_by_group():
     assert [label.get_text() for label in columns.get_xticklabels()] == ["two", "one"]  # the worst first
     with pytest.raises(RaffiaError, match="n errors"):
         plotting.errors_against_parameters(a, errors[:3])
+
+
+def test_errors_in_time_mark_the_step_at_which_the_correlation_falls():
+    left, right = plotting.errors_in_time(np.array([0.1, 0.2, 1e9, np.inf]), np.array([0.99, 0.95, 0.5, 0.0]), 0.9).axes
+    assert left.lines[0].get_ydata()[:2].tolist() == [0.1, 0.2]
+    assert left.get_ylim()[1] == 1e3  # what is lost does not set the scale
+    assert right.get_legend().get_texts()[0].get_text() == "below 0.9 at step 3"
+    assert len(plotting.errors_in_time(np.array([0.1, 0.2])).axes) == 1
+
+
+def test_spectra_of_truth_and_prediction_are_drawn_after_the_first_middle_and_last_step():
+    states = torch.randn(2, 10, 16, dtype=torch.float64)
+    panels = plotting.spectra(states, 10 * states, LINE).axes
+    assert [axes.get_title() for axes in panels] == ["after 1 step", "after 5 steps", "after 9 steps"]
+    truth, guess = (line.get_ydata() for line in panels[1].lines)
+    np.testing.assert_allclose(guess, 100 * truth)
+    lost = plotting.spectra(states, torch.full_like(states, torch.inf), LINE).axes[0]
+    assert [text.get_text() for text in lost.texts] == ["prediction above"]
+
+
+@pytest.mark.parametrize("name", [name for name, (space, *_) in SAMPLES.items() if space.one_channel is space])
+def test_a_trajectory_is_drawn_on_every_space(name):
+    space, shape, *_ = SAMPLES[name]
+    truth = torch.from_numpy(GENERATOR.random((6, *shape)))
+    figure = plotting.evolution(truth, truth + 0.5, space)
+    figure.canvas.draw()
+    panels = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    assert len(panels) == (12 if space.dim > 1 else 3 if space.dim == 1 else min(4, max(1, *shape, 1)))
+    if space.dim == 1:
+        np.testing.assert_allclose(panels[2].collections[0].get_array(), 0.5)
+
+
+def test_what_is_lost_does_not_set_the_colours():
+    truth = torch.from_numpy(GENERATOR.random((4, 16)))
+    *_, error = [axes for axes in plotting.evolution(truth, 1e9 * truth, LINE).axes if axes.get_label() != "<colorbar>"]
+    assert error.collections[0].get_clim()[1] <= 2

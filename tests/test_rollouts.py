@@ -1,6 +1,7 @@
 """Models of one time step: whole trajectories are held out, and followed step after step."""
 
 import math
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import raffia
 from raffia import Burgers, load
 from raffia.cli import main
 from raffia.data import open_source, write_trajectories
-from raffia.surrogate.rollouts import Rollout, is_bounded, paths_of, rolled_out, steadied
+from raffia.model.marching import Marching
+from raffia.surrogate.rollouts import Paths, Rollout, is_bounded, paths_of, rolled_out, steadied
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +39,117 @@ def test_whole_trajectories_are_held_out_and_followed(file, found):
     assert found.rollout.followed == 80
     source = open_source(file)
     paths = paths_of(source.dataset(), found.rows, source)
-    np.testing.assert_array_equal(paths, u[held])
+    np.testing.assert_array_equal(paths.states, u[held])
+    np.testing.assert_array_equal(paths.begin, u[held, 0])
 
 
 def test_errors_of_a_rollout_are_those_of_the_composed_model(found, file):
     paths = torch.from_numpy(np.load(file)["u"][:3])
-    rollout = rolled_out(found.model, paths, 8)
+    domain = found.test.domain
+    rollout = rolled_out(found.model, Paths(paths[:, 0], paths, Marching(domain, domain)), 8)
     third = found.model.compose(paths[:, 0], 3)
     wanted = ((third - paths[:, 3]).norm(dim=1) / paths[:, 3].norm(dim=1)).mean()
     torch.testing.assert_close(rollout.errors[2], wanted)
+
+
+def standing_waves(n=16, states=14):
+    """Displacements of a string without its velocities: one state does not tell the next, two do."""
+    rng, t, x = np.random.default_rng(0), 0.3 * np.arange(states)[:, None], np.arange(24) / 24
+    waves = [np.cos(k * t + p) * np.cos(2 * np.pi * k * (x - q)) for k in (1, 2, 3) for p, q in ((0, 0), (1, 0.1), (2, 0.2))]
+    return np.einsum("ni,itx->ntx", rng.standard_normal((n, len(waves))), np.stack(waves))
+
+
+@pytest.mark.parametrize(("window", "horizon", "stride"), [(2, 1, 1), (2, 3, 1), (3, 2, 2), (2, 1, 2)])
+def test_windows_are_shifted_and_horizons_kept_along_a_path(tmp_path, window, horizon, stride):
+    """Standing waves obey a linear recurrence of two steps, which a linear model of two states finds exactly."""
+    u = standing_waves(24)
+    np.savez(tmp_path / "d.npz", u=u, t=0.3 * np.arange(14))
+    source = open_source(tmp_path / "d.npz", window=window, horizon=horizon, stride=stride)
+    found = raffia.fit(source, "linear")
+    found.model.save(tmp_path / "m.safetensors")
+    model = load(tmp_path / "m.safetensors")
+    begin = model.reading_.opened(tmp_path / "d.npz", first=True).values
+    truth = u[:, (window - 1) * stride :: stride]
+    path = model.rollout(begin, 7, every=2)
+    assert path.shape == (24, 4, 24)
+    np.testing.assert_allclose(path[:, : len(truth[0, ::2])], truth[:, ::2][:, :4], atol=1e-8)
+    np.testing.assert_array_equal(torch.stack([*islice(model.states(begin), 3)], 1), model.rollout(begin, 2))
+    assert len(found.rollout.errors) == found.rollout.truth.shape[1] - 1
+    assert found.rollout.errors.max() < 1e-8
+    assert found.rollout.bounded
+
+
+def test_one_state_does_not_tell_where_a_string_goes_and_a_window_is_advised(tmp_path, found):
+    np.savez(tmp_path / "d.npz", u=standing_waves(24), t=0.3 * np.arange(14))
+    of_one = raffia.fit(tmp_path / "d.npz", "linear")
+    assert of_one.rollout.errors[0] > 0.1
+    assert "Try --window 2 (window=2)." in " ".join(of_one.notes)
+    of_two = raffia.fit(open_source(tmp_path / "d.npz", window=2), "linear")
+    assert "--window" not in " ".join([*of_two.notes, *found.notes])  # the states of Burgers' equation are complete
+
+
+def test_of_streams_whole_trajectories_are_held_out_and_followed(tmp_path):
+    u = standing_waves(24)
+    np.savez(tmp_path / "d.npz", u=u, t=0.3 * np.arange(14))
+    found = raffia.fit(open_source(tmp_path / "d.npz", window=2), "fourier", n_features=16, held_out=30, stream=True)
+    assert found.rows == list(range(22 * 12, 24 * 12))
+    assert found.rollout.trajectories == 2
+    np.testing.assert_array_equal(found.rollout.truth.sort(0).values, np.sort(u[-2:, 1:], axis=0))
+
+
+def test_what_is_fixed_stays_along_a_path(tmp_path):
+    """Waves that turn by an angle of their own in a step: u_{k+1} is a product of u_k and a known number."""
+    rng, angle = np.random.default_rng(1), np.repeat([0.5, 0.7, 0.9], 6)
+    u = rng.uniform(1, 2, (18, 1, 1)) * angle[:, None, None] ** np.arange(8)[:, None] * np.sin(2 * np.pi * np.arange(16) / 16)
+    np.savez(tmp_path / "d.npz", u=u, t=np.arange(8.0), angle=angle)
+    source = open_source(tmp_path / "d.npz", periodic=True)
+    assert source.steps.fixed == ("angle",)
+    found = raffia.fit(source, "local", n_features=64, ridge=1e-10)
+    begin = found.model.reading_.opened(tmp_path / "d.npz", first=True).values
+    states = list(islice(found.model.states(begin), 4))
+    assert all(state.shape == (18, 16) for state in states)
+    np.testing.assert_allclose(states[3], u[:, 3], atol=0.02)
+
+
+def test_channels_of_states_go_on_together(tmp_path):
+    u = np.stack([standing_waves(24), -2 * standing_waves(24)], axis=2)
+    np.savez(tmp_path / "d.npz", u=u, t=0.3 * np.arange(14))
+    found = raffia.fit(open_source(tmp_path / "d.npz", window=2, horizon=2), "linear")
+    begin = found.model.reading_.opened(tmp_path / "d.npz", first=True).values
+    np.testing.assert_allclose(found.model.rollout(begin, 5), u[:, 1:7], atol=1e-8)
+    assert found.rollout.space.channels == 2
+
+
+def test_vectors_and_numbers_are_states_too(tmp_path):
+    t = 0.2 * np.arange(30)
+    phase = np.random.default_rng(0).uniform(0, 6, (10, 1))
+    np.savez(tmp_path / "d.npz", u=np.stack([np.cos(t + phase), np.sin(t + phase)], axis=2), t=t)
+    found = raffia.fit(open_source(tmp_path / "d.npz", horizon=2), "linear")
+    assert found.rollout.errors.max() < 1e-8
+    assert "correlation" not in found.rollout.words
+    np.savez(tmp_path / "e.npz", u=np.cos(t + phase), t=t)
+    found = raffia.fit(open_source(tmp_path / "e.npz", time=1, window=2, horizon=3), "linear")
+    begin = found.model.reading_.opened(tmp_path / "e.npz", first=True).values
+    np.testing.assert_allclose(found.model.rollout(begin, 9), np.cos(t + phase)[:, 1:11], atol=1e-8)
+
+
+def test_models_that_take_more_than_they_give_are_not_rolled_out():
+    a = torch.randn(12, 2, 16, dtype=torch.float64)
+    space = raffia.Channels(raffia.Domain(1), 2)
+    model = raffia.RandomFeatureModel(raffia.LocalFeatures(domain=space), 8, 1e-3).fit(a, a[:, 0])
+    with pytest.raises(raffia.RaffiaError, match="applied again and again where outputs are inputs"):
+        model.rollout(a, 2)
+
+
+def test_a_path_that_is_lost_has_infinite_errors_and_no_correlation():
+    domain = raffia.Domain(1)
+    a = raffia.GaussianField(n_modes=6).sample(40, domain.grid(32), seed=0)
+    model = raffia.RandomFeatureModel(raffia.ScalarFeatures(None, law="affine"), math.inf, 1e-4).fit(a, 1e120 * a)
+    rollout = rolled_out(model, Paths(a[:3], a[:3, None].expand(3, 6, 32), Marching(domain, domain)), 5)
+    assert rollout.errors[0] == pytest.approx(1e120, rel=0.1)
+    assert rollout.errors[-1] == math.inf
+    assert rollout.correlations[-1] == 0
+    assert not rollout.bounded
 
 
 def test_the_steps_until_predictions_are_no_longer_alike_are_counted():
@@ -86,5 +190,10 @@ def test_the_command_says_how_it_does_step_after_step_and_the_page_shows_it(file
     out = " ".join(capsys.readouterr().out.split())
     assert not stop.value.code
     assert "applied again and again, on" in out
-    assert "Step after step" in (tmp_path / "m.html").read_text()
+    page = (tmp_path / "m.html").read_text()
+    section = page[page.index("Step after step</h2>") :].partition("</section>")[0]
+    for words in ("correlation with the truth", "Spectra: the mean square", "The median trajectory", "The worst trajectory"):
+        assert words in section
+    assert section.count("<img") == 4
+    assert "raffia rollout m.safetensors inputs.npy" in page
     assert load(tmp_path / "m.safetensors").reading_.steps.axis == 1

@@ -88,6 +88,8 @@ def test_unequal_steps_and_a_single_state_are_refused(tmp_path):
         open_source(saved(tmp_path / "d.npz", u=u, t=times))
     with pytest.raises(RaffiaError, match="has 1 states along axis 1, and pairs need 2 or more"):
         open_source(saved(tmp_path / "e.npz", u=u[:, :1]), time=1)
+    with pytest.raises(RaffiaError, match="a single entry there are no steps, as pairs need two states or more"):
+        open_source(saved(tmp_path / "f.npz", u=u[:, :1], t=np.zeros(1)))
 
 
 def test_other_files_are_read_alike_and_states_as_states(tmp_path):
@@ -108,3 +110,127 @@ def test_rows_anywhere_are_those_of_the_whole(tmp_path):
         a, y = source.read(range(start, stop))
         np.testing.assert_array_equal(a, whole.a[start:stop])
         np.testing.assert_array_equal(y, whole.y[start:stop])
+
+
+def test_windows_and_horizons_are_channels_of_states_in_a_row(tmp_path):
+    u = waves(5, 12)
+    path = saved(tmp_path / "d.npz", u=u, t=0.1 * np.arange(12))
+    source = open_source(path, window=2, horizon=3, stride=2)
+    each = 12 - (2 + 3 - 1) * 2
+    data = source.dataset()
+    assert source.each == each
+    assert (source.domain.channels, source.output.channels) == (2, 3)
+    for i, k in ((0, 0), (3, 2), (4, each - 1)):
+        np.testing.assert_array_equal(data.a[i * each + k], u[i, [k, k + 2]])
+        np.testing.assert_array_equal(data.y[i * each + k], u[i, [k + 4, k + 6, k + 8]])
+    assert any("a pair is 2 states in a row and the 3 that follow, 2 steps apart" in note for note in source.notes)
+    begin = source.reading.opened(path, first=True).values
+    np.testing.assert_array_equal(begin, u[:, [0, 2]])
+    with pytest.raises(RaffiaError, match="has 12 states along axis 1, and pairs need 14 or more"):
+        open_source(path, window=7, horizon=7)
+    with pytest.raises(RaffiaError, match=r"--horizon .* must be 1 or more; got 0"):
+        open_source(path, horizon=0)
+
+
+def test_windows_of_several_channels_keep_those_of_a_state_together(tmp_path):
+    u, v = waves(), waves()
+    whole = np.stack([u, v], axis=2)
+    one = open_source(saved(tmp_path / "d.npz", w=whole, t=np.arange(9.0)), window=2).dataset()
+    two = open_source(saved(tmp_path / "e.npz", u=u, v=v, t=np.arange(9.0)), input=["u", "v"], window=2).dataset()
+    last = open_source(saved(tmp_path / "f.npz", w=np.moveaxis(whole, 2, -1), t=np.arange(9.0)), window=2).dataset()
+    for data in (one, two, last):
+        np.testing.assert_array_equal(data.a.reshape(6, 7, 2, 2, 32), np.stack([whole[:, :-2], whole[:, 1:-1]], axis=2))
+        np.testing.assert_array_equal(data.y.reshape(6, 7, 2, 32), whole[:, 2:])
+    with pytest.raises(RaffiaError, match="name it with --input NAME, several of one shape are channels"):
+        open_source(tmp_path / "e.npz", time=1)
+
+
+@pytest.mark.parametrize("numbers", [(), (2,)])
+def test_what_is_fixed_along_a_trajectory_is_a_constant_channel_of_its_inputs(tmp_path, numbers):
+    u, nu = waves(), RNG.uniform(size=(6, *numbers))
+    path = saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), nu=nu)
+    source = open_source(path, time=1)
+    data = source.dataset()
+    np.testing.assert_array_equal(data.a.reshape(6, 8, -1, 32)[:, :, 0], u[:, :-1])
+    constant = np.broadcast_to(nu.reshape(6, 1, -1, 1), (6, 8, max(1, *numbers, 1), 32))
+    np.testing.assert_array_equal(data.a.reshape(6, 8, -1, 32)[:, :, 1:], constant)
+    np.testing.assert_array_equal(data.y.reshape(6, 8, 32), u[:, 1:])
+    assert any("nu is fixed along a trajectory" in note for note in source.notes)
+    rows = source.read(range(5, 13))[0]
+    np.testing.assert_array_equal(rows, data.a[5:13])
+    check(open_source(path, input="u"), u)
+    less = saved(tmp_path / "e.npz", u=u, t=np.arange(9.0))
+    with pytest.raises(RaffiaError, match=r"nu must go with the trajectories u 6×9×32, as in the training, .* it is not there"):
+        source.reading.pairs(less)
+
+
+def test_parameters_that_do_not_tell_the_trajectory_are_fixed_along_it_and_others_are_inputs_with_a_note(tmp_path):
+    u = waves()
+    twice = saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), nu=np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0]))
+    assert open_source(twice).steps.fixed == ("nu",)
+    once = open_source(saved(tmp_path / "e.npz", u=u, t=np.arange(9.0), nu=np.arange(6.0)))
+    assert once.steps is None
+    assert any("for a model of one step pass --input u --input nu" in note for note in once.notes)
+    equal = saved(tmp_path / "f.npz", u=np.stack([u[0]] * 6), t=np.arange(9.0), nu=np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0]))
+    assert open_source(equal).steps is None  # all begin alike: they may be functions of nu
+
+
+def test_one_long_trajectory_is_told_by_its_times_whichever_axis_they_are_along(tmp_path):
+    u = waves(1, 40)
+    check(open_source(saved(tmp_path / "d.npz", u=u[0], t=np.arange(40.0))), u)
+    check(open_source(saved(tmp_path / "e.npz", u=u[0].T, t=np.arange(40.0), x=X)), u)
+    check(open_source(saved(tmp_path / "f.npz", u=u, t=np.arange(40.0))), u)
+    field = np.einsum("ti,j->ijt", u[0], np.cos(2 * np.pi * X))
+    plane = open_source(saved(tmp_path / "g.npz", u=field, t=np.arange(40.0), x=X, y=X), window=2)
+    np.testing.assert_array_equal(plane.dataset().a[:, 1], np.moveaxis(field, -1, 0)[1:-1])
+
+
+def test_rows_of_windows_anywhere_are_those_of_the_whole(tmp_path):
+    np.save(tmp_path / "d.npy", waves(1, 30)[0])
+    source = open_source(tmp_path / "d.npy", time=0, window=3, periodic=True)
+    whole = source.dataset()
+    for start, stop in ((0, 1), (3, 17), (26, 27)):
+        np.testing.assert_array_equal(source.read(range(start, stop))[0], whole.a[start:stop])
+
+
+def test_what_goes_wrong_with_steps_is_said(tmp_path):
+    def notes(u, **options):
+        np.save(tmp_path / "d.npy", u)
+        return " ".join(open_source(tmp_path / "d.npy", time=1, periodic=True, **options).notes)
+
+    u = waves(6, 40)
+    assert "values change" not in notes(u)
+    assert "states change" not in notes(u)
+    assert "from state 9 to 10, values change" in notes(np.delete(u, range(10, 14), axis=1))
+    slow = u[:, :1] * (1 + 0.005 * np.arange(40)[:, None])
+    assert "states change by 0.005 of their size in a step" in notes(slow)
+    assert "--stride 5 takes steps that change them by 0.023" in notes(slow)
+    assert "states change" not in notes(slow, stride=5)
+    assert "states are equal to rounding from step to step" in notes(u[:, :1] * np.ones((40, 1)))
+    broken = u.copy()
+    broken[2, 5, 7] = np.nan
+    with pytest.raises(
+        RaffiaError, match=r"sample 83 \(trajectory 2, pair 5 of it, counted from 0\). Leave those trajectories out"
+    ):
+        open_source(saved(tmp_path / "e.npz", u=broken, t=np.arange(40.0))).dataset()
+
+
+def test_windows_are_refused_where_there_are_no_trajectories(tmp_path):
+    u = waves()
+    pairs = saved(tmp_path / "d.npz", a=u[:, 0], y=u[:, 1])
+    with pytest.raises(RaffiaError, match="--window is for one array of trajectories"):
+        open_source(pairs, window=2)
+    with pytest.raises(
+        RaffiaError, match=r"--window is for trajectories, .* does not go with inputs and outputs that are named"
+    ):
+        open_source(pairs, window=2, input="a", output="y")
+
+
+def test_trajectories_under_another_name_are_followed_too(tmp_path):
+    np.save(tmp_path / "d.npy", waves())
+    np.save(tmp_path / "e.npy", more := waves(3))
+    reading = open_source(tmp_path / "d.npy", time=1, periodic=True, window=2).reading
+    np.testing.assert_array_equal(reading.opened(tmp_path / "e.npy", first=True).values, more[:, :2])
+    np.save(tmp_path / "f.npy", more[:, 0])
+    with pytest.raises(RaffiaError, match="f 3×32 holds single states, and the model takes 2 in a row"):
+        reading.opened(tmp_path / "f.npy", first=True)

@@ -21,6 +21,7 @@ from raffia.cli.options import (
     Axes,
     Coordinates,
     Files,
+    Horizon,
     Mask,
     Parameters,
     Resample,
@@ -30,6 +31,7 @@ from raffia.cli.options import (
     Slices,
     Stride,
     TimeAxis,
+    Window,
 )
 from raffia.data import open_source
 from raffia.errors import RaffiaError
@@ -78,6 +80,8 @@ def fit(
     parameters: Parameters = None,
     time: TimeAxis = None,
     stride: Stride = 1,
+    window: Window = 1,
+    horizon: Horizon = 1,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[
@@ -135,7 +139,7 @@ def fit(
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
         "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
         "domain": Vectors() if vectors else None, "table": table, "sample_column": sample_column, "resample": resample, "files": files,
-        "parameters": parameters, "time": time, "stride": stride,
+        "parameters": parameters, "time": time, "stride": stride, "window": window, "horizon": horizon,
     }  # fmt: skip
     pairs = open_source(source, **options, output_path=outputs)
     tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs, parameters)

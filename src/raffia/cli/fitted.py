@@ -14,8 +14,10 @@ from raffia.cli.common import console, labels_of, ridge_in_words
 from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.metrics import Errors
-from raffia.report import Table, sentence, write_report
+from raffia.plotting import Labels
+from raffia.report import StepAfterStep, Table, sentence, write_report
 from raffia.surrogate import Contest, Surrogate
+from raffia.surrogate.rollouts import ALIKE
 from raffia.training.coefficients import coefficients_of
 
 LEVEL = 0.9  # of the band that pictures have, where no other was asked for
@@ -113,12 +115,21 @@ def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: in
         in_order=found.in_order,
         groups=found.groups,
         warnings=found.notes,
-        rollout=None if found.rollout is None else (found.rollout.words, found.rollout.errors.tolist()),
+        rollout=_steps(found, frames[1]),
         input_frame=frames[0],
         output_frame=frames[1],
         input_names=names[0],
         output_names=names[1],
     )
+
+
+def _steps(found: Surrogate, frame: Labels) -> StepAfterStep | None:
+    """What the page shows of a model of time steps."""
+    rollout = found.rollout
+    if rollout is None or rollout.truth is None or rollout.predicted is None or rollout.space is None:
+        return None
+    errors, correlations = rollout.errors.tolist(), rollout.correlations.tolist()
+    return StepAfterStep(rollout.words, errors, correlations, ALIKE, rollout.truth, rollout.predicted, rollout.space, frame)
 
 
 def _title(held: Contest) -> str:

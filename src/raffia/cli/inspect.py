@@ -21,6 +21,7 @@ from raffia.cli.options import (
     Axes,
     Coordinates,
     Files,
+    Horizon,
     Mask,
     Parameters,
     Resample,
@@ -30,6 +31,7 @@ from raffia.cli.options import (
     Slices,
     Stride,
     TimeAxis,
+    Window,
 )
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
@@ -71,6 +73,8 @@ def inspect(
     parameters: Parameters = None,
     time: TimeAxis = None,
     stride: Stride = 1,
+    window: Window = 1,
+    horizon: Horizon = 1,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:
     """Show what a data file holds, what raffia would learn from it, and the command to type next.
@@ -92,7 +96,8 @@ def inspect(
     named |= {"table": table, "sample_column": sample_column}
     named |= {"resample": resample, "files": files, "parameters": parameters and str(parameters)}
     named = {argument: names for argument, names in named.items() if names}
-    source = data.open_source(path, periodic=periodic, time=time, stride=stride, **named)
+    moving: dict[str, Any] = {"stride": stride, "window": window, "horizon": horizon}
+    source = data.open_source(path, periodic=periodic, time=time, **moving, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)
     a, y = source.read(range(1))
@@ -111,7 +116,7 @@ def inspect(
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
     words += [] if time is None else [FLAGS["time"], str(time)]
-    words += [] if stride == 1 else [FLAGS["stride"], str(stride)]
+    words += [word for argument, count in moving.items() if count > 1 for word in (FLAGS[argument], str(count))]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
     console.print("next:")
     console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)

@@ -58,3 +58,8 @@ TimeAxis = Annotated[
     ),
 ]
 Stride = Annotated[int, typer.Option("--stride", min=1, help="Steps from a state of a trajectory to the next in a pair.")]
+Window = Annotated[
+    int,
+    typer.Option("--window", min=1, help="States of a trajectory in a row that go into a model, where one does not tell all."),
+]
+Horizon = Annotated[int, typer.Option("--horizon", min=1, help="States of a trajectory that a model predicts at once.")]

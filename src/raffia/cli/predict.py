@@ -42,6 +42,14 @@ def predict(
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
     reading = reading_of(model)
+    if (
+        times > 1
+        and reading.steps is not None
+        and not (reading.steps.window == reading.steps.horizon == 1 and not reading.steps.fixed)
+    ):
+        raise RaffiaError(
+            "--times is for models whose outputs are inputs: raffia rollout applies one of windows or horizons again and again."
+        )
     predictions.check(output, reading.output)
     opened = reading.opened(source, input_names, parameters)
     for note in opened.notes:

@@ -1,5 +1,6 @@
-"""raffia rollout: a model of one time step, applied again and again to states in a file."""
+"""raffia rollout: a model of time steps, applied again and again to states in a file."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -8,17 +9,21 @@ import torch
 import typer
 
 from raffia.cli.common import app, batches, check_output, console, reading_of
+from raffia.data.formats.growing import SUFFIXES, growing
 from raffia.errors import RaffiaError
 from raffia.model import load
-from raffia.storage import atomic
 from raffia.surrogate.rollouts import GROWN
+
+TOGETHER = 2**22  # numbers of the inputs that are followed at once
 
 
 @app.command()
 def rollout(
-    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit: a model of one time step.")],
-    source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with states to begin from.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The .npy file to write: (n, states, *grid).")],
+    model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit: a model of time steps.")],
+    source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with states, or trajectories, to begin from.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help=f"The file to write, (n, states, *state): {' '.join(SUFFIXES)}.")
+    ],
     steps: Annotated[int, typer.Option(min=1, help="How many steps.")],
     every: Annotated[int, typer.Option(min=1, help="Write a state after each so many steps.")] = 1,
     input_names: Annotated[
@@ -27,34 +32,41 @@ def rollout(
 ) -> None:
     """Apply a model again and again, and write the path, the start first. States are written as they come, not kept in memory.
 
+    Of trajectories, the first states are where paths begin: as many as the model takes, and the newest of them is the start.
+
     Example: raffia rollout model.safetensors start.npz --steps 100 --output path.npy
     """
-    check_output(output, ".npy")
+    check_output(output, " or ".join(SUFFIXES))
     if every > steps:
         raise RaffiaError(f"--every must be at most --steps {steps}; got {every}.")
     model = load(model_file)
-    states = reading_of(model).opened(source, input_names, first=True).values
-    shape = (len(states), 1 + steps // every, *states.shape[1:])
-    start = float(states.abs().max())
-    grown, largest = 0, start
-    with atomic(output) as temporary:
-        path = np.lib.format.open_memmap(temporary, mode="w+", dtype=states.numpy().dtype, shape=shape)
-        path[:, 0] = states
-        for step in batches("rolling out", steps, 1):
-            states = torch.as_tensor(model.predict(states))
-            if tuple(states.shape) != (len(path), *shape[2:]):
-                raise RaffiaError(
-                    f"{model_file} does not give states of the shape it takes, {shape[2:]}, but {tuple(states.shape[1:])}: "
-                    "only models of a time step can be rolled out."
-                )
-            largest = float(states.abs().max())
-            grown = grown or (step.stop if not largest <= GROWN * start else 0)
-            if step.stop % every == 0:
-                path[:, step.stop // every] = states
-        path.flush()
-        del path
+    reading = reading_of(model)
+    opened = reading.opened(source, input_names, first=True)
+    one = opened.read(range(1))
+    begin = torch.as_tensor(next(model.states(one)))
+    n, size = len(opened), max(1, TOGETHER // one.numel())
+    shape = (n, 1 + steps // every, *begin.shape[1:])
+    name = "u" if reading.steps is None else reading.steps.name
+    start, last, grown, lost = 0.0, 0.0, steps + 1, steps + 1
+    blocks = [range(first, min(first + size, n)) for first in range(0, n, size)]
+    with growing(output, name, shape, begin.numpy(force=True).dtype, size) as path:
+        for places in batches("rolling out", len(blocks) * (steps + 1), steps + 1):
+            rows = blocks[places.start // (steps + 1)]
+            for step, state in enumerate(islice(model.states(opened.read(rows)), steps + 1)):
+                last = float(torch.as_tensor(state).abs().max())
+                if not np.isfinite(last):
+                    path[rows.start : rows.stop, -(-step // every) :] = np.nan
+                    lost = min(lost, step)
+                    break
+                start = max(start, last) if step == 0 else start
+                grown = min(grown, step) if last > GROWN * start else grown
+                if step % every == 0:
+                    path[rows.start : rows.stop, step // every] = torch.as_tensor(state).numpy(force=True)
     console.print(f"wrote {shape[1]} states of {shape[0]} trajectories, {shape}, to {output}")
-    if grown:
-        console.print(f"values grew beyond {GROWN:g} times the largest at the start, {start:.3g}, at step {grown}.")
+    if grown <= steps or lost <= steps:
+        rest = f"; from step {lost} on some are not finite, and missing (NaN) in the file" if lost <= steps else ""
+        console.print(
+            f"values grew beyond {GROWN:g} times the largest at the start, {start:.3g}, at step {min(grown, lost)}{rest}."
+        )
     else:
-        console.print(f"values stayed bounded: at most {largest:.3g} at the end, {start:.3g} at the start.")
+        console.print(f"values stayed bounded: at most {last:.3g} at the end, {start:.3g} at the start.")

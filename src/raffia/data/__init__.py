@@ -3,7 +3,7 @@
 from raffia.data.formats import Variable, variables
 from raffia.data.formats.layout import Layout
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
-from raffia.data.meaning.trajectories import Steps
+from raffia.data.meaning.steps import Steps
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.reading import Reading, Source
 from raffia.data.source import open_source, read

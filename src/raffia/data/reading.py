@@ -22,7 +22,7 @@ from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.matching import match
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
 from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
-from raffia.data.meaning.trajectories import EACH, Steps
+from raffia.data.meaning.steps import Steps, each_of
 from raffia.data.parameters import with_parameters
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
@@ -118,8 +118,10 @@ class Reading:
     ) -> Variables:
         """The arrays of a file that lies as that of the training did, and those that names mean in it."""
         arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
-        if self.steps is not None and self.steps.fit(arrays):
+        if self.steps is not None and self.steps.found(arrays) is not None:
             arrays = self.steps.stepped(arrays, first)
+        elif self.steps is not None:
+            self.steps.check_states(arrays)
         return arrays if parameters is None else with_parameters(place, arrays, Path(parameters), wanted)[0]
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
@@ -233,7 +235,7 @@ class Source(Readable):
     @property
     def each(self) -> int:
         """How many pairs a trajectory has, one after the other; 0 where there are none."""
-        return 0 if self.steps is None else int(self.inputs[0].variable.attributes.get(EACH, 0))
+        return 0 if self.steps is None else each_of(self.inputs[0].variable)
 
     @property
     def output_space(self) -> Space:

@@ -18,7 +18,7 @@ from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, p
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
 from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
 from raffia.data.meaning.slices import check_slices, sliced
-from raffia.data.meaning.trajectories import trajectories_in
+from raffia.data.meaning.trajectories import Wanted, trajectories_in
 from raffia.data.parameters import with_parameters
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
@@ -51,6 +51,8 @@ def open_source(
     parameters: str | os.PathLike[str] | None = None,
     time: int | None = None,
     stride: int = 1,
+    window: int = 1,
+    horizon: int = 1,
 ) -> Source:
     """Pairs in a file of any format; what is not given is guessed where it is clear, and said in `notes`.
 
@@ -67,7 +69,8 @@ def open_source(
     as "runs/*.csv", `files` are "samples" or "parts" of them, and `parameters` is a table with a row for each file.
 
     An array of trajectories is read as pairs of a state and the one `stride` steps later; `time` is the axis of time, where names of axes,
-    an array of times or the values do not tell.
+    an array of times or the values do not tell. With a `window`, inputs are so many states in a row, with a `horizon`, outputs are so many
+    that follow, all as channels. Numbers for each trajectory, in arrays beside it, are channels of its inputs.
     """
     place = Path(path)
     names = (*listed(input), *listed(output))
@@ -84,13 +87,17 @@ def open_source(
         own_arrays = {name: v for name, v in arrays.items() if name != NUMBERS}
         arrays, input = with_parameters(place, arrays, Path(parameters), input)
         output_path, elsewhere = (place, own_arrays) if output_path is None else (output_path, elsewhere)
-    steps, moving = None, list[str]()
+    steps, moving, wanted = None, list[str](), Wanted(time, stride, window, horizon)
     if not told and output is output_path is parameters is None:
-        found = trajectories_in(place, arrays, listed(input), time, stride)
-        if found is not None:
-            steps, moving = found
-            arrays = elsewhere = steps.stepped(arrays)
-            input, output = steps.name, steps.later
+        steps, moving = trajectories_in(place, arrays, listed(input), wanted)
+    elif wanted.flags:
+        what = "a file of raffia's pairs" if told else "inputs and outputs that are named"
+        raise RaffiaError(
+            f"{place}: {wanted.flags[0]} is for trajectories, which pairs are made of here; it does not go with {what}."
+        )
+    if steps is not None:
+        arrays = elsewhere = steps.stepped(arrays)
+        input, output = steps.inputs, steps.outputs
     ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
     notes += moving
     taken = {v.name.partition("[")[0] for v in (*ins, *outs)}

@@ -34,10 +34,17 @@ class Inputs:
     places: Places
     notes: list[str]
 
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
     @cached_property
     def values(self) -> Tensor:
         """All inputs, as the model takes them."""
-        return read_rows(self.parts, self.domain, range(len(self.parts[0])))
+        return self.read(range(len(self)))
+
+    def read(self, rows: range) -> Tensor:
+        """Some of them."""
+        return read_rows(self.parts, self.domain, rows)
 
     def coordinates(self, predicted: Tensor) -> dict[str, np.ndarray]:
         """Where predictions are: the coordinates of this file, as they are, if outputs live where inputs do; else those of the training."""

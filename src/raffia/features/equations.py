@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.features.regions import region_of
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Grid, Space, modes_of
 
@@ -205,8 +206,7 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
 
     Where errors are above the limit with a few dozen components, no more of them are tried.
     """
-    region = domain.one_channel
-    assert isinstance(region, Domain)  # as whoever asks has checked
+    region = region_of(domain, "GalerkinFeatures")
     a, y = (a if domain.has_components else a[:, None]).double(), y.double()
     scale, shift = torch.std_mean(a, [axis for axis in range(a.ndim) if axis != 1])
     scale = torch.where(scale > 0, scale, 1.0)

@@ -11,6 +11,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.equations import Equation, found
+from raffia.features.regions import region_of
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Nodes, Space, carry, resample
 
@@ -133,7 +134,4 @@ class GalerkinFeatures(FeatureMap):
     @property
     def _region(self) -> Domain:
         """The torus or box of the inputs."""
-        domain = self.domain.one_channel
-        if not isinstance(domain, Domain) or domain.dim < 1:
-            raise RaffiaError(f"GalerkinFeatures needs functions on a grid of a line, a square or a cube; got {self.domain!r}.")
-        return domain
+        return region_of(self.domain, "GalerkinFeatures")

@@ -12,6 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
+from raffia.features.regions import region_of
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, carry, modes_of
 from raffia.spaces.spectral import Series
@@ -142,7 +143,4 @@ class IteratedFeatures(FeatureMap):
     @property
     def _region(self) -> Domain:
         """The torus or box of the inputs."""
-        domain = self.domain.one_channel
-        if not isinstance(domain, Domain) or domain.dim < 1:
-            raise RaffiaError(f"IteratedFeatures needs functions on a grid of a line, a square or a cube; got {self.domain!r}.")
-        return domain
+        return region_of(self.domain, "IteratedFeatures")

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.errors import RaffiaError
 from raffia.features.activations import activate
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.hyperparameters import Choice, Range
+from raffia.features.regions import region_of
 from raffia.spaces import Domain, Nodes, Space
 from raffia.spaces.spectral import Series
 
@@ -84,7 +84,4 @@ class LocalFeatures(FeatureMap):
     @property
     def _region(self) -> Domain:
         """The torus or box of the inputs."""
-        domain = self.domain.one_channel
-        if not isinstance(domain, Domain) or domain.dim < 1:
-            raise RaffiaError(f"LocalFeatures needs functions on a grid of a line, a square or a cube; got {self.domain!r}.")
-        return domain
+        return region_of(self.domain, "LocalFeatures")

@@ -1,6 +1,6 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -190,8 +190,12 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self.rollout(a, times, every=times)[:, -1]
 
     def rollout(self, a: Array, steps: int, every: int = 1) -> Array:
-        """The path a, F(a), F(F(a)), …, with a state after each `every` of the `steps`: (n, 1 + steps // every, *grid)."""
+        """The path a, F(a), F(F(a)), …, with a state after each `every` of the `steps`: (n, 1 + steps // every, *state)."""
         return like(a, self._operator().path(inputs_of(self, a), steps, every))
+
+    def states(self, a: Array) -> Iterator[Array]:
+        """The states of that path, from the newest in a on, one after the other and without end; `raffia.model.marching` says of what."""
+        return (like(a, state) for state in self._operator().states(inputs_of(self, a)))
 
     def score(self, a: Any, y: Any) -> float:
         """Minus the mean relative error of the predictions, so that higher is better."""

@@ -1,7 +1,8 @@
 """The trained operator a ↦ F(a; α) = (1/m) Σ_j α_j φ(a; θ_j), on whatever grid inputs come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from raffia.checks import as_tensor, check_count, check_pairs
 from raffia.errors import RaffiaError
+from raffia.model.marching import Marching
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
 from raffia.spaces.followed import plainly
@@ -58,21 +60,15 @@ class Operator:
         return self.frame.outputs(sums, inputs)
 
     def path(self, a: object, steps: int, every: int) -> Tensor:
-        """a, and where applying the operator again and again leads it, after each `every` steps: (n, states, *grid)."""
+        """The state in a, and where applying the operator again and again leads it, after each `every` steps: (n, states, *state)."""
         check_count("steps", steps)
         check_count("every", every)
-        state = as_tensor("a", a)
-        found = [state]
-        for step in range(1, steps + 1):
-            state = self(state)
-            if state.shape != found[0].shape:
-                raise RaffiaError(
-                    f"a model is applied again and again where outputs are inputs; got inputs of shape {tuple(found[0].shape)} and "
-                    f"outputs of shape {tuple(state.shape)}."
-                )
-            if step % every == 0:
-                found.append(state.to(found[0].device))  # a model may compute elsewhere
-        return torch.stack(found, 1)
+        return torch.stack([*islice(self.states(a), 0, steps + 1, every)], 1)
+
+    def states(self, a: object) -> Iterator[Tensor]:
+        """The state in a, and one after the other those that it leads to, without end."""
+        steps = None if self.trained.reading is None else self.trained.reading.steps
+        return Marching.of(self.frame.input, self.frame.output, steps).path(self, as_tensor("a", a))
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:
         """Predictions for a, and the error of each against y, by the measure of the model."""

@@ -4,6 +4,7 @@ from matplotlib.figure import Figure
 
 from raffia.plotting.against import errors_against_parameters, errors_along, errors_by_group
 from raffia.plotting.curves import brownian_bridge, error_against_features, error_against_resolution, search
+from raffia.plotting.evolution import errors_in_time, evolution, spectra
 from raffia.plotting.recovered import posterior
 from raffia.plotting.ruler import Labels
 from raffia.plotting.samples import fields, pair, prediction
@@ -12,6 +13,6 @@ from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array
 
 __all__ = [
     "ERROR", "INK", "PREDICTION", "TRUTH", "Array", "Figure", "Labels", "brownian_bridge", "error_against_features",
-    "error_against_resolution", "errors", "errors_against_parameters", "errors_along", "errors_by_group", "fields", "pair", "parity",
-    "posterior", "prediction", "search",
+    "error_against_resolution", "errors", "errors_against_parameters", "errors_along", "errors_by_group", "errors_in_time", "evolution",
+    "fields", "pair", "parity", "posterior", "prediction", "search", "spectra",
 ]  # fmt: skip

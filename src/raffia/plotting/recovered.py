@@ -3,9 +3,9 @@
 from typing import cast
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.plotting.field import Field
@@ -73,4 +73,4 @@ def _mark(axes: Axes, places: np.ndarray) -> None:
 
 
 def _array(values: Array) -> np.ndarray:
-    return np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values, dtype=float)
+    return torch.as_tensor(values).numpy(force=True).astype(float)

@@ -15,6 +15,7 @@ from raffia.metrics import Errors
 from raffia.pairs import Dataset
 from raffia.plotting import Array, Labels
 from raffia.report.page import Picture, Section, Table, write
+from raffia.report.steps import StepAfterStep
 from raffia.report.words import cases, caveats, headline, in_words, sentence, verdict
 from raffia.tuning import History
 
@@ -63,7 +64,7 @@ def write_report(
     in_order: bool = False,
     groups: Sequence[object] | None = None,
     warnings: Sequence[str] = (),
-    rollout: tuple[str, Sequence[float]] | None = None,
+    rollout: StepAfterStep | None = None,
     input_frame: Labels = (),
     output_frame: Labels = (),
     input_names: Sequence[str] | None = None,
@@ -75,9 +76,8 @@ def write_report(
     numbers of its samples in the file they came from, `in_order` whether those follow one another, `by_blocks` the mean error of blocks of
     them, `groups` what was held out together; `baselines` are what simpler predictions have. `facts["model file"]` is the file that
     the instructions name, `notes` what was guessed, `warnings` what is to be known of the errors, `split` how samples were held out;
-    `rollout` says how a model of one step does step after step, with its errors; `band` how wide a band around predictions is, `widths`
-    are its level and its half-widths, for pictures. Frames tell names, units and coordinates of axes, names those of channels or
-    components.
+    `rollout` says how a model of time steps does step after step; `band` how wide a band around predictions is, `widths` are its level
+    and its half-widths, for pictures. Frames tell names, units and coordinates of axes, names those of channels or components.
     """
     off = torch.as_tensor(errors).detach().double().cpu().numpy()
     guess = torch.as_tensor(predicted).detach().cpu()
@@ -102,7 +102,7 @@ def write_report(
             text=[*verdict(off, deviations, baselines), *([] if band is None else [sentence(band)])],
             tables=_tables(held, baselines),
         ),
-        None if rollout is None else _many_steps(*rollout),
+        None if rollout is None else rollout.section,
         Section("Where it errs", "where", pictures=where) if where else None,
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(held), text=_band(held)),
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
@@ -110,7 +110,12 @@ def write_report(
         if contest
         else None,
         _search(history) if history and history.trials else None,
-        Section("How to use it", "use", text=_shapes(dataset), code=_instructions(facts.get(MODEL_FILE, "model.safetensors"))),
+        Section(
+            "How to use it",
+            "use",
+            text=_shapes(dataset),
+            code=_instructions(facts.get(MODEL_FILE, "model.safetensors"), rollout is not None),
+        ),
         Section("What these numbers do not say", "caveats", points=caveats(off, split)),
         Section("Facts", "facts", facts={**facts, "split": split}),
     ]
@@ -211,12 +216,6 @@ def _band(held: _Held) -> list[str]:
     return [f"The band holds a whole new output with a probability of {100 * held.widths[0]:g} % or more."]
 
 
-def _many_steps(words: str, errors: Sequence[float]) -> Section:
-    figure = plotting.errors_along(np.arange(1, len(errors) + 1), np.asarray(errors), "steps")
-    picture = Picture.of(figure, "Mean relative error of the model applied again and again, against the number of steps.")
-    return Section("Step after step", "rollout", pictures=[picture], text=[sentence(words)])
-
-
 def _search(history: History) -> Section:
     return Section(
         "Search for hyperparameters",
@@ -231,10 +230,13 @@ def _shapes(dataset: Dataset) -> str:
     return f"An input is {a}, an output {y}; arrays hold n of them, along their first axis. In Python, or from a shell:"
 
 
-def _instructions(model_file: str) -> str:
+def _instructions(model_file: str, stepped: bool) -> str:
+    name = shlex.quote(model_file)
+    path = '\npath = model.rollout(numpy.load("inputs.npy"), steps=100)' if stepped else ""
+    shell = f"\nraffia rollout {name} inputs.npy --steps 100 --output path.npy" if stepped else ""
     return (
         "import numpy, raffia\n"
         f"model = raffia.load({model_file!r})\n"
-        'predicted = model.predict(numpy.load("inputs.npy"))\n\n'
-        f"raffia predict {shlex.quote(model_file)} inputs.npy --output predicted.npy"
+        f'predicted = model.predict(numpy.load("inputs.npy")){path}\n\n'
+        f"raffia predict {name} inputs.npy --output predicted.npy{shell}"
     )

@@ -28,6 +28,7 @@ from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.plan import Choice, Plan
 from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import paths_of, rolled_out, steadied
+from raffia.surrogate.windows import advised
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
@@ -129,8 +130,9 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     if history is None or choice.contest is not None or plan.ridge != "auto":
         model = choice.fit(train.a, train.y, plan.ridge)
     moving = pairs if isinstance(pairs, Source) and pairs.each else None
-    paths = None if moving is None else paths_of(data, holding.train, moving)
-    steady = "" if moving is None or paths is None else steadied(model, paths, moving.each)
+    known_paths = None if moving is None else paths_of(data, holding.train, moving)
+    plain = known_paths is not None and known_paths.marching.plain
+    steady = steadied(model, known_paths.states, moving.each) if plain and known_paths and moving else ""
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
     if test is not None:
@@ -142,7 +144,8 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
     paths = None if moving is None or not count else paths_of(data, holding.held, moving)
     rollout = None if moving is None or paths is None else rolled_out(model, paths, moving.each)
-    judged = replace(judged, notes=[*judged.notes, *([steady] if steady else [])])
+    wider = advised(model, known_paths, paths) if known_paths and paths else ""
+    judged = replace(judged, notes=[*judged.notes, *filter(None, (steady, wider))])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
         model = choice.extended(data, holding.held)
@@ -162,6 +165,8 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     """Pairs that memory cannot hold: one pass over the file, or on a cluster, with a checkpoint to go on from."""
     n = len(source)
     count = min(_count(plan.held_out, n), MOST_HELD)
+    if count and 0 < source.each <= MOST_HELD and n > source.each:  # whole trajectories
+        count = source.each * max(1, count // source.each)
     plan.check_band(count)
     part = Part(source, range(n - count))
     checkpoint = batches.get("checkpoint")
@@ -189,11 +194,13 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
         test = Dataset(*source.read(range(len(part), n)), source.domain, source.settings, source.output)
         judged = judged.on(model, some, test, partial(_linear, plan, choice.contest, some))
         plan.tell(judged.notes)
+    paths = paths_of(test, range(count), source) if source.each and test is not None and n > source.each else None
+    rollout = None if paths is None else rolled_out(model, paths, source.each)
     judged.kept_by(model, test)
     words = f"the last {count} of {n} pairs; the model was trained on the others"
     return Surrogate(
         model, len(part), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, choice.history,
-        0.0, notes=judged.notes,
+        0.0, notes=judged.notes, rollout=rollout,
     )  # fmt: skip
 
 

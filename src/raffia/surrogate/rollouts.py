@@ -1,8 +1,8 @@
 """Models of one time step, applied again and again: how errors grow along trajectories held out, and whether values stay bounded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import torch
 from jaxtyping import Float
@@ -11,13 +11,16 @@ from torch import Tensor
 from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
+from raffia.model.marching import Marching
 from raffia.pairs import Dataset
+from raffia.spaces import Space
 from raffia.training.accumulator import Accumulator
 
 LONGER = 10  # times the steps of a trajectory that a model is followed for, to see whether it stays bounded
 GROWN = 10.0  # times the largest value of the data: what is larger has grown without bounds
 ALIKE = 0.9  # the correlation of prediction and truth above which they are called alike
-FOLLOWED = 8  # trajectories that are followed for long
+FOLLOWED = 8  # trajectories that are followed for long, at most
+AT_LENGTH = 2**21  # values on their way, beyond which fewer are followed: the worst two at least
 RAISED = 4  # times that ridges are raised tenfold, to keep a model bounded
 
 
@@ -34,6 +37,11 @@ class Rollout:
     """For how many steps some of them were followed, beyond the data."""
     bounded: bool
     """Whether all values stayed bounded."""
+    truth: Float[Tensor, "some states ..."] | None = None
+    """The states of some of these trajectories, from the best to the worst after the last step, for pictures."""
+    predicted: Float[Tensor, "some states ..."] | None = None
+    space: Space | None = None
+    """What states are."""
 
     @property
     def alike(self) -> int:
@@ -48,15 +56,36 @@ class Rollout:
         shown = sorted({1, *(step for step in (5, 10, 20, 50, 100, 200) if step < last), last})
         errors = ", ".join(f"{float(self.errors[step - 1]):.3g} after {step}" for step in shown)
         alike = f"for all {last}" if self.alike == last else f"for {self.alike}"
+        function = self.space is None or (self.space.dim and not self.space.tabular)
+        correlated = f" correlation above {ALIKE:g} {alike} of them;" if function else ""
         end = "values stayed bounded" if self.bounded else "values grew without bounds"
-        return (
-            f"applied again and again, on {self.trajectories} trajectories held out: mean relative error {errors} steps; correlation above "
-            f"{ALIKE:g} {alike} of them; over {self.followed} steps {end}"
-        )
+        held = f"{self.trajectories} {'trajectory' if self.trajectories == 1 else 'trajectories'} held out"
+        return f"applied again and again, on {held}: mean relative error {errors} steps;{correlated} over {self.followed} steps {end}"
 
 
-def paths_of(data: Dataset, rows: Sequence[int], source: Source) -> Tensor | None:
-    """States (paths, states, *grid) that follow one another in these rows, as many of each as the shortest has; None where none do."""
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Trajectories to follow a model along: the inputs they begin with, and their states from the newest of these on."""
+
+    begin: Float[Tensor, "paths ..."]
+    states: Float[Tensor, "paths states ..."]
+    marching: Marching
+
+    def followed_by(self, model: RandomFeatureModel) -> Iterator[Tensor]:
+        """The states that a model leads to, (paths, *state), as long as all are finite."""
+        begin = self.begin
+        for state in self.marching.path(lambda a: torch.as_tensor(model.predict(a)), begin):
+            if not state.isfinite().all():
+                return
+            yield state
+
+    def part(self, rows: Sequence[int] | slice) -> "Paths":
+        """Some of them."""
+        return replace(self, begin=self.begin[rows], states=self.states[rows])
+
+
+def paths_of(data: Dataset, rows: Sequence[int], source: Source) -> Paths | None:
+    """The paths in these rows, as long as the shortest of them; None where no two states follow one another."""
     stride = 1 if source.steps is None else source.steps.stride
     rows = sorted(rows)
     breaks = [
@@ -69,19 +98,53 @@ def paths_of(data: Dataset, rows: Sequence[int], source: Source) -> Tensor | Non
     if not runs:
         return None
     length = min(len(run) for run in runs)
-    return torch.stack([torch.cat([data.a[run[:1]], data.y[run[:length]]]) for run in runs])
+    marching = Marching.of(source.domain, source.output_space, source.steps)
+    begin, last = data.a[[run[0] for run in runs]], data.y[[run[length - 1] for run in runs]]
+    states = [
+        marching.newest(begin, marching.channels(last))[:, None],
+        torch.stack([marching.states(data.y[run[: length - 1]])[:, 0] for run in runs]),
+        marching.states(last),
+    ]
+    return Paths(begin, torch.cat([part.to(last.dtype) for part in states], 1), marching)
 
 
-def rolled_out(model: RandomFeatureModel, paths: Tensor, steps: int) -> Rollout:
-    """Follow a model along these paths, and some of them for many times as long as a trajectory of so many steps."""
-    predicted = torch.as_tensor(model.rollout(paths[:, 0], paths.shape[1] - 1))[:, 1:].double()
-    truth = paths[:, 1:].double()
-    off, size = ((f).flatten(2).norm(dim=-1) for f in (predicted - truth, truth))
-    p, t = ((f - f.flatten(2).mean(-1).reshape(*f.shape[:2], *[1] * (f.ndim - 2))).flatten(2) for f in (predicted, truth))
-    correlation = (p * t).sum(-1) / (p.norm(dim=-1) * t.norm(dim=-1)).clamp(min=1e-300)
-    followed = LONGER * steps
-    bounded = is_bounded(model, paths, followed)
-    return Rollout((off / size.clamp(min=1e-300)).mean(0), correlation.mean(0), len(paths), followed, bounded)
+def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
+    """Follow a model along these paths, and the worst of them for many times as long as a trajectory of so many steps."""
+    truth = paths.states[:, 1:].double()
+    reached = [state.double() for state in islice(paths.followed_by(model), 1, paths.states.shape[1])]
+    lost = [torch.full_like(truth[:, 0], torch.nan)] * (truth.shape[1] - len(reached))
+    predicted = torch.stack([*reached, *lost], 1)
+    off, size = (_values(f).norm(dim=-1) for f in (predicted - truth, truth))
+    errors = (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
+    order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
+    longer = paths.part(order[-max(2, min(FOLLOWED, AT_LENGTH // (followed * truth[0, 0].numel()))) :])
+    bounded = is_bounded(model, longer.states, followed) if paths.marching.plain else _stays_bounded(model, longer, followed)
+    some = [order[round(place)] for place in torch.linspace(0, len(order) - 1, min(FOLLOWED, len(order))).tolist()]
+    return Rollout(
+        errors.mean(0), _correlation(predicted, truth).mean(0), len(paths.states), followed, bounded,
+        paths.states[some], torch.cat([paths.states[some, :1].double(), predicted[some]], 1), paths.marching.space_of(paths.states),
+    )  # fmt: skip
+
+
+def _correlation(predicted: Tensor, truth: Tensor) -> Tensor:
+    """That of each state predicted with the true one; 0 where there is none."""
+    p, t = (_values(f) - _values(f).mean(-1, keepdim=True) for f in (predicted, truth))
+    return ((p * t).sum(-1) / (p.norm(dim=-1) * t.norm(dim=-1)).clamp(min=1e-300)).nan_to_num(0.0)
+
+
+def _values(states: Tensor) -> Tensor:
+    """All values of each state: (paths, states, values)."""
+    return states.reshape(*states.shape[:2], -1)
+
+
+def _stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int) -> bool:
+    """Whether values stay within a few times the largest of the data, for models of windows and horizons."""
+    most, reached = GROWN * float(paths.states.abs().max()), 0
+    for state in islice(paths.followed_by(model), steps + 1):
+        if not float(state.abs().max()) <= most:
+            return False
+        reached += 1
+    return reached > steps
 
 
 def is_bounded(model: RandomFeatureModel, paths: Tensor, steps: int) -> bool:

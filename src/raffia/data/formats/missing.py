@@ -25,13 +25,16 @@ def decode(variable: Variable, values: np.ndarray) -> np.ndarray:
     return floats
 
 
-def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0) -> None:
-    """Refuse samples with missing or infinite values; `first` is the number of the first sample."""
+def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0, each: int = 0) -> None:
+    """Refuse samples with missing or infinite values; `first` is the number of the first sample, a trajectory has `each` of them."""
     bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
     if len(bad):
+        sample = first + int(bad[0])
+        where = f" (trajectory {sample // each}, pair {sample % each} of it, counted from 0)" if each else ""
+        what = "trajectories" if each else "samples"
         raise RaffiaError(
             f"{path}: {name} must be finite; {len(bad)} of the {len(values)} samples read have missing values (NaN, infinite or "
-            f"fill values), the first is sample {first + int(bad[0])}. Leave those samples out or fill their gaps first."
+            f"fill values), the first is sample {sample}{where}. Leave those {what} out or fill their gaps first."
         )
 
 

@@ -11,6 +11,7 @@ from raffia.data.formats.missing import check_whole, decode
 from raffia.data.formats.variable import Variable, guarded
 from raffia.data.meaning.layout import ArrayLayout
 from raffia.data.meaning.names import FLAGS, shown
+from raffia.data.meaning.steps import each_of
 from raffia.errors import RaffiaError
 from raffia.spaces import Space
 
@@ -100,7 +101,7 @@ class Column:
     def read(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), none of them missing."""
         values = self.values(rows)
-        check_whole(self.variable.path, self.variable.name, values, rows.start)
+        check_whole(self.variable.path, self.variable.name, values, rows.start, each_of(self.variable))
         return values
 
     def values(self, rows: range) -> np.ndarray:

@@ -13,7 +13,8 @@ FLAGS = {
     "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
     "extent": "--extent", "axes": "--axes", "samples_axis": "--samples-axis", "mask": "--mask", "slice": "--slice", "reshape": "--reshape",
     "table": "--table", "sample_column": "--sample-column", "resample": "--resample",
-    "files": "--files", "parameters": "--parameters", "time": "--time", "stride": "--stride",
+    "files": "--files", "parameters": "--parameters", "time": "--time", "stride": "--stride", "window": "--window",
+    "horizon": "--horizon",
 }  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (

@@ -1,0 +1,175 @@
+"""Pairs of trajectories: some states in a row and those that follow, with what is fixed along the way."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from raffia.data.formats.variable import Rows, Variable
+from raffia.data.meaning.names import Variables, likely, shown
+from raffia.errors import RaffiaError
+
+TIMES = ("t", "time", "times", "ts", "step", "steps")
+EACH = "states of a trajectory"  # the attribute of arrays that are made of trajectories
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How pairs are made of trajectories.
+
+    `name` is the array of trajectories, `ndim` how many axes it has, `axis` that of time; `alone` says that it is one trajectory, whose
+    other axes are all of space. An input is `window` states, the oldest first, an output the `horizon` states that follow, all of them
+    `stride` steps apart. States have the arrays `beside`, of the same shape, as further channels; the arrays `fixed` hold numbers for each
+    trajectory, which are the last channels of its inputs.
+    """
+
+    name: str
+    ndim: int
+    axis: int
+    stride: int = 1
+    window: int = 1
+    horizon: int = 1
+    beside: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.axis < self.ndim or min(self.stride, self.window, self.horizon) < 1:
+            raise RaffiaError(
+                f"{self} must have an axis of time within the array, and a stride, window and horizon of 1 or more."
+            )
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of the arrays of a window, and of what is fixed."""
+        return [*(self._after(name, step) for step in range(self.window) for name in self._moving), *self.fixed]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the arrays of the states that follow."""
+        return [self._after(name, self.window + step) for step in range(self.horizon) for name in self._moving]
+
+    @property
+    def in_words(self) -> str:
+        """What a pair is."""
+        past = "a state" if self.window == 1 else f"{self.window} states in a row"
+        steps = f"{self.stride} step{'s' if self.stride > 1 else ''}"
+        if self.horizon > 1:
+            return f"a pair is {past} and the {self.horizon} that follow, {steps} apart"
+        return f"a pair is {past} and the one {steps} later" + (f", all {steps} apart" if self.window > 1 < self.stride else "")
+
+    def found(self, arrays: Variables) -> Variable | None:
+        """The trajectories of a file, by their name or as its only array; None where there are none, but single states."""
+        alone = likely(arrays)
+        v = arrays.get(self.name) or (alone[0] if len(alone) == 1 else None)
+        return v if v is not None and len(v.shape) == self.ndim else None
+
+    def stepped(self, arrays: Variables, first: bool = False) -> Variables:
+        """The arrays, with states in place of trajectories, and the states that are reached; with `first`, what trajectories begin with."""
+        v = self.found(arrays)
+        assert v is not None
+        length = v.shape[self.axis]
+        arrays = {name: other for name, other in arrays.items() if not is_time(other) or max(other.shape) != length}
+        arrays = {name: other for name, other in arrays.items() if other is not v}
+        needed = 1 + (self.window - 1 + (0 if first else self.horizon)) * self.stride
+        if length < needed:
+            raise RaffiaError(
+                f"{v.path}: {v.name} {shown(v.shape)} has {length} states along axis {self.axis}, and "
+                f"{'a window needs' if first else 'pairs need'} {needed} or more."
+            )
+        each = 1 if first else length - needed + 1
+        names = self.inputs[: len(self.inputs) - len(self.fixed)] + ([] if first else self.outputs)
+        moving = [v, *(self._there(v, arrays, name) for name in self.beside)]
+        found = {
+            name: self._states(moving[i % len(moving)], name, i // len(moving) * self.stride, each)
+            for i, name in enumerate(names)
+        }
+        return arrays | found | {name: self._held(v, self._there(v, arrays, name), each) for name in self.fixed}
+
+    def check_states(self, arrays: Variables) -> None:
+        """Refuse single states, where a model takes several in a row."""
+        alone = likely(arrays)
+        if self.window > 1 and len(alone) == 1 and len(alone[0].shape) == self.ndim - 1:
+            v = alone[0]
+            raise RaffiaError(
+                f"{v.path}: {v.name} {shown(v.shape)} holds single states, and the model takes {self.window} in a row. Pass trajectories "
+                f"of {1 + (self.window - 1) * self.stride} states or more, laid out as those of the training."
+            )
+
+    def count(self, v: Variable) -> int:
+        """How many trajectories an array holds."""
+        return 1 if self.single else v.shape[0]
+
+    @property
+    def single(self) -> bool:
+        """Whether an array holds one trajectory, all of whose axes but that of time are of space."""
+        return self.alone or self.axis == 0
+
+    @property
+    def _moving(self) -> tuple[str, ...]:
+        return (self.name, *self.beside)
+
+    def _after(self, name: str, step: int) -> str:
+        return f"{name} after {step * self.stride}" if step else name
+
+    def _there(self, v: Variable, arrays: Variables, name: str) -> Variable:
+        """An array that goes with the trajectories: of their shape, or with numbers for each of them."""
+        other, n = arrays.get(name), self.count(v)
+        shapes = [v.shape] if name in self.beside else [(n,), *([other.shape] if other and other.shape[:1] == (n,) else [])]
+        if other is None or other.shape not in shapes:
+            came = "it is not there" if other is None else f"it has shape {shown(other.shape)}"
+            raise RaffiaError(
+                f"{v.path}: {name} must go with the trajectories {v.name} {shown(v.shape)}, as in the training, with shape "
+                f"{shown(shapes[0])}{'' if name in self.beside else f' or {n}×numbers'}; {came}."
+            )
+        return other
+
+    def _states(self, v: Variable, name: str, offset: int, each: int) -> Variable:
+        """The states of all trajectories from step `offset` on, so many of each, one after the other."""
+        apart = (self.axis,) if self.single else (0, self.axis)
+        grid = tuple(size for axis, size in enumerate(v.shape) if axis not in apart)
+        given = v.dims or ("",) * len(v.shape)
+        dims = ("sample", *(dim for axis, dim in enumerate(given) if axis not in apart))
+        in_rows, whole = self.axis == 0, self.alone and self.axis > 0
+        load = partial(_rows, v, offset, each) if in_rows else partial(_read, v, self.axis, offset, each, whole)
+        block = max(1, v.block) if in_rows else each if whole else max(1, v.block) * each
+        facts = v.attributes | {EACH: each}
+        return replace(v, name=name, shape=(self.count(v) * each, *grid), dims=dims, attributes=facts, load=load, block=block)
+
+    def _held(self, v: Variable, fixed: Variable, each: int) -> Variable:
+        """Numbers of each trajectory, once for each of its pairs."""
+        dims = ("sample", *(fixed.dims or ("",) * len(fixed.shape))[1:])
+        shape = (self.count(v) * each, *fixed.shape[1:])
+        return replace(fixed, shape=shape, dims=dims, load=partial(_repeated, fixed, each), block=max(1, fixed.block) * each)
+
+
+def _read(v: Variable, axis: int, offset: int, each: int, whole: bool, rows: Rows) -> np.ndarray:
+    """States by their numbers: of trajectory i, numbers i·each to (i + 1)·each."""
+    start, stop, _ = (rows or slice(None)).indices((1 if whole else v.shape[0]) * each)
+    first, last = start // each, max(start // each + 1, -(-stop // each))
+    some = np.moveaxis(v.read(), axis, 0)[None] if whole else np.moveaxis(v.read(slice(first, last)), axis, 1)
+    states = some[:, offset : offset + each]
+    return states.reshape(-1, *states.shape[2:])[start - first * each : stop - first * each]
+
+
+def _rows(v: Variable, offset: int, each: int, rows: Rows) -> np.ndarray:
+    """States of one trajectory whose times are the rows of the array."""
+    start, stop, _ = (rows or slice(None)).indices(each)
+    return v.read(slice(offset + start, offset + stop))
+
+
+def _repeated(fixed: Variable, each: int, rows: Rows) -> np.ndarray:
+    start, stop, _ = (rows or slice(None)).indices(fixed.shape[0] * each)
+    first, last = start // each, max(start // each + 1, -(-stop // each))
+    return np.repeat(fixed.read(slice(first, last)), each, axis=0)[start - first * each : stop - first * each]
+
+
+def is_time(v: Variable) -> bool:
+    """Whether an array is of times, by its name: numbers along one axis."""
+    return v.numeric and v.name.rpartition("/")[2].lower() in TIMES and len(v.shape) - v.shape.count(1) == 1
+
+
+def each_of(v: Variable) -> int:
+    """How many pairs a trajectory has in an array that was made of some; 0 for other arrays."""
+    each = v.attributes.get(EACH, 0)
+    return each if type(each) is int and each > 0 else 0

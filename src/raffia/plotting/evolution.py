@@ -1,0 +1,172 @@
+"""A model of one step, applied again and again: errors against time, and the path of one trajectory beside the true one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator
+from torch import Tensor
+
+from raffia.metrics.spectrum import spectrum
+from raffia.plotting.field import Field
+from raffia.plotting.line import Curve
+from raffia.plotting.ruler import Labels
+from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array, limits, short_numbers
+from raffia.plotting.views import looks
+from raffia.spaces import Domain, Space
+
+FRAMES, TIMES, COMPONENTS = 4, 3, 4  # times of frames, times of spectra, components of a vector, at most
+LOST, FAINT = 1e3, 1e-16  # relative errors that pictures end at, and the least share of a spectrum that they show
+TITLES = ("truth", "prediction", "|difference|")
+
+
+def errors_in_time(errors: Array, correlations: Array | None = None, alike: float = 0.9) -> Figure:
+    """The mean relative error after 1, 2, … steps, and beside it the correlation with the truth, until it falls below `alike`."""
+    off = _numbers(errors)
+    steps = np.arange(1, len(off) + 1)
+    count = 1 if correlations is None else 2
+    figure = Figure(figsize=(4.3 * count, 3.0), layout="constrained")
+    left, *right = figure.subplots(1, count, squeeze=False)[0]
+    left.semilogy(steps, _positive(off), "o-", color=ERROR, ms=3, lw=1.2)
+    left.set(xlabel="steps", ylabel="mean relative L² error")
+    if (_positive(off) > LOST).any():
+        left.set_ylim(np.nanmin(_positive(off)) / 2, LOST)
+    few = np.nanmax(np.minimum(_positive(off), LOST), initial=0.0) < 30 * np.nanmin(_positive(off), initial=np.inf)
+    left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_formatter("")
+    for axes in right:
+        values = _numbers(correlations if correlations is not None else [])
+        axes.plot(steps, values, "o-", color=TRUTH, ms=3, lw=1.2)
+        axes.axhline(alike, color=INK, lw=1, ls=":")
+        below = np.flatnonzero(values < alike)
+        if len(below):
+            axes.axvline(steps[below[0]], color=PREDICTION, lw=1, ls="--", label=f"below {alike:g} at step {steps[below[0]]}")
+            axes.legend(frameon=False, fontsize=8)
+        axes.set(xlabel="steps", ylabel="correlation with the truth", ylim=(min(0.0, float(values.min())) - 0.05, 1.05))
+    for axes in figure.axes:
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.grid(color=TRUTH, alpha=0.12)
+    return figure
+
+
+def spectra(truth: Tensor, predicted: Tensor, domain: Domain) -> Figure:
+    """The mean spectra of states (n, states, *grid) predicted and true, after a few of the steps."""
+    times, waves = _spread(truth.shape[1], TIMES), slice(1, min(truth.shape[2:]) // 2 + 1)
+    true, guess = ([spectrum(u[:, step], domain).mean(0).numpy()[waves] for step in times] for u in (truth, predicted))
+    largest, least = max(float(e.max()) for e in true) or 1.0, min(float(e.min()) for e in true)
+    figure = Figure(figsize=(2.9 * len(times) + 0.4, 2.9), layout="constrained")
+    for i, axes in enumerate(figure.subplots(1, len(times), squeeze=False, sharey=True)[0]):
+        axes.loglog(np.arange(1, len(true[i]) + 1), _positive(true[i]), color=TRUTH, lw=2.2, label="truth")
+        axes.loglog(np.arange(1, len(guess[i]) + 1), _positive(guess[i]), color=PREDICTION, label="prediction")
+        if not (guess[i] <= LOST * largest).any():  # what is lost does not set the scale
+            axes.text(0.5, 0.92, "prediction above", color=PREDICTION, ha="center", transform=axes.transAxes, fontsize=9)
+        axes.set(xlabel="waves across the domain", ylim=(max(least, FAINT * largest) / 3, LOST * largest))
+        axes.set_title(_after(times[i]), fontsize=10)
+        axes.grid(color=TRUTH, alpha=0.12)
+    figure.axes[0].set_ylabel("mean square")
+    figure.axes[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def evolution(truth: Tensor, predicted: Tensor, space: Space, labels: Labels = ()) -> Figure:
+    """One trajectory (states, *shape) of one channel: curves in time, pictures of space and time, or rows of frames."""
+    true, guess = _numbers(truth), _numbers(predicted)
+    if space.tabular or space.dim == 0:
+        return _series(true.reshape(len(true), -1), guess.reshape(len(true), -1))
+    view = looks(space, true.shape[1:], labels)[0]
+    return _space_time(true, guess, view) if space.dim == 1 else _frames(true, guess, view)  # type: ignore[arg-type]
+
+
+def _series(truth: np.ndarray, guess: np.ndarray) -> Figure:
+    count, steps = min(COMPONENTS, truth.shape[1]), np.arange(len(truth))
+    figure = Figure(figsize=(6.2, 1.5 * count + 0.7), layout="constrained")
+    for i, axes in enumerate(figure.subplots(count, 1, squeeze=False, sharex=True)[:, 0]):
+        axes.plot(steps, truth[:, i], color=TRUTH, lw=2.2, label="truth")
+        axes.plot(steps, guess[:, i], color=PREDICTION, lw=1.4, ls="--", label="prediction")
+        axes.set_ylabel(f"component {i}" if truth.shape[1] > 1 else "value")
+        _keep(axes, truth[:, i])
+    figure.axes[0].legend(frameon=False, fontsize=8, ncols=2)
+    figure.axes[-1].set_xlabel("steps")
+    return figure
+
+
+def _space_time(truth: np.ndarray, guess: np.ndarray, view: Curve) -> Figure:
+    order = np.argsort(view.x, kind="stable")
+    shared, error = limits(truth), np.abs(guess - truth)
+    worst = min(limits(error)[1], 2 * (shared[1] - shared[0]) or np.inf)
+    figure = Figure(figsize=(9.2, 3.2), layout="constrained")
+    for i, axes in enumerate(figure.subplots(1, 3, sharey=True)):
+        colours, ends = ("viridis", shared) if i < 2 else ("magma", (0.0, worst))
+        values = (truth, guess, error)[i][:, order]
+        shown = axes.pcolormesh(
+            view.x[order],
+            np.arange(len(truth)),
+            values,
+            shading="nearest",
+            cmap=colours,
+            vmin=ends[0],
+            vmax=ends[1],
+            rasterized=True,
+        )
+        axes.set(xlabel=view.name, title=TITLES[i], ylabel="steps" if i == 0 else "")
+        axes.title.set_fontsize(10)
+        bar = figure.colorbar(shown, ax=axes, fraction=0.06, pad=0.02)
+        bar.ax.tick_params(labelsize=8)
+        short_numbers(bar.ax)
+        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    return figure
+
+
+def _frames(truth: np.ndarray, guess: np.ndarray, view: Field) -> Figure:
+    times = _spread(len(truth), FRAMES)
+    height = float(np.clip(view.ratio, 0.4, 1.6))
+    figure = Figure(figsize=(2.1 * len(times) + 0.5, 3 * 1.9 * height + 1.9), layout="constrained")
+    panels = figure.subplots(3, len(times), squeeze=False)
+    for j, step in enumerate(times):
+        shared, error = limits(view.pick(truth[step])), np.abs(guess[step] - truth[step])
+        worst = min(limits(view.pick(error))[1], 2 * (shared[1] - shared[0]) or np.inf)
+        images = [
+            view.draw(panels[0, j], truth[step], cmap="viridis", vmin=shared[0], vmax=shared[1]),
+            view.draw(panels[1, j], guess[step], cmap="viridis", vmin=shared[0], vmax=shared[1]),
+            view.draw(panels[2, j], error, cmap="magma", vmin=0.0, vmax=worst),
+        ]
+        for image, where in ((images[1], panels[:2, j]), (images[2], panels[2, j])):
+            bar = figure.colorbar(image, ax=where, location="bottom", fraction=0.05, pad=0.02, aspect=25)
+            bar.ax.tick_params(labelsize=7)
+            bar.ax.locator_params(nbins=3)
+        panels[0, j].set_title(_after(step), fontsize=10)
+    for row, title in zip(panels, TITLES, strict=True):
+        for axes in row:
+            axes.set(xticks=[], yticks=[], xlim=sorted(view.box[:2]), ylim=sorted(view.box[2:]))
+            axes.set_box_aspect(view.ratio)
+        row[0].set_ylabel(title)
+    return figure
+
+
+def _keep(axes: Axes, truth: np.ndarray) -> None:
+    """What has grown without bounds leaves the panel, which the truth fills."""
+    low, high = limits(truth)
+    room = 0.6 * (high - low) or 1.0
+    axes.set_ylim(low - room, high + room)
+
+
+def _spread(states: int, count: int) -> list[int]:
+    """Some of the steps 1, 2, …, from the first to the last."""
+    last = states - 1
+    return sorted({max(1, round(1 + (last - 1) * i / max(1, count - 1))) for i in range(count)})
+
+
+def _after(step: int) -> str:
+    return f"after {step} step{'s' if step > 1 else ''}"
+
+
+def _positive(values: np.ndarray) -> np.ndarray:
+    """What a logarithmic scale has a place for."""
+    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
+
+
+def _numbers(values: Array | Sequence[float]) -> np.ndarray:
+    return torch.as_tensor(values).detach().double().cpu().numpy()

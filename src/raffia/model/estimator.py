@@ -1,6 +1,6 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from torch import Tensor
 
 from raffia.checks import check_count
+from raffia.constraints import Constraint
 from raffia.features.base import FeatureMap
 from raffia.model import file
 from raffia.model.attributes import Found
@@ -92,6 +93,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     coefficients
         "ordinary" is a number for each feature; "modal" one for each feature and mode of the outputs, α_j(k) of ⟨φ(a; θ_j), ψ_k⟩, with
         the input as one more feature, for features that are functions. Its ridge is a number, or one a mode, as "auto" finds them.
+    constraints
+        What outputs are known to obey, as [Conserved(), Positive()], from `raffia.constraints`: equalities hold for every input on every
+        grid, inequalities at collocation points of the training inputs alone; `solution_.guarantees` says what was reached, and where.
     """
 
     solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
@@ -122,15 +126,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         output: Space | None = None,
         normalize: bool | Literal["function"] = False,
         coefficients: Literal["ordinary", "modal"] = "ordinary",
+        constraints: Sequence[Constraint] = (),
     ) -> None:
-        self.feature_map = feature_map
-        self.n_features = n_features
-        self.ridge = ridge
-        self.solver = solver
-        self.random_state = random_state
+        self.feature_map, self.n_features, self.random_state = feature_map, n_features, random_state
+        self.ridge, self.solver = ridge, solver
         self.device, self.batch_size, self.memory_budget = device, batch_size, memory_budget
         self.points, self.output, self.normalize = points, output, normalize
-        self.coefficients = coefficients
+        self.coefficients, self.constraints = coefficients, constraints
 
     def fit(self, a: Any, y: Any = None, **how: Any) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones.

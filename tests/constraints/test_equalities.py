@@ -296,6 +296,12 @@ def test_what_data_conserve_is_found_to_the_rounding_of_the_data():
     assert "channel 0, 2 is that of the input" in conserved_by(a, y, space).in_words
 
 
+@pytest.mark.parametrize("one", [Conserved(), Integral((1.0, 2.0), (0, 1)), BoundaryValues("input"), Positive(7)], ids=str)
+def test_constraints_are_shown_as_they_are_written(one):
+    assert eval(repr(one)) == one
+    assert repr(Conserved()) == "Conserved()"
+
+
 def test_a_constant_factor_is_no_conservation():
     a = random_functions(8, (64,))
     assert conserved_by(a, a * (1 + 1e-9), CIRCLE) is None

@@ -96,6 +96,19 @@ def test_bounds_that_contradict_are_named_and_no_others():
     assert found.value.sources == [4, 7]
 
 
+def test_bounds_that_touch_do_not_contradict():
+    C = normal(4, 12, seed=3)
+    rows, zero, far = torch.cat([C, C]), torch.zeros(4).double(), torch.full((4,), math.inf).double()
+    bounds = Bounds(
+        rows, torch.zeros(8, dtype=torch.long), torch.cat([zero, -far]), torch.cat([far, zero]), torch.arange(8) // 4
+    )
+    solution, _ = bounded_solution(equations_of(), 0.1, bounds)
+    gram, rhs = equations_of().gram + 0.1 * torch.eye(12, dtype=torch.float64), equations_of().rhs
+    saddle = torch.cat([torch.cat([gram, C.mT], 1), torch.cat([C, torch.zeros(4, 4).double()], 1)])
+    exact = torch.linalg.solve(saddle, torch.cat([rhs, zero]))[:12]
+    torch.testing.assert_close(solution.coef, exact, rtol=1e-6, atol=1e-8)
+
+
 def test_a_wrong_answer_of_the_solver_is_not_believed(monkeypatch):
     answer = daqp.solve
 
@@ -222,9 +235,12 @@ def test_equalities_and_inequalities_hold_together(energies):
     [
         (
             [Bounded(low=1.0), Positive(), Bounded(high=0.5)],
-            r"no coefficients meet Bounded\(low=1.0.*\) and Bounded\(.*high=0.5",
+            r"no coefficients meet Bounded\(low=1.0\) and Bounded\(high=0.5\) at",
         ),
-        ([BoundaryValues(-1.0), Positive(2000)], r"meet Positive\(.*\) at all .*where BoundaryValues\(value=-1.0\) holds"),
+        (
+            [BoundaryValues(-1.0), Positive(2000)],
+            r"meet Positive\(points=2000\) at all .*where BoundaryValues\(value=-1.0\) holds",
+        ),
     ],
     ids=["bounds", "an equality"],
 )

@@ -12,7 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BoundaryValues(Equality):
     """F(a) = value at both ends of every axis that has them, exactly, for every input and on every grid; "input" is what a is there.
 

@@ -10,7 +10,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Positive(Inequality):
     """F(a) ≥ 0 at the collocation points of the training inputs."""
 
@@ -27,7 +27,7 @@ class Positive(Inequality):
         return _values(inputs, nodes, self.points, self.channels, 0.0, math.inf)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bounded(Inequality):
     """low ≤ F(a) ≤ high at the collocation points of the training inputs; either may be missing."""
 

@@ -12,7 +12,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Grid, Nodes, Space
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DivergenceFree(Equality):
     """∇·F(a) = 0 of the velocity in as many `channels` as there are dimensions, for every input and on every periodic grid.
 

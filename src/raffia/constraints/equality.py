@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.constraints.words import as_written
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
@@ -38,6 +39,9 @@ class Equality(ABC):
     """Whether it holds values at the ends of axes, which others must not move."""
     channels: tuple[int, ...] | None = None
     """Which channels of outputs it is about; None is all."""
+
+    def __repr__(self) -> str:
+        return as_written(self)
 
     @property
     def alike(self) -> bool:

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raffia.constraints.equality import check_channels
+from raffia.constraints.words import as_written
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
@@ -39,6 +40,9 @@ class Inequality(ABC):
     points: int
     channels: tuple[int, ...] | None = None
     """Which channels of outputs, or components of a vector, it is about; None is all."""
+
+    def __repr__(self) -> str:
+        return as_written(self)
 
     @property
     @abstractmethod

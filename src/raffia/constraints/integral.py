@@ -13,7 +13,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Integral(Equality):
     """∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
 
@@ -45,7 +45,7 @@ class Integral(Equality):
         return put(f, _with_integral(chosen(f, nodes, self.channels), wanted.to(f), nodes, held), nodes, self.channels)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Conserved(Equality):
     """∫ F(a) dx = ∫ a dx, for every input and on every grid, as `Integral` does: mass, momentum, a mean that a flow keeps.
 

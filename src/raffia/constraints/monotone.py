@@ -14,7 +14,7 @@ STEPS = 20
 """Between the least and the greatest value of a parameter."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MonotoneAlong(Inequality):
     """F(a) goes up along an axis, or down if not `increasing`: from node to node, at the collocation points of the training inputs.
 
@@ -52,7 +52,7 @@ class MonotoneAlong(Inequality):
         return Collocation(inputs, sample, more[pair], 0.0, math.inf, sample, less[pair])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MonotoneIn(Inequality):
     """F goes up in component `parameter` of inputs that are vectors, or down if not `increasing`, all others as in a training input.
 

@@ -73,21 +73,13 @@ def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -
         raise RaffiaError(
             f"inequalities need G + ridge positive definite; with ridge={ridge:g} it is not. Pass a larger ridge."
         )
-    coef = torch.cholesky_solve(rhs, factor)
+    free = torch.cholesky_solve(rhs, factor)
     white = torch.linalg.solve_triangular(factor, bounds.rows.mT, upper=False).mT
-    start = bounds.values(coef)
-    margin = MARGIN * float(start.abs().max())
-    lengths = white.norm(dim=1)
+    size, lengths = float(bounds.values(free).abs().max()), white.norm(dim=1)
     live = lengths > NOTHING * lengths.max()
-    bounds = bounds.within(margin, live)
-    multipliers, rounds = torch.zeros_like(start), 0
-    for column in bounds.column.unique().tolist():
-        mine = bounds.column == column
-        nearest = _Nearest(white[mine], bounds.part(mine), start[mine], live[mine], margin / 2)
-        w, multipliers[mine], taken = nearest.found()
-        coef[:, column] += torch.linalg.solve_triangular(factor.mT, w[:, None], upper=True)[:, 0]
-        rounds = max(rounds, taken)
-    residual = _optimality(shifted, coef, rhs, bounds, multipliers)
+    bounds, (steps, multipliers, rounds) = _moved(white, bounds, free, live, MARGIN * size)
+    coef = free + torch.linalg.solve_triangular(factor.mT, steps, upper=True)
+    residual = _optimality(shifted, coef, rhs, bounds, multipliers, size, float((free * rhs).sum()))
     if not residual < LARGEST_RESIDUAL:
         raise RaffiaError(
             f"inequalities were met, but not by the best coefficients: the residual of the optimality conditions is {residual:.1e}. "
@@ -97,16 +89,43 @@ def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -
     return solution, multipliers
 
 
-def _optimality(shifted: Tensor, coef: Tensor, rhs: Tensor, bounds: Bounds, multipliers: Vector) -> float:
-    """The largest residual of (G + λ)α + Cᵀμ = b, low ≤ Cα ≤ high, and μ = 0 but where a bound holds, with its sign."""
-    values = bounds.values(coef)
+Moved = tuple[Float[Tensor, "m columns"], Vector, int]
+
+
+def _moved(white: Tensor, bounds: Bounds, free: Tensor, live: Tensor, margin: float) -> tuple[Bounds, Moved]:
+    """Steps in whitened coordinates, multipliers, and how often rows were added; with a margin from bounds if that can be."""
+    narrow = bounds.within(margin, live)
+    try:
+        return narrow, _columns(white, narrow, free, live, margin / 2)
+    except Contradiction:  # bounds that touch leave no room for a margin
+        return bounds, _columns(white, bounds, free, live, margin / 2)
+
+
+def _columns(white: Tensor, bounds: Bounds, free: Tensor, live: Tensor, tolerance: float) -> Moved:
+    """Column by column, from the coefficients without inequalities."""
+    start = bounds.values(free)
+    steps, multipliers, rounds = torch.zeros_like(free), torch.zeros_like(start), 0
+    for column in bounds.column.unique().tolist():
+        mine = bounds.column == column
+        nearest = _Nearest(white[mine], bounds.part(mine), start[mine], live[mine], tolerance)
+        steps[:, column], multipliers[mine], taken = nearest.found()
+        rounds = max(rounds, taken)
+    return steps, multipliers, rounds
+
+
+def _optimality(
+    shifted: Tensor, coef: Tensor, rhs: Tensor, bounds: Bounds, multipliers: Vector, size: float, energy: float
+) -> float:
+    """The largest residual of (G + λ)α + Cᵀμ = b, low ≤ Cα ≤ high, and μ = 0 but where a bound holds, with its sign.
+
+    Relative to b, to the `size` of values and to the `energy` bᵀα of the coefficients without inequalities.
+    """
+    values, tiny = bounds.values(coef), torch.finfo(coef.dtype).tiny
     force = torch.zeros_like(coef).index_add_(1, bounds.column, (bounds.rows * multipliers[:, None]).mT)
-    tiny = torch.finfo(coef.dtype).tiny
     stationary = torch.linalg.vector_norm(shifted @ coef + force - rhs) / torch.linalg.vector_norm(rhs).clamp(min=tiny)
-    feasible = bounds.excess(values).clamp(min=0).max() / values.abs().max().clamp(min=tiny)
+    feasible = bounds.excess(values).clamp(min=0).max() / max(size, tiny)
     slack = torch.where(multipliers > 0, bounds.high - values, values - bounds.low)
-    weighed = torch.where(multipliers == 0, 0.0, multipliers.abs() * slack.abs())
-    complementary = weighed.sum() / (coef * rhs).sum().abs().clamp(min=tiny)
+    complementary = torch.where(multipliers == 0, 0.0, multipliers.abs() * slack.abs()).sum() / max(energy, tiny)
     return float(torch.stack([stationary, feasible, complementary]).max())
 
 

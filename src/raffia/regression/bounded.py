@@ -85,7 +85,7 @@ def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -
             f"inequalities were met, but not by the best coefficients: the residual of the optimality conditions is {residual:.1e}. "
             f"Pass a larger ridge than {ridge:g}, so that the features are less dependent."
         )
-    solution = Solution(coef.reshape(equations.rhs.shape), residual, len(coef), condition_of(factor), rounds, "daqp")
+    solution = Solution(coef.reshape(equations.rhs.shape), residual, len(coef), condition_of(factor, 4), rounds, "daqp")
     return solution, multipliers
 
 
@@ -182,11 +182,11 @@ class _Nearest:
 
 
 def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Float[Tensor, "m"], Vector] | None:
-    """The shortest w with low ≤ rows·w ≤ high, and the multipliers of w + rowsᵀμ = 0, by daqp, in the span of the rows."""
-    daqp = _daqp()
-    basis, triangle = torch.linalg.qr(rows.mT)
+    """The shortest w with low ≤ rows·w ≤ high, and the multipliers of w + rowsᵀμ = 0, by daqp; in the span of few rows."""
+    daqp, (k, m) = _daqp(), rows.shape
+    basis, triangle = torch.linalg.qr(rows.mT) if 2 * k < m else (None, rows.mT)
     size = float(torch.maximum(low, -high).max())  # how far the start is out: tolerances are relative to it
-    k, dim = len(rows), basis.shape[1]
+    dim = len(triangle)
     x, _, answer, info = daqp.solve(
         np.eye(dim),
         np.zeros(dim),
@@ -205,7 +205,8 @@ def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Fl
         )
     multipliers = torch.as_tensor(np.asarray(info["lam"])).to(rows)
     multipliers = torch.where(multipliers.abs() > 1e-13 * multipliers.abs().max(), multipliers, 0.0)
-    return basis @ torch.as_tensor(np.asarray(x)).to(rows) * size, multipliers * size
+    w = size * torch.as_tensor(np.asarray(x)).to(rows)
+    return w if basis is None else basis @ w, multipliers * size
 
 
 def _finite(bounds: Vector) -> np.ndarray:

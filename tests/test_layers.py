@@ -15,7 +15,18 @@ LAYERS = {
 } | {"__init__": 99, "__main__": 99}
 
 
-OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed", "arviz"}  # the core runs without them
+OPTIONAL = {
+    "rich",
+    "optuna",
+    "triton",
+    "h5py",
+    "zarr",
+    "pandas",
+    "dask",
+    "distributed",
+    "arviz",
+    "daqp",
+}  # the core runs without them
 
 
 def layered_imports():
@@ -74,6 +85,7 @@ def test_heavy_packages_are_imported_in_one_place_only():
             "dask",
             "distributed",
             "arviz",
+            "daqp",
         )
     }
     for file in ROOT.rglob("*.py"):
@@ -99,4 +111,5 @@ def test_heavy_packages_are_imported_in_one_place_only():
         "dask": {"training"},
         "distributed": {"training"},
         "arviz": {"inverse"},
+        "daqp": {"regression"},
     }

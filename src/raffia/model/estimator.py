@@ -1,6 +1,6 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from torch import Tensor
 
 from raffia.checks import check_count
+from raffia.constraints import Constraint
 from raffia.features.base import FeatureMap
 from raffia.model import file
 from raffia.model.at import FlatOperator
@@ -37,7 +38,7 @@ from raffia.tuning import History, Search
 
 @dataclass
 class _State:
-    """What a model holds beside its parameters; all of it is replaced at once."""
+    """What a model holds beside its parameters; training replaces all of it at once."""
 
     trained: Trained | None = None
     sums: Accumulator | None = None
@@ -45,6 +46,20 @@ class _State:
     history: History | None = None
     operator: Operator | None = None
     posterior: Posterior | None = None
+
+    def operator_of(self, trained: Trained, settings: Settings) -> Operator:
+        """The operator, made again where it is to compute elsewhere."""
+        settings.check_same(trained.settings)
+        if self.operator is None or self.operator.settings.where != settings.where:
+            self.operator = Operator(trained, settings)
+        return self.operator
+
+    def posterior_of(self, operator: Operator) -> Posterior:
+        """The error bars of an operator, whose noise level is kept."""
+        if self.posterior is None or self.posterior.operator is not operator:
+            self.posterior = Posterior(operator)
+            self.trained = self.posterior.known()
+        return self.posterior
 
     def __getstate__(self) -> dict[str, Any]:
         """What a file with statistics would hold: data and what was kept for speed stay behind."""
@@ -94,6 +109,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     coefficients
         "ordinary" is a number for each feature; "modal" one for each feature and mode of the outputs, α_j(k) of ⟨φ(a; θ_j), ψ_k⟩, with
         the input as one more feature, for features that are functions. Its ridge is a number, or one a mode, as "auto" finds them.
+    constraints
+        What outputs are known to obey, as [Conserved(), Positive()], from `raffia.constraints`: equalities hold for every input on every
+        grid, inequalities at collocation points of the training inputs alone; `solution_.guarantees` says what was reached, and where.
     """
 
     solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
@@ -124,11 +142,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         output: Space | None = None,
         normalize: bool | Literal["function"] = False,
         coefficients: Literal["ordinary", "modal"] = "ordinary",
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         self.feature_map, self.n_features, self.random_state = feature_map, n_features, random_state
         self.ridge, self.solver = ridge, solver
         self.device, self.batch_size, self.memory_budget = device, batch_size, memory_budget
-        self.points, self.output, self.normalize, self.coefficients = points, output, normalize, coefficients
+        self.points, self.output, self.normalize = points, output, normalize
+        self.coefficients, self.constraints = coefficients, constraints
 
     def fit(self, a: Any, y: Any = None, **how: Any) -> "RandomFeatureModel":
         """Train on the pairs (a_i, y_i), forgetting all earlier ones.
@@ -290,20 +310,11 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     @plainly()
     def _operator(self) -> Operator:
         """The trained operator with the parameters of today, compared once a call with those it was trained with."""
-        trained, settings = self.trained_, self.settings
-        settings.check_same(trained.settings)
-        kept = self._states.operator
-        if kept is None or kept.settings.where != settings.where:
-            kept = self._states.operator = Operator(trained, settings)
-        return kept
+        return self._states.operator_of(self.trained_, self.settings)
 
     def _posterior(self, operator: Operator) -> Posterior:
         """Error bars; the noise level that they need becomes part of what training found."""
-        kept = self._states.posterior
-        if kept is None or kept.operator is not operator:
-            kept = Posterior(operator)
-            self._state = replace(self._states, trained=kept.known(), posterior=kept)
-        return kept
+        return self._states.posterior_of(operator)
 
 
 def of(trained: Trained, device: str | torch.device | None = None) -> RandomFeatureModel:

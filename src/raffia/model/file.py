@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from raffia import data, features, metrics, regression, spaces
+from raffia import constraints, data, features, metrics, regression, spaces
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import soundness
@@ -25,7 +25,7 @@ def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[fl
     return Mesh(nodes, weights, domain, origin, cells)
 
 
-PUBLIC = (features, regression, spaces, metrics, data)
+PUBLIC = (features, regression, spaces, metrics, data, constraints)
 _PARTS = {
     name: value
     for module in PUBLIC

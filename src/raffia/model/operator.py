@@ -10,6 +10,7 @@ from sklearn.base import clone
 from torch import Tensor
 
 from raffia.checks import as_tensor, check_count, check_pairs
+from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
 from raffia.model.marching import Marching
 from raffia.regression import arriving, joined
@@ -95,7 +96,7 @@ class Operator:
 
     def errors_of(self, pairs: Prepared) -> Tensor:
         """The errors of predictions for pairs in training units."""
-        guess = self.frame.output_scaling.apply(self.mean(pairs.inputs))
+        guess = self.frame.in_training_units(self.mean(pairs.inputs), pairs.inputs)
         return self.frame.measure.errors(pairs.outputs, guess, pairs.grid)
 
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
@@ -126,6 +127,7 @@ def elsewhere(operator: Operator, space: Space) -> Trained:
     if frame.input.region != space.region:
         raise RaffiaError(f"space must lie in the domain that the model was trained on, {frame.input.region}; got {space!r}.")
     domain = frame.input.over(space)
+    check_spaces(frame.equalities, domain, frame.output.over(space))
     feature_map = clone(settings.feature_map).set_params(domain=domain)
     output = None if settings.output == frame.input else settings.output
     there = replace(settings, feature_map=feature_map, output=output)

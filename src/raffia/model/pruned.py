@@ -32,6 +32,11 @@ def pruned(trained: Trained, count: int) -> Trained:
         raise RaffiaError(
             "prune needs a model of its own: this is a sum of two, as a contest found it. Name the features: features=…."
         )
+    if settings.inequalities:
+        raise RaffiaError(
+            f"prune finds coefficients again without the training inputs, where {settings.inequalities[0]} is to hold: prune a model "
+            "without inequalities, or fit one with fewer n_features."
+        )
     if count > statistics.n_features:
         raise RaffiaError(f"prune needs m of at most {statistics.n_features}, as many features as there are; got {count}.")
     kept, ridge = torch.arange(statistics.n_features, device=statistics.rhs.device), trained.ridge

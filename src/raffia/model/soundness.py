@@ -4,6 +4,7 @@ import math
 
 from torch import Tensor, isfinite
 
+from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 from raffia.training.coefficients import coefficients_of
@@ -30,6 +31,9 @@ def check(trained: Trained) -> None:
         check_drawn(int(settings.n_features), settings.feature_map.theta_shape)
     if frame.input != settings.feature_map.domain:
         raise RaffiaError(f"its features take functions on {settings.feature_map.domain}, and its inputs are on {frame.input}.")
+    if frame.equalities != settings.equalities:
+        raise RaffiaError(f"its settings name other equalities, {settings.equalities}, than its frame, {frame.equalities}.")
+    check_spaces(settings.constraints, frame.input, frame.output)
     _check_scaling("input", frame.input_scaling, frame.input, frame.input_nodes)
     _check_scaling("output", frame.output_scaling, frame.output, frame.output_nodes)
     offset = frame.output_scaling.offset

@@ -1,6 +1,7 @@
 """Least squares for the coefficients."""
 
 from raffia.regression.best_ridge import best_ridge
+from raffia.regression.bounded import Bounds, Contradiction, bounded_solution
 from raffia.regression.coefficient_law import CoefficientLaw
 from raffia.regression.dual_path import DualPath, coordinates_of
 from raffia.regression.feature_stream import FeatureStream, targets_of
@@ -30,8 +31,10 @@ __all__ = [
     "FORMS",
     "ONES",
     "SAMPLES",
+    "Bounds",
     "Cholesky",
     "CoefficientLaw",
+    "Contradiction",
     "Dual",
     "DualPath",
     "FeatureStream",
@@ -64,6 +67,7 @@ __all__ = [
     "arriving",
     "available_memory",
     "best_ridge",
+    "bounded_solution",
     "choose_solver",
     "coordinates_of",
     "direct_solution",

@@ -58,7 +58,7 @@ class KernelRidge:
         defect = torch.stack([torch.linalg.vector_norm(shifted @ c - y) for c, y in parts]).norm()
         size = torch.linalg.vector_norm(equations.targets)
         residual = float(defect / size) if size > 0 else float(defect)
-        return KernelSolution(coef, residual, rank, condition, 0, how, x, origin, directions)
+        return KernelSolution(coef, residual, rank, condition, 0, how, (), x, origin, directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
         """F for coordinates of inputs."""

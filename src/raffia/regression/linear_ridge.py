@@ -32,7 +32,7 @@ class LinearRidge:
         coef = (path.U.mT @ (equations.targets - mean)) * (root / (path.s + ridge))[:, None]
         condition = float((path.s.max() + ridge) / (path.s.min() + ridge)) if len(root) else math.nan
         coef, origin = torch.cat([mean[None], coef]), equations.inputs.mean(0)
-        return KernelSolution(coef, 0.0, len(root), condition, 0, "singular values of x", None, origin, path.directions)
+        return KernelSolution(coef, 0.0, len(root), condition, 0, "singular values of x", (), None, origin, path.directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
         """F for coordinates of inputs."""

@@ -1,14 +1,17 @@
 """Pairs in, a trained model out: the one way that fits take, whole, in parts, from files and on clusters."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression import Statistics
+from raffia.regression import NormalEquations, Solution, Statistics
 from raffia.training.coefficients import Chosen, Coefficients, coefficients_of
+from raffia.training.coefficients.ordinary import positive_ridge
 from raffia.training.frame import Frame, Prepared, prepare
+from raffia.training.inequalities import bounded, everywhere
 from raffia.training.settings import Settings
 from raffia.training.trained import LEFT_OUT, Trained
 
@@ -54,6 +57,11 @@ class Accumulator:
 
     def take(self, prepared: Prepared) -> "Accumulator":
         """And these pairs, which were prepared for the frame."""
+        if self.settings.inequalities and self.expected is None:
+            raise RaffiaError(
+                f"constraints: {self.settings.inequalities[0]} is an inequality, which looks at all training inputs at once: call "
+                "fit(a, y) with all of them. Equalities, such as Conserved(), go with batches and partial_fit."
+            )
         frame, grid, inputs, outputs = prepared.frame, prepared.grid, prepared.inputs, prepared.outputs
         stream = self.coefficients.stream(self.settings, frame, prepared)
         device = self.settings.place(inputs)
@@ -84,17 +92,26 @@ class Accumulator:
             found = self._chosen(self.statistics, self.frame, errors)
             ridge, noise, solution = found.ridge, found.noise, found.solution
             known = {LEFT_OUT: found.error} if errors else {}
+        if self.settings.inequalities:
+            solution = self._bounded(self.statistics, self.frame, ridge)
         solution = solution or self.coefficients.solve(self.settings, self.statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
+        solution = replace(solution, guarantees=(*everywhere(self.frame.equalities), *solution.guarantees))
         return Trained(self.settings.frozen(), self.frame, solution, ridge, known, noise, self.statistics, self.pairs)
 
     @property
     def coefficients(self) -> Coefficients:
         """The kind of coefficients that are found."""
         return coefficients_of(self.settings)
+
+    def _bounded(self, statistics: Statistics, frame: Frame, ridge: Any) -> Solution:
+        """The coefficients that meet inequalities at the collocation points of the pairs."""
+        assert self.pairs is not None  # as `take` has checked
+        pairs = Prepared(frame, *self.pairs, frame.output_nodes)
+        return bounded(self.settings, pairs, NormalEquations.of(statistics), positive_ridge(ridge, statistics))
 
     def _chosen(self, statistics: Statistics, frame: Frame, errors: bool) -> Chosen:
         """The ridge of the least leave-one-function-out error."""

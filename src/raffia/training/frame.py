@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from raffia.checks import as_tensor, check_function, check_one_grid, check_pairs, output_space
+from raffia.constraints import Equality, check_spaces, imposed
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import fits, gains_of, root_mean_squares
@@ -45,6 +46,8 @@ class Frame:
     """How large features are in each mode: root mean squares over all of the first input."""
     gains: Tensor | None = None
     """What each channel of inputs is multiplied by, where it is a feature beside these."""
+    equalities: tuple[Equality, ...] = ()
+    """What predictions meet, whatever the coefficients."""
 
     @classmethod
     def of(cls, settings: Settings, inputs: Tensor, outputs: Tensor, scalings: Scalings | None = None) -> "Frame":
@@ -59,13 +62,16 @@ class Frame:
         grid = space.grid_of(outputs)
         if values != POINT:
             check_one_grid(nodes, grid, domain, space)
+        check_spaces(settings.constraints, domain, space)
+        outputs = unprescribed(settings.equalities, outputs, grid, inputs, nodes)
         if settings.normalize and scalings is None:
             function = settings.normalize == "function"
             scalings = Scaling.of(inputs, domain), Scaling.of(outputs, space, function)  # in their own precision
         input_scaling, output_scaling = scalings or (Scaling(), Scaling())
+        output_scaling = output_scaling.projected(settings.equalities, grid)
         outputs = output_scaling.apply(outputs.double())
         measure = measure_for(grid, bool(settings.normalize)).of(outputs, grid, output_scaling.offset, output_scaling.nodes)
-        frame = cls(domain, space, nodes, grid, values, input_scaling, output_scaling, measure)
+        frame = cls(domain, space, nodes, grid, values, input_scaling, output_scaling, measure, equalities=settings.equalities)
         if settings.points is None:
             return frame
         if values == POINT:
@@ -86,7 +92,8 @@ class Frame:
                 raise RaffiaError(f"y must stay on the grid of the first batch, {self.output_nodes.shape}; got {grid.shape}.")
         else:
             check_one_grid(nodes, grid, self.input, self.output)
-        inputs, outputs = self.input_scaling.apply(inputs.double()), self.output_scaling.apply(outputs.double())
+        outputs = unprescribed(self.equalities, outputs.double(), grid, inputs, nodes)
+        inputs, outputs = self.input_scaling.apply(inputs.double()), self.output_scaling.apply(outputs)
         here, there = grid.one_channel, self.output_nodes.one_channel
         if not resampled or here == there:
             return Prepared(self, inputs, outputs, grid)
@@ -118,7 +125,20 @@ class Frame:
 
     def outputs(self, embedded: Tensor, inputs: Tensor) -> Tensor:
         """Predictions in the units of the data, from sums of features for these inputs."""
-        return self.output_scaling.undo(self.on_nodes(embedded, inputs))
+        return self.in_units(self.on_nodes(embedded, inputs), inputs)
+
+    def in_units(self, values: Tensor, inputs: Tensor) -> Tensor:
+        """Outputs in the units of the data, where equalities hold, from those in training units."""
+        outputs = self.output_scaling.undo(values)
+        if not self.equalities:
+            return outputs
+        given, at = self.input_scaling.undo(inputs), self.input.grid_of(inputs)
+        return imposed(self.equalities, outputs, self.nodes_for(inputs), given, at)
+
+    def in_training_units(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """What was learnt of outputs in the units of the data, for inputs in training units: the inverse of `in_units`."""
+        given, at = self.input_scaling.undo(inputs), self.input.grid_of(inputs)
+        return self.output_scaling.apply(unprescribed(self.equalities, outputs, self.nodes_for(inputs), given, at))
 
     def on_nodes(self, embedded: Tensor, inputs: Tensor) -> Tensor:
         """Functions where predictions for these inputs are, in training units; features that are numbers give them embedded."""
@@ -168,6 +188,11 @@ class Prepared:
         """Some of them, by their numbers or by whether they are in it."""
         rows = rows.to(self.inputs.device)
         return replace(self, inputs=self.inputs[rows], outputs=self.outputs[rows])
+
+
+def unprescribed(equalities: tuple[Equality, ...], outputs: Tensor, grid: Nodes, inputs: Tensor, nodes: Nodes) -> Tensor:
+    """Outputs without what equalities prescribe for their inputs, which nothing need learn."""
+    return outputs - imposed(equalities, torch.zeros_like(outputs), grid, inputs, nodes) if equalities else outputs
 
 
 def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None, scalings: Scalings | None = None) -> Prepared:

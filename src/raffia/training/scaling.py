@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from raffia.constraints import Equality, imposed
 from raffia.spaces import Nodes, Space, carry
 
 ROUNDING = 64.0  # a deviation below so many roundings of the mean is rounding; never divide by it
@@ -50,6 +51,16 @@ class Scaling:
             return self
         there = self.nodes.with_channels(space.as_fine_as(self.nodes.one_channel))
         return Scaling(carry(self.shift, self.nodes, there), self.scale, there)
+
+    def projected(self, equalities: tuple[Equality, ...], nodes: Nodes) -> "Scaling":
+        """With a shift that leaves equalities as they are; of one that is a number, what is left is a number too."""
+        if self.shift is None or not equalities:
+            return self
+        kept = imposed(equalities, self.shift.expand(nodes.shape).contiguous(), nodes)
+        if self.nodes is None:
+            axes = [axis for axis, size in enumerate(self.shift.shape) if size == 1]
+            kept = kept.mean(axes, keepdim=True)
+        return Scaling(kept, self.scale, self.nodes)
 
     def _shift_for(self, f: Tensor) -> Tensor:
         assert self.shift is not None  # whoever asks has looked

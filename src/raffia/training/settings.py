@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator, clone
 from torch import Tensor
 
 from raffia.checks import check_count, check_device, check_instance, check_seed
+from raffia.constraints import Constraint, Equality, Inequality, equalities_in, inequalities_in
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
+from raffia.features.projected import Projected
 from raffia.measures.noise import white_noise
 from raffia.regression import FeatureStream, Solver, Workspace
 from raffia.spaces import Nodes, Space, digest_of
@@ -37,6 +39,7 @@ class Settings:
     output: Space | None = None
     normalize: bool | Literal["function"] = False
     coefficients: Literal["ordinary", "modal"] = "ordinary"
+    constraints: tuple[Constraint, ...] | list[Constraint] = ()
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> "Settings":
@@ -79,11 +82,50 @@ class Settings:
         if self.normalize not in (True, False, "function"):
             raise RaffiaError(f"normalize must be True, False or 'function'; got {self.normalize!r}.")
         check_device(self.device)
+        self._check_constraints()
 
     @property
     def modal(self) -> bool:
         """Whether coefficients differ from mode to mode."""
         return self.coefficients == "modal"
+
+    @property
+    def equalities(self) -> tuple[Equality, ...]:
+        """Constraints that hold everywhere."""
+        return equalities_in(self.constraints)
+
+    @property
+    def inequalities(self) -> tuple[Inequality, ...]:
+        """Constraints that hold at collocation points."""
+        return inequalities_in(self.constraints)
+
+    @property
+    def features(self) -> FeatureMap:
+        """The features that are learnt from: those of the map, projected by equalities that say the same of every channel."""
+        alike = tuple(equality for equality in self.equalities if equality.alike)
+        return Projected(self.feature_map, alike) if alike else self.feature_map
+
+    def _check_constraints(self) -> None:
+        """A list of constraints, of which inequalities are for ordinary coefficients."""
+        listed = type(self.constraints) in (tuple, list)
+        if not listed or len(self.equalities) + len(self.inequalities) != len(self.constraints):
+            raise RaffiaError(
+                f"constraints must be a list of constraints, such as [Conserved(), Positive()]; got {self.constraints!r}."
+            )
+        for one in self.inequalities:
+            one.check_points()
+        if self.inequalities and (self.modal or self.n_features == math.inf or self.solver is not None):
+            asked = (
+                f"solver={self.solver!r}"
+                if self.solver is not None
+                else "modal coefficients"
+                if self.modal
+                else "n_features=inf"
+            )
+            raise RaffiaError(
+                f"constraints: {self.inequalities[0]} is an inequality, for ordinary coefficients of finitely many features, which a "
+                f"quadratic programme finds; got {asked}. Equalities, such as Conserved(), go with all."
+            )
 
     @property
     def _has_ridges(self) -> bool:
@@ -94,15 +136,16 @@ class Settings:
     def identity(self) -> str:
         """All settings that coefficients depend on, as a text that is equal in every process."""
         normalize = self.normalize if self.normalize == "function" else bool(self.normalize)
-        values = (self.feature_map, self.n_features, self.random_state, self.output, normalize, self.coefficients)
+        constraints = tuple(self.constraints)
+        values = (self.feature_map, self.n_features, self.random_state, self.output, normalize, self.coefficients, constraints)
         return "; ".join(_identity(value) for value in values)
 
     def check_same(self, before: "Settings") -> None:
         """Refuse coefficients that were found with other settings."""
         if self.identity != before.identity:
             raise RaffiaError(
-                "feature_map, n_features, random_state, normalize, coefficients or output changed since the model was fitted: "
-                "call fit again."
+                "feature_map, n_features, random_state, normalize, coefficients, constraints or output changed since the model was "
+                "fitted: call fit again."
             )
 
     def place(self, like: Tensor) -> torch.device:
@@ -124,7 +167,7 @@ class Settings:
     def stream(self, like: Tensor, grid: Nodes, values: Nodes) -> FeatureStream:
         """Features with θ for inputs such as `like`, and outputs on `grid`; features live on `values`."""
         theta = self.theta(like)
-        return FeatureStream.within(self.workspace(theta.device), self.feature_map, theta, grid, values)
+        return FeatureStream.within(self.workspace(theta.device), self.features, theta, grid, values)
 
 
 @lru_cache(maxsize=4)

@@ -20,7 +20,7 @@ class Solution:
     coef: Inexact[Tensor, "..."]
     """(m, *columns), or whatever shape the kind of coefficients has."""
     residual: float
-    """‖(G + λ)α − b‖ / ‖b‖."""
+    """‖(G + λ)α − b‖ / ‖b‖; with inequalities, the largest residual of their optimality conditions."""
     rank: int
     """How many directions of R^m the solution uses."""
     condition: float
@@ -29,6 +29,8 @@ class Solution:
     """Iterations; 0 for direct methods."""
     solver: str
     """Which solver this was."""
+    guarantees: tuple[str, ...] = ()
+    """What holds of predictions whatever the data were, and where, in words: one line for each constraint."""
 
 
 class Solver(BaseEstimator, ABC, Generic[Form]):

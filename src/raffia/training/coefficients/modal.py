@@ -104,7 +104,7 @@ class Modal(Coefficients):
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Features a tile at a time, added up in the modes of the grid at hand; one transform back."""
         theta, grid, coef = settings.theta(inputs), frame.input.grid_of(inputs), solution.coef
-        feature_map, modes = settings.feature_map, modes_of(frame)
+        feature_map, modes = settings.features, modes_of(frame)
         nodes, m, columns = grid.one_channel, int(settings.n_features), coef.shape[2]
         places = modes.places(nodes)
         ordinary = bool(coef[0].any())

@@ -47,7 +47,7 @@ class Ordinary(Coefficients):
         rows_per_sample = frame.values.size
         if settings.solver is not None:
             return settings.solver.statistics
-        if expected is None:
+        if expected is None or settings.inequalities:
             return NormalEquations
         if settings.ridge == "auto":
             return Streamed if rows_per_sample == 1 and 2 * expected <= settings.n_features else NormalEquations
@@ -79,7 +79,7 @@ class Ordinary(Coefficients):
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) / m."""
         theta, grid = settings.theta(inputs), frame.input.grid_of(inputs)
-        return settings.feature_map.combination(theta, solution.coef.to(theta) / settings.n_features, grid)
+        return settings.features.combination(theta, solution.coef.to(theta) / settings.n_features, grid)
 
     def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
         """A row for each feature, and a column for each channel, or where features are numbers for each value of an output."""

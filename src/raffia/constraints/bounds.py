@@ -1,0 +1,60 @@
+"""Bounds on values: positive, or between two numbers."""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from raffia.constraints.inequality import POINTS, Collocation, Inequality, elements_of, spread
+from raffia.errors import RaffiaError
+from raffia.spaces import Nodes, Space
+
+
+@dataclass(frozen=True, repr=False)
+class Positive(Inequality):
+    """F(a) ≥ 0 at the collocation points of the training inputs."""
+
+    points: int = POINTS
+    channels: tuple[int, ...] | None = None
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return "values are not negative"
+
+    def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
+        """Values of outputs."""
+        return _values(inputs, nodes, self.points, self.channels, 0.0, math.inf)
+
+
+@dataclass(frozen=True, repr=False)
+class Bounded(Inequality):
+    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either may be missing."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    points: int = POINTS
+    channels: tuple[int, ...] | None = None
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return f"values are between {self.low} and {self.high}"
+
+    def check(self, inputs: Space, outputs: Space) -> None:
+        """And bounds that leave something between them."""
+        super().check(inputs, outputs)
+        if not self.low <= self.high or self.low == math.inf or self.high == -math.inf:
+            raise RaffiaError(f"constraints: {self} needs low <= high.")
+
+    def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
+        """Values of outputs."""
+        return _values(inputs, nodes, self.points, self.channels, self.low, self.high)
+
+
+def _values(
+    inputs: Tensor, nodes: Nodes, points: int, channels: tuple[int, ...] | None, low: float, high: float
+) -> Collocation:
+    elements = elements_of(nodes, channels)
+    where = spread(points, len(inputs) * len(elements))
+    return Collocation(inputs, where // len(elements), elements[where % len(elements)], low, high)

@@ -1,0 +1,68 @@
+"""Velocities without divergence, by the Leray projection."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import torch
+from torch import Tensor
+
+from raffia.constraints.equality import Equality, Fields, Given, check_channels, check_functions, chosen, put
+from raffia.errors import RaffiaError
+from raffia.spaces import Grid, Nodes, Space
+
+
+@dataclass(frozen=True, repr=False)
+class DivergenceFree(Equality):
+    """∇·F(a) = 0 of the velocity in as many `channels` as there are dimensions, for every input and on every periodic grid.
+
+    F̂(k) = f̂(k) − k (k·f̂(k)) / |k|², the orthogonal projection in L². The divergence is that of the waves which the grid holds; the
+    highest of an even grid counts as constant along its axis, since its derivative is zero at the nodes. It mixes channels, so
+    predictions are projected and not features; errors on functions without divergence never grow by it.
+    """
+
+    channels: tuple[int, ...] | None = None
+    turn: ClassVar[int] = 1
+
+    @property
+    def alike(self) -> bool:
+        """Channels are mixed."""
+        return False
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return "the divergence is zero"
+
+    def check(self, inputs: Space, outputs: Space) -> None:
+        """A channel for each dimension of a torus."""
+        check_functions(self, "outputs", outputs)
+        check_channels(self, self.channels, "outputs", outputs)
+        region, count = outputs.one_channel, outputs.channels if self.channels is None else len(set(self.channels))
+        if not region.gridded or not region.periodic or region.dim != count:
+            raise RaffiaError(
+                f"constraints: {self} needs as many channels on a torus as it has dimensions; got {count} on {region}. "
+                "Name those of the velocity: DivergenceFree(channels=(0, 1))."
+            )
+
+    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
+        """Wave by wave."""
+        return put(f, _projected(chosen(f, nodes, self.channels), nodes), nodes, self.channels)
+
+
+def _projected(f: Fields, nodes: Nodes) -> Fields:
+    dim = len(nodes.shape)
+    k = wavenumbers(nodes).to(f)
+    spectrum = torch.fft.rfftn(f, dim=tuple(range(-dim, 0)))
+    along = (k * spectrum).sum(-dim - 1, keepdim=True) / k.square().sum(0).clamp(min=torch.finfo(f.dtype).tiny)
+    return torch.fft.irfftn(spectrum - k * along, s=nodes.shape, dim=tuple(range(-dim, 0)))
+
+
+def wavenumbers(nodes: Nodes) -> Tensor:
+    """(dim, *spectrum) of a real transform, 2π/length times whole numbers; zero for the highest of an even axis."""
+    axes = []
+    for axis, (_, points, extent) in enumerate(cast(Grid, nodes).lines):
+        transform = torch.fft.rfftfreq if axis == len(nodes.shape) - 1 else torch.fft.fftfreq
+        k = transform(points, 1 / points, dtype=torch.float64).round()
+        axes.append(2 * math.pi / extent * torch.where(2 * k.abs() == points, 0.0, k))
+    return torch.stack(torch.meshgrid(*axes, indexing="ij"))

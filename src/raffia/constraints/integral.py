@@ -1,0 +1,102 @@
+"""Integrals of outputs: prescribed, zero, or those of the inputs."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from raffia.constraints.boundary import parabolas
+from raffia.constraints.equality import Equality, Fields, Given, check_channels, check_functions, chosen, put
+from raffia.errors import RaffiaError
+from raffia.spaces import Nodes, Space
+
+
+@dataclass(frozen=True, repr=False)
+class Integral(Equality):
+    """∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
+
+    F = f + (value − ∫f) / ∫w · w, with w = 1, or where values at ends are prescribed too, a product of parabolas that vanish there.
+    `value` is one number, or one for each of the `channels`, which are numbers of channels; None is all.
+    """
+
+    value: float | tuple[float, ...] = 0.0
+    channels: tuple[int, ...] | None = None
+    turn: ClassVar[int] = 3
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return f"the integral{_of(self.channels)} is {self.value}"
+
+    def check(self, inputs: Space, outputs: Space) -> None:
+        """Outputs must be functions."""
+        check_functions(self, "outputs", outputs)
+        check_channels(self, self.channels, "outputs", outputs)
+        count = outputs.channels if self.channels is None else len(self.channels)
+        values = _numbers(self.value)
+        if len(values) not in (1, count) or not all(math.isfinite(value) for value in values):
+            raise RaffiaError(f"constraints: {self} needs one finite value, or {count}, one for each channel.")
+
+    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
+        """With a multiple of w added."""
+        wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value))
+        return put(f, _with_integral(chosen(f, nodes, self.channels), wanted.to(f), nodes, held), nodes, self.channels)
+
+
+@dataclass(frozen=True, repr=False)
+class Conserved(Equality):
+    """∫ F(a) dx = ∫ a dx, for every input and on every grid, as `Integral` does: mass, momentum, a mean that a flow keeps.
+
+    Channel c of outputs has the integral of channel c of inputs, each by the quadrature of its own grid; None is all channels.
+    """
+
+    channels: tuple[int, ...] | None = None
+    turn: ClassVar[int] = 3
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return f"the integral{_of(self.channels)} is that of the input"
+
+    def check(self, inputs: Space, outputs: Space) -> None:
+        """Both must be functions with these channels."""
+        for name, space in (("inputs", inputs), ("outputs", outputs)):
+            check_functions(self, name, space)
+            check_channels(self, self.channels, name, space)
+        if self.channels is None and inputs.channels != outputs.channels:
+            raise RaffiaError(
+                f"constraints: {self} needs as many channels of inputs as of outputs; got {inputs.channels} and {outputs.channels}. "
+                "Name those that are conserved: Conserved(channels=(0,))."
+            )
+
+    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
+        """With a multiple of w added."""
+        wanted = torch.zeros(1).to(f) if given is None else integrals(chosen(given.a, given.nodes, self.channels), given.nodes)
+        return put(f, _with_integral(chosen(f, nodes, self.channels), wanted, nodes, held), nodes, self.channels)
+
+
+def integrals(f: Fields, nodes: Nodes) -> Tensor:
+    """∫ f dx by the quadrature of the nodes."""
+    flat = f.flatten(f.ndim - len(nodes.shape))
+    root = nodes.root_weights.to(flat)
+    return flat.sum(-1) * root.square() if root.numel() == 1 else flat @ root.square()
+
+
+def _with_integral(f: Fields, wanted: Tensor, nodes: Nodes, held: bool) -> Fields:
+    profile = (parabolas(nodes) if held else torch.ones(nodes.shape)).to(f)
+    if not profile.any():
+        raise RaffiaError(
+            f"constraints: values at ends and an integral need 3 points or more along an axis; got {nodes.shape}."
+        )
+    lacking = (wanted - integrals(f, nodes)) / integrals(profile, nodes)
+    return f + lacking.reshape(*lacking.shape, *[1] * len(nodes.shape)) * profile
+
+
+def _of(channels: tuple[int, ...] | None) -> str:
+    return "" if channels is None else f" of channel {', '.join(map(str, channels))}"
+
+
+def _numbers(value: float | tuple[float, ...]) -> list[float]:
+    return torch.as_tensor(value, dtype=torch.float64).reshape(-1).tolist()

@@ -1,0 +1,95 @@
+"""Outputs that go up, or down: along an axis, or in a parameter."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from raffia.constraints.inequality import POINTS, Collocation, Inequality, elements_of, spread
+from raffia.errors import RaffiaError
+from raffia.spaces import Nodes, Space
+
+STEPS = 20
+"""Between the least and the greatest value of a parameter."""
+
+
+@dataclass(frozen=True, repr=False)
+class MonotoneAlong(Inequality):
+    """F(a) goes up along an axis, or down if not `increasing`: from node to node, at the collocation points of the training inputs.
+
+    `axis` is the number of an axis of the grid. A point is a pair of neighbours there.
+    """
+
+    axis: int = 0
+    increasing: bool = True
+    points: int = POINTS
+    channels: tuple[int, ...] | None = None
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return f"values go {'up' if self.increasing else 'down'} along axis {self.axis}, from node to node"
+
+    def check(self, inputs: Space, outputs: Space) -> None:
+        """Outputs must be on grids, with ends along this axis."""
+        super().check(inputs, outputs)
+        kinds = outputs.one_channel.kinds
+        if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].around:
+            raise RaffiaError(
+                f"constraints: {self} needs outputs on a grid with an axis {self.axis} that is not periodic; got {outputs}."
+            )
+
+    def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
+        """Differences of neighbours."""
+        shape = nodes.one_channel.shape
+        elements = elements_of(nodes, self.channels).reshape(-1, *shape)
+        last = shape[self.axis] - 1
+        lower, upper = (elements.narrow(1 + self.axis, first, last).flatten() for first in (0, 1))
+        where = spread(self.points, len(inputs) * len(lower))
+        sample, pair = where // len(lower), where % len(lower)
+        more, less = (upper, lower) if self.increasing else (lower, upper)
+        return Collocation(inputs, sample, more[pair], 0.0, math.inf, sample, less[pair])
+
+
+@dataclass(frozen=True, repr=False)
+class MonotoneIn(Inequality):
+    """F goes up in component `parameter` of inputs that are vectors, or down if not `increasing`, all others as in a training input.
+
+    A collocation point is a step, one of twenty between the least and the greatest value of the parameter in the training inputs,
+    beside the other components of one of these, and a value of the output: F is no less after the step than before.
+    """
+
+    parameter: int = 0
+    increasing: bool = True
+    points: int = POINTS
+    channels: tuple[int, ...] | None = None
+
+    @property
+    def in_words(self) -> str:
+        """What holds."""
+        return f"values go {'up' if self.increasing else 'down'} in parameter {self.parameter}, in {STEPS} steps over its range"
+
+    def check(self, inputs: Space, outputs: Space) -> None:
+        """Inputs must be vectors."""
+        super().check(inputs, outputs)
+        if not inputs.tabular or self.parameter < 0:
+            raise RaffiaError(
+                f"constraints: {self} needs inputs that are vectors, and the number of a component; got {inputs}."
+            )
+
+    def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
+        """Differences of a step."""
+        if self.parameter >= inputs.shape[1]:
+            raise RaffiaError(f"constraints: {self} needs inputs with that component; they have {inputs.shape[1]}.")
+        elements = elements_of(nodes, self.channels)
+        where = spread(self.points, len(inputs) * STEPS * len(elements))
+        element, step = elements[where % len(elements)], where // len(elements) % STEPS
+        before = inputs[(where // (len(elements) * STEPS)).to(inputs.device)]
+        after, values = before.clone(), inputs[:, self.parameter]
+        ends = torch.linspace(0, 1, STEPS + 1, dtype=torch.float64).to(inputs)
+        ladder = values.min() + (values.max() - values.min()) * ends
+        before[:, self.parameter], after[:, self.parameter] = ladder[step], ladder[step + 1]
+        low, high = torch.arange(len(where)), torch.arange(len(where)) + len(where)
+        more, less = (high, low) if self.increasing else (low, high)
+        return Collocation(torch.cat([before, after]), more, element, 0.0, math.inf, less, element)

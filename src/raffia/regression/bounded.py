@@ -1,0 +1,224 @@
+"""Coefficients with linear inequalities, low ≤ Cα ≤ high: a quadratic programme, solved in coordinates where it is a distance.
+
+With G + λ = LLᵀ and α₀ the coefficients without inequalities, α = α₀ + L⁻ᵀw minimises the same sum of squares if w is the shortest
+vector with low ≤ C(α₀ + L⁻ᵀw) ≤ high. Few rows of C matter: those that α₀ violates are given to daqp, then those that its answer
+violates, until none is. Its answer is not believed: the optimality conditions are evaluated here, on G, b and C themselves.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.solvers.base import Solution, columns_of, condition_of
+
+MARGIN = 1e-9
+"""Of the largest value at a row: so much is kept from bounds, lest rounding in predictions cross them."""
+NOTHING = 1e-13
+"""Of the longest row: a shorter one is the same for all coefficients, as it is where an equality holds values."""
+LARGEST_RESIDUAL = 1e-6
+"""Of the optimality conditions."""
+FOUND, INFEASIBLE = 1, -1  # what daqp answers
+
+Vector = Float[Tensor, "p"]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """low ≤ C α_c ≤ high, with c the column of coefficients that a row is about, and the number of the constraint it comes from."""
+
+    rows: Float[Tensor, "p m"]
+    column: Int[Tensor, "p"]
+    low: Vector
+    high: Vector
+    source: Int[Tensor, "p"]
+
+    def part(self, which: Tensor) -> "Bounds":
+        """Some rows."""
+        return Bounds(self.rows[which], self.column[which], self.low[which], self.high[which], self.source[which])
+
+    def within(self, margin: float, live: Tensor) -> "Bounds":
+        """Narrower by a margin, where coefficients matter and there is room for it."""
+        room = margin * (live & (self.high - self.low > 4 * margin))
+        return Bounds(self.rows, self.column, self.low + room, self.high - room, self.source)
+
+    def excess(self, values: Vector) -> Vector:
+        """By how much values are out of their bounds; negative inside."""
+        return torch.maximum(self.low - values, values - self.high)
+
+    def values(self, coef: Float[Tensor, "m columns"]) -> Vector:
+        """Cα."""
+        return (self.rows * coef.mT[self.column]).sum(1)
+
+
+class Contradiction(Exception):
+    """No coefficients meet all constraints; `sources` are the numbers of as few as contradict one another."""
+
+    def __init__(self, sources: list[int]) -> None:
+        super().__init__(sources)
+        self.sources = sources
+
+
+def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -> tuple[Solution, Tensor]:
+    """The least sum of squares among coefficients within the bounds, and the multiplier of each row, zero where it does not matter."""
+    shifted, rhs = equations.gram.clone(), columns_of(equations.rhs)
+    shifted.diagonal().add_(ridge)
+    factor, failed_at = torch.linalg.cholesky_ex(shifted)
+    if failed_at:
+        raise RaffiaError(
+            f"inequalities need G + ridge positive definite; with ridge={ridge:g} it is not. Pass a larger ridge."
+        )
+    free = torch.cholesky_solve(rhs, factor)
+    white = torch.linalg.solve_triangular(factor, bounds.rows.mT, upper=False).mT
+    size, lengths = float(bounds.values(free).abs().max()), white.norm(dim=1)
+    live = lengths > NOTHING * lengths.max()
+    bounds, (steps, multipliers, rounds) = _moved(white, bounds, free, live, MARGIN * size)
+    coef = free + torch.linalg.solve_triangular(factor.mT, steps, upper=True)
+    residual = _optimality(shifted, coef, rhs, bounds, multipliers, size, float((free * rhs).sum()))
+    if not residual < LARGEST_RESIDUAL:
+        raise RaffiaError(
+            f"inequalities were met, but not by the best coefficients: the residual of the optimality conditions is {residual:.1e}. "
+            f"Pass a larger ridge than {ridge:g}, so that the features are less dependent."
+        )
+    solution = Solution(coef.reshape(equations.rhs.shape), residual, len(coef), condition_of(factor, 4), rounds, "daqp")
+    return solution, multipliers
+
+
+Moved = tuple[Float[Tensor, "m columns"], Vector, int]
+
+
+def _moved(white: Tensor, bounds: Bounds, free: Tensor, live: Tensor, margin: float) -> tuple[Bounds, Moved]:
+    """Steps in whitened coordinates, multipliers, and how often rows were added; with a margin from bounds if that can be."""
+    narrow = bounds.within(margin, live)
+    try:
+        return narrow, _columns(white, narrow, free, live, margin / 2)
+    except Contradiction:  # bounds that touch leave no room for a margin
+        return bounds, _columns(white, bounds, free, live, margin / 2)
+
+
+def _columns(white: Tensor, bounds: Bounds, free: Tensor, live: Tensor, tolerance: float) -> Moved:
+    """Column by column, from the coefficients without inequalities."""
+    start = bounds.values(free)
+    steps, multipliers, rounds = torch.zeros_like(free), torch.zeros_like(start), 0
+    for column in bounds.column.unique().tolist():
+        mine = bounds.column == column
+        nearest = _Nearest(white[mine], bounds.part(mine), start[mine], live[mine], tolerance)
+        steps[:, column], multipliers[mine], taken = nearest.found()
+        rounds = max(rounds, taken)
+    return steps, multipliers, rounds
+
+
+def _optimality(
+    shifted: Tensor, coef: Tensor, rhs: Tensor, bounds: Bounds, multipliers: Vector, size: float, energy: float
+) -> float:
+    """The largest residual of (G + λ)α + Cᵀμ = b, low ≤ Cα ≤ high, and μ = 0 but where a bound holds, with its sign.
+
+    Relative to b, to the `size` of values and to the `energy` bᵀα of the coefficients without inequalities.
+    """
+    values, tiny = bounds.values(coef), torch.finfo(coef.dtype).tiny
+    force = torch.zeros_like(coef).index_add_(1, bounds.column, (bounds.rows * multipliers[:, None]).mT)
+    stationary = torch.linalg.vector_norm(shifted @ coef + force - rhs) / torch.linalg.vector_norm(rhs).clamp(min=tiny)
+    feasible = bounds.excess(values).clamp(min=0).max() / max(size, tiny)
+    slack = torch.where(multipliers > 0, bounds.high - values, values - bounds.low)
+    complementary = torch.where(multipliers == 0, 0.0, multipliers.abs() * slack.abs()).sum() / max(energy, tiny)
+    return float(torch.stack([stationary, feasible, complementary]).max())
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearest:
+    """The shortest w with low ≤ start + Ww ≤ high, for one column of coefficients."""
+
+    white: Float[Tensor, "p m"]
+    bounds: Bounds
+    start: Vector
+    live: Bool[Tensor, "p"]
+    """Whether coefficients matter there."""
+    tolerance: float
+
+    def found(self) -> tuple[Float[Tensor, "m"], Vector, int]:
+        """w, the multiplier of each row, and how often rows were added."""
+        found = self._attempt()
+        if found is None:
+            raise Contradiction(self._contradicting())
+        return found
+
+    def _attempt(self) -> tuple[Float[Tensor, "m"], Vector, int] | None:
+        """None where there is no such w."""
+        if (self.bounds.excess(self.start) > self.tolerance)[~self.live].any():
+            return None
+        lengths, taken, rounds = self.white.norm(dim=1), torch.zeros_like(self.live), 0
+        w, multipliers = torch.zeros_like(self.white[0]), torch.zeros_like(self.start)
+        while True:
+            out = self.live & (self.bounds.excess(self.start + self.white @ w) > self.tolerance)
+            if not (out & ~taken).any():
+                return w, multipliers, rounds
+            taken, rounds = taken | out, rounds + 1
+            some, lengthy = self.bounds.part(taken), lengths[taken]
+            found = _shortest(
+                self.white[taken] / lengthy[:, None],
+                (some.low - self.start[taken]) / lengthy,
+                (some.high - self.start[taken]) / lengthy,
+            )
+            if found is None:
+                return None
+            w, multipliers = found[0], torch.zeros_like(self.start)
+            multipliers[taken] = found[1] / lengthy
+
+    def _contradicting(self) -> list[int]:
+        """Constraints that cannot hold together, though any fewer of them can."""
+        kept = self.bounds.source.unique().tolist()
+        for source in list(kept):
+            rest = [other for other in kept if other != source]
+            which = torch.isin(self.bounds.source, torch.tensor(rest, device=self.start.device))
+            part = _Nearest(self.white[which], self.bounds.part(which), self.start[which], self.live[which], self.tolerance)
+            if rest and part._attempt() is None:
+                kept = rest
+        return kept
+
+
+def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Float[Tensor, "m"], Vector] | None:
+    """The shortest w with low ≤ rows·w ≤ high, and the multipliers of w + rowsᵀμ = 0, by daqp; in the span of few rows."""
+    daqp, (k, m) = _daqp(), rows.shape
+    basis, triangle = torch.linalg.qr(rows.mT) if 2 * k < m else (None, rows.mT)
+    size = float(torch.maximum(low, -high).max())  # how far the start is out: tolerances are relative to it
+    dim = len(triangle)
+    x, _, answer, info = daqp.solve(
+        np.eye(dim),
+        np.zeros(dim),
+        np.ascontiguousarray(triangle.mT.numpy(force=True)),
+        _finite(high / size),
+        _finite(low / size),
+        np.zeros(k, dtype=np.int32),
+        primal_tol=1e-11,
+        iter_limit=100 * k + 1000,
+    )
+    if answer == INFEASIBLE:
+        return None
+    if answer != FOUND:
+        raise RaffiaError(
+            f"daqp could not solve the quadratic programme of the inequalities (it answered {answer}). Pass a larger ridge."
+        )
+    multipliers = torch.as_tensor(np.asarray(info["lam"])).to(rows)
+    multipliers = torch.where(multipliers.abs() > 1e-13 * multipliers.abs().max(), multipliers, 0.0)
+    w = size * torch.as_tensor(np.asarray(x)).to(rows)
+    return w if basis is None else basis @ w, multipliers * size
+
+
+def _finite(bounds: Vector) -> np.ndarray:
+    """As daqp has them: 1e30 is infinite."""
+    return bounds.clamp(-1e30, 1e30).numpy(force=True).astype(np.float64)
+
+
+def _daqp() -> Any:
+    try:
+        import daqp
+    except ImportError:
+        raise RaffiaError(
+            "inequalities, such as Positive(), need the package daqp: pip install 'raffia[constraints]'. Equalities do not."
+        ) from None
+    return daqp

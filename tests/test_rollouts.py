@@ -1,6 +1,7 @@
 """Models of one time step: whole trajectories are held out, and followed step after step."""
 
 import math
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -12,7 +13,12 @@ from raffia import Burgers, load
 from raffia.cli import main
 from raffia.data import open_source, write_trajectories
 from raffia.model.marching import Marching
-from raffia.surrogate.rollouts import Paths, Rollout, is_bounded, paths_of, rolled_out, steadied
+from raffia.problems import Scenario
+from raffia.surrogate.plan import Choice
+from raffia.surrogate.rollouts import Paths, Rollout, paths_of, rolled_out, stays_bounded
+from raffia.surrogate.steadying import steadied
+
+CIRCLE = raffia.Domain(1)
 
 
 @pytest.fixture(scope="module")
@@ -159,27 +165,63 @@ def test_the_steps_until_predictions_are_no_longer_alike_are_counted():
     assert "correlation above 0.9 for 2 of them; over 40 steps values stayed bounded" in rollout.words
 
 
+def growing(ridge, features=None, count=math.inf):
+    """A trained choice of a model of u ↦ 1.05 u, which grows until a ridge takes a share away, and paths of it."""
+    a = raffia.GaussianField(n_modes=6).sample(40, CIRCLE.grid(32), seed=0)
+    model = raffia.RandomFeatureModel(features or raffia.ScalarFeatures(None, law="affine"), count, ridge).fit(a, 1.05 * a)
+    return Choice(model), Paths(a, torch.stack([a, 1.05 * a], 1), Marching(CIRCLE, CIRCLE))
+
+
 def test_a_model_that_grows_is_steadied_by_larger_ridges():
-    """Outputs are 1.05 times the inputs: what is learnt grows, until the ridge takes a share away."""
-    a = raffia.GaussianField(n_modes=6).sample(40, raffia.Domain(1).grid(32), seed=0)
-    model = raffia.RandomFeatureModel(raffia.ScalarFeatures(None, law="affine"), math.inf, 1e-4).fit(a, 1.05 * a)
-    paths = torch.stack([a, 1.05 * a], 1)
-    assert not is_bounded(model, paths, 60)
-    assert steadied(model, paths, 6) == "ridges are 100 times as large, so that values stay bounded step after step."
-    assert is_bounded(model, paths, 60)
-    assert model.ridge_ == pytest.approx(1e-2)
+    choice, paths = growing(1e-4)
+    assert not stays_bounded(choice.model, paths, 60)
+    steady, words = steadied(choice, [], paths, 6)
+    assert words == "ridges are 100 times as large, so that values stay bounded step after step."
+    assert stays_bounded(steady.model, paths, 60, slice(8))
+    assert steady.model.ridge_ == pytest.approx(1e-2)
 
 
-def test_a_model_that_cannot_be_steadied_is_left_as_it_was(found, file):
-    model = load_copy(found.model)
-    grown = torch.from_numpy(np.load(file)["u"][:3]) * 1e-9  # everything is large beside these
-    predicted = model.predict(grown[:, 0] * 0 + 1)
-    steadied(model, torch.zeros_like(grown), 8)
-    torch.testing.assert_close(model.predict(grown[:, 0] * 0 + 1), predicted)
+def test_of_two_models_that_grow_together_the_better_is_taken_alone():
+    (calm, paths), (wild, _) = growing(1e-2), growing(1e-9)
+    together = Choice(calm.model, (wild.model, 0.9))
+    assert not stays_bounded(together.joined(), paths, 60)
+    steady, words = steadied(together, [], paths, 6)
+    assert words == "the better of two models is taken alone, so that values stay bounded step after step."
+    assert steady.partner is None
+    assert stays_bounded(steady.joined(), paths, 60, slice(8))
 
 
-def load_copy(model):
-    return raffia.RandomFeatureModel(**model.get_params(deep=False)).adopt(model.trained_)
+def test_where_ridges_do_not_help_other_features_are_taken():
+    (choice, paths), (calm, _) = growing(1e-9), growing(1e-2)
+    tried = []
+
+    def others():
+        for name, other in (("wild", choice), ("calm", calm), ("never", calm)):
+            tried.append(name)
+            yield name, other
+
+    steady, words = steadied(choice, others(), paths, 6)
+    assert steady is calm
+    assert words == "calm features are taken, so that values stay bounded step after step."
+    assert tried == ["wild", "calm"]
+
+
+def test_a_model_that_cannot_be_steadied_is_left_as_it_was():
+    choice, paths = growing(1e-9)
+    before = choice.model.predict(paths.begin)
+    steady, words = steadied(choice, [], replace(paths, states=1e-9 * paths.states), 8)  # everything is large beside these
+    assert (steady, words) == (choice, "")
+    torch.testing.assert_close(choice.model.predict(paths.begin), before)
+
+
+def test_what_trajectories_conserve_is_conserved_and_told(tmp_path):
+    problem = Scenario((0.0, 0.0, 1.5), -1.5, points=64)
+    u = problem.trajectories(8, 64, 6, 1.0, seed=0) + torch.linspace(-1, 1, 8).double()[:, None, None]
+    write_trajectories(tmp_path / "u.npz", u, problem.domain.grid(64), 1.0, {})
+    fitted = raffia.fit(tmp_path / "u.npz", features="local", n_features=16)
+    assert any("the integral is that of the input" in note for note in fitted.notes)
+    path = torch.as_tensor(fitted.model.rollout(u[:, 0] + 0.1, 30))
+    torch.testing.assert_close(path.mean(-1), path[:, :1].mean(-1).expand(-1, 31), atol=1e-13, rtol=0)
 
 
 def test_the_command_says_how_it_does_step_after_step_and_the_page_shows_it(file, tmp_path, capsys, monkeypatch):

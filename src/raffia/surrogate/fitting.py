@@ -27,7 +27,8 @@ from raffia.surrogate.holding import groups_for, hold, known, labels_for
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.plan import Choice, Plan
 from raffia.surrogate.result import Surrogate
-from raffia.surrogate.rollouts import paths_of, rolled_out, steadied
+from raffia.surrogate.rollouts import paths_of, rolled_out
+from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import advised
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
@@ -126,13 +127,17 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     plan.tell(holding.notes)
     train = data.part(holding.train) if count else data
     choice = plan.chosen(train.a, train.y, data, groups=holding.labels)
-    history, model = choice.history, choice.model
-    if history is None or choice.contest is not None or plan.ridge != "auto":
-        model = choice.fit(train.a, train.y, plan.ridge)
     moving = pairs if isinstance(pairs, Source) and pairs.each else None
     known_paths = None if moving is None else paths_of(data, holding.train, moving)
-    plain = known_paths is not None and known_paths.marching.plain
-    steady = steadied(model, known_paths.states, moving.each) if plain and known_paths and moving else ""
+    untrained = choice.history is None or choice.contest is not None or plan.ridge != "auto"
+    kept, steady = "", ""
+    if known_paths is not None and known_paths.marching.plain and untrained:
+        kept = conserving(choice, train.a, train.y, data.output_space)
+    model = choice.fit(train.a, train.y, plan.ridge) if untrained else choice.model
+    if known_paths is not None and moving is not None:
+        choice, steady = steadied(choice, plan.others(choice, train.a, train.y, data.output_space), known_paths, moving.each)
+        model = choice.joined()
+    history = choice.history
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
     if test is not None:
@@ -145,7 +150,7 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     paths = None if moving is None or not count else paths_of(data, holding.held, moving)
     rollout = None if moving is None or paths is None else rolled_out(model, paths, moving.each)
     wider = advised(model, known_paths, paths) if known_paths and paths else ""
-    judged = replace(judged, notes=[*judged.notes, *filter(None, (steady, wider))])
+    judged = replace(judged, notes=[*judged.notes, *filter(None, (kept, steady, wider))])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
         model = choice.extended(data, holding.held)

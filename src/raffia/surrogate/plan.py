@@ -1,7 +1,7 @@
 """What was asked of a fit, and the model that it chooses, before and after training."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,6 +22,8 @@ from raffia.training.accumulator import Accumulator
 from raffia.training.frame import prepare
 from raffia.training.trained import Trained
 from raffia.tuning import GradientSearch, History
+
+NEAR = 5.0  # times the best error: what is further behind is not taken for being bounded
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,17 @@ class Plan:
             return Choice(model)
         return Choice(model, history=model.tune(a, y, self.tune).history_)
 
+    def others(self, choice: "Choice", a: Tensor, y: Tensor, output: object) -> Iterator[tuple[str, "Choice"]]:
+        """The other entries of a contest that are not far behind, the best first, each trained when it is reached."""
+        entries = [] if choice.contest is None else sorted(choice.contest.entries, key=lambda entry: entry.error)
+        for entry in entries:
+            if entry.predicted is None or entry is choice.contest.best or entry.error > NEAR * entries[0].error:  # type: ignore[union-attr]
+                continue
+            other = replace(choice, model=self._settled(entry, a, y, output), partner=None, history=entry.history)
+            other.constrain(choice.model.constraints)
+            other.fit(a, y, self.ridge)
+            yield entry.candidate.name, other
+
     def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
         """The model of an entry; where every fold had a search of its own, one on all pairs decides, and a short search is gone on with."""
         model, steps = self.model(entry.candidate, output), entry.candidate.retuned
@@ -106,6 +119,16 @@ class Choice:
     partner: tuple[RandomFeatureModel, float] | None = None
     contest: Contest | None = None
     history: History | None = None
+
+    @property
+    def given_constraints(self) -> bool:
+        """Whether a user has said what outputs obey."""
+        return bool(self.model.constraints)
+
+    def constrain(self, constraints: Any) -> None:
+        """Say what predictions must obey, before they are trained."""
+        for model in self._models():
+            model.set_params(constraints=constraints)
 
     def fit(self, a: Tensor, y: Tensor, ridge: float | Literal["auto"] | None = None) -> RandomFeatureModel:
         """Train, with another ridge if there is one."""

@@ -9,19 +9,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.data import Source
-from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.model.marching import Marching
 from raffia.pairs import Dataset
 from raffia.spaces import Space
-from raffia.training.accumulator import Accumulator
 
 LONGER = 10  # times the steps of a trajectory that a model is followed for, to see whether it stays bounded
 GROWN = 10.0  # times the largest value of the data: what is larger has grown without bounds
 ALIKE = 0.9  # the correlation of prediction and truth above which they are called alike
 FOLLOWED = 8  # trajectories that are followed for long, at most
 AT_LENGTH = 2**21  # values on their way, beyond which fewer are followed: the worst two at least
-RAISED = 4  # times that ridges are raised tenfold, to keep a model bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +114,17 @@ def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
     off, size = (_values(f).norm(dim=-1) for f in (predicted - truth, truth))
     errors = (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
     order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
-    longer = paths.part(order[-max(2, min(FOLLOWED, AT_LENGTH // (followed * truth[0, 0].numel()))) :])
-    bounded = is_bounded(model, longer.states, followed) if paths.marching.plain else _stays_bounded(model, longer, followed)
+    bounded = stays_bounded(model, paths, followed, order[-many(paths, followed) :])
     some = [order[round(place)] for place in torch.linspace(0, len(order) - 1, min(FOLLOWED, len(order))).tolist()]
     return Rollout(
         errors.mean(0), _correlation(predicted, truth).mean(0), len(paths.states), followed, bounded,
         paths.states[some], torch.cat([paths.states[some, :1].double(), predicted[some]], 1), paths.marching.space_of(paths.states),
     )  # fmt: skip
+
+
+def many(paths: Paths, steps: int) -> int:
+    """How many paths are followed for so many steps."""
+    return max(2, min(FOLLOWED, AT_LENGTH // (steps * paths.states[0, 0].numel())))
 
 
 def _correlation(predicted: Tensor, truth: Tensor) -> Tensor:
@@ -137,39 +138,11 @@ def _values(states: Tensor) -> Tensor:
     return states.reshape(*states.shape[:2], -1)
 
 
-def _stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int) -> bool:
-    """Whether values stay within a few times the largest of the data, for models of windows and horizons."""
+def stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int, some: Sequence[int] | slice = slice(None)) -> bool:
+    """Whether values stay within a few times the largest of the data, for so many steps from the beginning of some of the paths."""
     most, reached = GROWN * float(paths.states.abs().max()), 0
-    for state in islice(paths.followed_by(model), steps + 1):
+    for state in islice(paths.part(some).followed_by(model), steps + 1):
         if not float(state.abs().max()) <= most:
             return False
         reached += 1
     return reached > steps
-
-
-def is_bounded(model: RandomFeatureModel, paths: Tensor, steps: int) -> bool:
-    """Whether values stay within a few times the largest of the data, for so many steps from the beginning of some paths."""
-    states, most = paths[:FOLLOWED, 0], GROWN * float(paths.abs().max())
-    for _ in range(steps):
-        states = torch.as_tensor(model.predict(states))
-        if not float(states.abs().max()) <= most:
-            return False
-    return True
-
-
-def steadied(model: RandomFeatureModel, paths: Tensor, steps: int) -> str:
-    """Raise the ridges of a model until values stay bounded, and say so; they are as they were where that does not help."""
-    before = model.trained_
-    for tenfold in range(RAISED + 1):
-        if is_bounded(model, paths, LONGER * steps):
-            return f"ridges are {10**tenfold} times as large, so that values stay bounded step after step." if tenfold else ""
-        if before.statistics is None or before.partner is not None:
-            break
-        settings = replace(before.settings, ridge=10 ** (tenfold + 1) * before.ridge)
-        try:
-            after = replace(Accumulator.going_on(before), settings=settings).finish()
-        except RaffiaError:
-            break
-        model.adopt(replace(after, settings=before.settings, noise=before.noise, pairs=before.pairs))
-    model.adopt(before)
-    return ""

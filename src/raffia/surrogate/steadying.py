@@ -1,0 +1,64 @@
+"""Models of a time step that stay bounded: chosen by following them far beyond the data, and what data conserve is conserved."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from torch import Tensor
+
+from raffia.constraints import conserved_by
+from raffia.errors import RaffiaError
+from raffia.model.estimator import of
+from raffia.spaces import Space
+from raffia.surrogate.plan import Choice
+from raffia.surrogate.rollouts import LONGER, Paths, many, stays_bounded
+from raffia.training.accumulator import Accumulator
+
+RAISED = 4  # times that ridges are raised tenfold, to keep a model bounded
+SO_THAT = "so that values stay bounded step after step."
+
+
+def steadied(choice: Choice, others: Iterable[tuple[str, Choice]], paths: Paths, steps: int) -> tuple[Choice, str]:
+    """A trained model as it was chosen, or the first of those near to it whose values stay bounded; and what was done, in words.
+
+    A sum of two models is taken apart, then ridges are raised, then come `others`, as they are named, each trained when it is reached.
+    Paths are some that were trained on; models are followed ten times as far as a trajectory of so many steps.
+    """
+    followed = LONGER * steps
+    some = slice(many(paths, followed))
+    if stays_bounded(choice.joined(), paths, followed, some):
+        return choice, ""
+    for words, other in _near(choice, others):
+        if stays_bounded(other.joined(), paths, followed, some):
+            return other, f"{words}, {SO_THAT}"
+    return choice, ""
+
+
+def conserving(choice: Choice, a: Tensor, y: Tensor, output: Space) -> str:
+    """Make models conserve exactly what the data do, in the training to come; and say so."""
+    kept = conserved_by(a, y, output)
+    if kept is None or choice.given_constraints:
+        return ""
+    choice.constrain([kept])
+    return f"{kept.in_words}: that is so in all of the data, and in all that the model predicts."
+
+
+def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tuple[str, Choice]]:
+    """What else may be taken, the nearest first."""
+    alone = choice
+    if choice.partner is not None:
+        single = of(replace(choice.model.trained_, partner=None, share=0.0), choice.model.device)
+        alone = replace(choice, model=single, partner=None)
+        yield "the better of two models is taken alone", alone
+    before = alone.model.trained_
+    for tenfold in range(1, RAISED + 1):
+        if before.statistics is None:
+            break
+        settings = replace(before.settings, ridge=10**tenfold * before.ridge)
+        try:
+            after = replace(Accumulator.going_on(before), settings=settings).finish()
+        except RaffiaError:
+            break
+        model = of(replace(after, settings=before.settings, noise=before.noise, pairs=before.pairs), choice.model.device)
+        yield f"ridges are {10**tenfold} times as large", replace(alone, model=model)
+    for name, other in others:
+        yield f"{name} features are taken", other

@@ -162,6 +162,10 @@ def test_what_is_fixed_along_a_trajectory_is_a_constant_channel_of_its_inputs(tm
     less = saved(tmp_path / "e.npz", u=u, t=np.arange(9.0))
     with pytest.raises(RaffiaError, match=r"nu must go with the trajectories u 6×9×32, as in the training, .* it is not there"):
         source.reading.pairs(less)
+    states = source.reading.opened(saved(tmp_path / "f.npz", u=u[:, 3], nu=nu)).values
+    np.testing.assert_array_equal(states, data.a.reshape(6, 8, -1, 32)[:, 3])
+    with pytest.raises(RaffiaError, match="u 6×32 holds single states, and the model takes nu beside them"):
+        source.reading.opened(saved(tmp_path / "g.npz", u=u[:, 3]))
 
 
 def test_parameters_that_do_not_tell_the_trajectory_are_fixed_along_it_and_others_are_inputs_with_a_note(tmp_path):

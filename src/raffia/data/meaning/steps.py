@@ -87,14 +87,16 @@ class Steps:
         return arrays | found | {name: self._held(v, self._there(v, arrays, name), each) for name in self.fixed}
 
     def check_states(self, arrays: Variables) -> None:
-        """Refuse single states, where a model takes several in a row."""
-        alone = likely(arrays)
-        if self.window > 1 and len(alone) == 1 and len(alone[0].shape) == self.ndim - 1:
-            v = alone[0]
-            raise RaffiaError(
-                f"{v.path}: {v.name} {shown(v.shape)} holds single states, and the model takes {self.window} in a row. Pass trajectories "
-                f"of {1 + (self.window - 1) * self.stride} states or more, laid out as those of the training."
-            )
+        """Refuse single states, where a model takes several in a row, or what is fixed beside them."""
+        alone, missing = likely(arrays), [name for name in self.fixed if name not in arrays]
+        if len(alone) != 1 or len(alone[0].shape) != self.ndim - 1 or (self.window == 1 and not missing):
+            return
+        v, needed = alone[0], 1 + (self.window - 1) * self.stride
+        more = f"{self.window} in a row" if self.window > 1 else f"{', '.join(missing)} beside them"
+        then = f"trajectories of {needed} states or more" if self.window > 1 else f"a file that holds {', '.join(missing)} too"
+        raise RaffiaError(
+            f"{v.path}: {v.name} {shown(v.shape)} holds single states, and the model takes {more}. Pass {then}, as in the training."
+        )
 
     def count(self, v: Variable) -> int:
         """How many trajectories an array holds."""

@@ -15,7 +15,20 @@ LAYERS = {
 } | {"__init__": 99, "__main__": 99}
 
 
-OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed"}  # the core runs without them
+OPTIONAL = {
+    "rich",
+    "optuna",
+    "triton",
+    "h5py",
+    "zarr",
+    "pandas",
+    "dask",
+    "distributed",
+    "cuqi",
+    "pytensor",
+    "botorch",
+    "gpytorch",
+}  # the core runs without them
 
 
 def layered_imports():

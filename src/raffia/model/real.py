@@ -19,13 +19,17 @@ class Pair(NamedTuple):
 
 LINEAR = {
     "view", "reshape", "_unsafe_view", "slice", "select", "unsqueeze", "squeeze", "transpose", "permute", "expand", "clone", "cat", "stack",
-    "alias", "detach", "constant_pad_nd", "index_select", "index", "sum", "neg", "t", "flatten", "unfold", "contiguous",
+    "alias", "detach", "constant_pad_nd", "index_select", "index", "sum", "neg", "t", "flatten", "unfold", "contiguous", "zeros_like",
 }  # fmt: skip
 """Operations that do to either part what they do to a number."""
 
 
 class Real(fx.Interpreter):
     """Runs a graph on real tensors alone; what cannot be is refused."""
+
+    def __init__(self, graph: fx.GraphModule) -> None:
+        super().__init__(graph)
+        self.extra_traceback = False  # errors are for users
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
         """Constants, in two parts where they are complex."""

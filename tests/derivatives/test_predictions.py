@@ -16,7 +16,7 @@ from tests.derivatives.cases import CIRCLE, LINE, MAPS, MESH, MODELS, SQUARE, fo
 
 ROOT = Path(__file__).parent.parent.parent
 CHECKS = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-4}
-QUICK = [name for i, name in enumerate(MODELS) if i % 9 == 0 or name in ("stacked", "pruned")]
+QUICK = [name for i, name in enumerate(MODELS) if i % 21 == 0 or name in ("stacked", "pruned")]
 
 
 def inputs(model, n=2):

@@ -26,6 +26,10 @@ OPTIONAL = {
     "distributed",
     "arviz",
     "daqp",
+    "cuqi",
+    "pytensor",
+    "botorch",
+    "gpytorch",
 }  # the core runs without them
 
 

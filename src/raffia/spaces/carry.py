@@ -5,6 +5,7 @@ from typing import cast
 from torch import Tensor
 
 from raffia.spaces.base import Nodes
+from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.mesh import Mesh
 from raffia.spaces.resample import moved, resample
@@ -18,4 +19,6 @@ def carry(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
     if isinstance(one, Grid) and isinstance(other, Grid):
         return resample(f, one, other, smooth=True)
     here, there = cast(Mesh, one), cast(Mesh, other)  # or grids, which have positions too
-    return moved(f, here, there.positions.numpy()).reshape(*f.shape[: f.ndim - len(one.shape)], *other.shape)
+    with plainly():
+        places = there.positions.numpy()
+    return moved(f, here, places).reshape(*f.shape[: f.ndim - len(one.shape)], *other.shape)

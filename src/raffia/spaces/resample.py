@@ -56,8 +56,9 @@ def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
     if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
         raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its nodes have shape {source.shape}.")
     here, there = cast(Mesh, source), cast(Mesh, target)
-    places = there.positions if Grid in kinds else there.nodes - torch.tensor(here.origin, dtype=torch.float64)
-    return moved(f, here, places.numpy()).reshape(*f.shape[: f.ndim - len(source.shape)], *target.shape)
+    with plainly():
+        places = (there.positions if Grid in kinds else there.nodes - torch.tensor(here.origin, dtype=torch.float64)).numpy()
+    return moved(f, here, places).reshape(*f.shape[: f.ndim - len(source.shape)], *target.shape)
 
 
 def moved(f: Float[Tensor, "*batch_and_shape"], nodes: Grid | Mesh, places: np.ndarray) -> Float[Tensor, "n points"]:
@@ -65,8 +66,9 @@ def moved(f: Float[Tensor, "*batch_and_shape"], nodes: Grid | Mesh, places: np.n
     f = f.reshape(-1, *nodes.shape)
     if not followed(f):
         return torch.from_numpy(values_at(f.numpy(force=True), nodes, places)).to(f)
-    matrix = values_at(np.eye(nodes.size).reshape(-1, *nodes.shape), nodes, places)
-    return f.flatten(1) @ torch.from_numpy(matrix).to(f)
+    with plainly():
+        matrix = torch.from_numpy(values_at(np.eye(nodes.size).reshape(-1, *nodes.shape), nodes, places))
+    return f.flatten(1) @ matrix.to(f)
 
 
 def _trigonometric(f: Tensor, points: int, kind: Axis) -> Tensor:
@@ -107,7 +109,7 @@ def _best(f: Tensor, points: int, kind: Axis) -> Tensor:
     if hidden(f):
         raise RaffiaError(
             "on another grid than that of the training, functions are interpolated by what suits their values, which torch.func.vmap "
-            "hides: pass them as a batch, or on the grid of the training."
+            "hides, and exports do not know: pass them as a batch, or on the grid of the training."
         )
     wrong = {
         name: float((known @ _matrix(name, odd // 2 + 1, odd, BOX).to(f)[1::2].mT - held).square().sum())

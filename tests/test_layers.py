@@ -15,7 +15,7 @@ LAYERS = {
 } | {"__init__": 99, "__main__": 99}
 
 
-OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed"}  # the core runs without them
+OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed", "orjson"}  # the core runs without them
 
 
 def layered_imports():
@@ -62,7 +62,19 @@ def _package(node):
 def test_heavy_packages_are_imported_in_one_place_only():
     users = {
         name: set()
-        for name in ("typer", "rich", "matplotlib", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed")
+        for name in (
+            "typer",
+            "rich",
+            "matplotlib",
+            "optuna",
+            "triton",
+            "h5py",
+            "zarr",
+            "pandas",
+            "dask",
+            "distributed",
+            "orjson",
+        )
     }
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -86,4 +98,5 @@ def test_heavy_packages_are_imported_in_one_place_only():
         "pandas": {"data"},
         "dask": {"training"},
         "distributed": {"training"},
+        "orjson": {"serve"},
     }

@@ -1,0 +1,51 @@
+"""raffia serve: trained models for other programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from raffia.checks import check_device
+from raffia.cli.common import app, console
+from raffia.errors import RaffiaError
+from raffia.model import load
+from raffia.serve import Served, Server
+
+
+@app.command()
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="Files written by fit, each served by its name, or NAME=FILE.")
+    ],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; 0.0.0.0 lets everybody in who reaches this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 4242,
+    limit: Annotated[float, typer.Option(min=0.001, help="Megabytes that a request may have.")] = 32.0,
+    device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
+) -> None:
+    """Serve models to other programs over HTTP, by the protocol UM-Bridge 1.0: values, gradients, Jacobians, Hessians.
+
+    Requests that come at the same time are computed together. The config {"grid": 256} asks for another grid than that of the training.
+
+    Example: raffia serve model.safetensors
+    """
+    if device is not None:
+        check_device(device)
+    found = _loaded(models, device)
+    for model in found.values():
+        console.print(model.in_words, soft_wrap=True)
+    number = Server(found, host, port, round(limit * 1e6)).run(lambda url: console.print(f"serving at {url}", soft_wrap=True))
+    raise SystemExit(128 + number)
+
+
+def _loaded(given: list[str], device: str | None) -> dict[str, Served]:
+    """Models by name: that of the file, unless another is given."""
+    found: dict[str, Served] = {}
+    for words in given:
+        name, file = ("", words) if Path(words).exists() else words.split("=", 1) if "=" in words else ("", words)
+        name = name or Path(file).stem
+        if name in found:
+            raise RaffiaError(f"two models are called {name!r}: name one of them, as in other={file}.")
+        found[name] = Served(name, load(file, device=device))
+    return found

@@ -44,10 +44,15 @@ class Served:
 
     @cached_property
     def middle(self) -> np.ndarray:
-        """The mean of the training inputs where it is known, else zero."""
+        """An input that the model takes: the mean of those of the training where it is known, zero, or one where that is refused."""
         frame = self.model.trained_.frame
         zero = torch.zeros(1, *frame.input_nodes.shape, dtype=torch.float64)
-        return frame.input_scaling.undo(zero)[0].numpy()
+        mean = frame.input_scaling.undo(zero)[0].numpy()
+        try:
+            self.at(None)(mean.reshape(1, -1))
+        except RaffiaError:
+            return np.ones_like(mean)
+        return mean
 
     @property
     def in_words(self) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.serve.gathering import Gatherer
 from raffia.serve.http import HEAD_LIMIT, Conversation
 from raffia.serve.messages import check_installed
+from raffia.serve.page import Page
 from raffia.serve.protocol import Bridge, refused
 from raffia.serve.served import Served
 
@@ -29,6 +32,7 @@ class Server:
     host: str = "127.0.0.1"
     port: int = 4242
     """Where clients of UM-Bridge look first; 0 takes any that is free."""
+    page: Page | None = None
     largest: int = 32 * 10**6
     """Bytes of the body of a request."""
     seconds: float = 60.0
@@ -45,6 +49,8 @@ class Server:
         check_installed()
         gatherer = Gatherer()
         bridge = Bridge(self.models, gatherer, self.largest)
+        if self.page is not None:
+            bridge.routes |= self.page.routes(bridge)
         talk = Conversation(bridge, refused, self.largest, self.seconds, self.connections)
         try:
             listening = await asyncio.start_server(talk, self.host, self.port, limit=HEAD_LIMIT, backlog=self.connections)
@@ -59,9 +65,12 @@ class Server:
         listening.close()
         if busy := talk.busy:
             await asyncio.wait(busy, timeout=FINISH)
-        for task in [clock, *talk.connections]:
+        rest = [clock, *talk.connections]
+        for task in rest:
             task.cancel()
+        await asyncio.wait(rest)
         gatherer.close()
+        await asyncio.sleep(0)  # in which sockets are closed
 
     async def _until_a_signal(self, started: Callable[[str], None]) -> int:
         loop = asyncio.get_running_loop()
@@ -82,9 +91,16 @@ def _first(came: "asyncio.Future[int]", number: int) -> None:
 
 
 @contextmanager
-def serving(models: Mapping[str, RandomFeatureModel], **options: object) -> Iterator[str]:
-    """In the block, trained models are served by a thread; the value is the address. `options` are those of `Server`."""
-    server = Server({name: Served(name, model) for name, model in models.items()}, **{"port": 0, **options})  # type: ignore[arg-type]
+def serving(
+    models: Mapping[str, RandomFeatureModel], page: bool = False, pairs: Mapping[str, Source] | None = None, **options: Any
+) -> Iterator[str]:
+    """In the block, trained models are served by a thread; the value is the address.
+
+    With `page`, also the page to play with them, beside `pairs` of files where there are some; `options` are those of `Server`.
+    """
+    served = {name: Served(name, model) for name, model in models.items()}
+    shown = Page(served, pairs or {}) if page else None
+    server = Server(served, **{"port": 0, "page": shown, **options})
     loop, address = asyncio.new_event_loop(), Future[str]()
     stop = loop.create_future()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from raffia import RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors
+from raffia import PredictorCorrectorFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, cli
 from raffia.serve import Served, serving
 from raffia.serve.gathering import Gatherer, computed
 from raffia.serve.http import Request
@@ -59,6 +59,12 @@ def vectors():
 def url(small_model, vectors):
     with serving({"burgers": small_model, "vectors": vectors}) as address:
         yield address
+
+
+def test_a_model_of_positive_inputs_can_do_all_too():
+    a = 1 + np.random.default_rng(0).random((6, 9, 9))
+    model = RandomFeatureModel(PredictorCorrectorFeatures(), 8, 1e-8).fit(a, a)
+    assert all(Served("m", model).support.values())
 
 
 @pytest.fixture(scope="module")
@@ -359,6 +365,35 @@ def test_what_is_wrong_at_the_start_is_said(url, small_model):
     port = int(url.rpartition(":")[2])
     with pytest.raises(RaffiaError, match=f"--port {port} cannot be listened on"), serving({"m": small_model}, port=port):
         pass
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["m.safetensors", "other/m.safetensors"],
+            "two models are called 'm': name one of them, as in other=other/m.safetensors.",
+        ),
+        (
+            ["m.safetensors", "--data", "1.npz", "--data", "2.npz"],
+            "--data is one file for each model, in their order; got 2 for 1.",
+        ),
+        (["m.safetensors", "--data", "nothing.npz"], "nothing.npz"),
+        (["forward=nothing.safetensors"], "nothing.safetensors"),
+        (["m.safetensors", "--host", "256.0.0.1", "--port", "0"], "--host 256.0.0.1 --port 0 cannot be listened on"),
+    ],
+)
+def test_a_command_that_cannot_serve_says_why_in_one_line(words, said, small_model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").mkdir()
+    for file in ("m.safetensors", "other/m.safetensors"):
+        small_model.save(file)
+    monkeypatch.setattr("sys.argv", ["raffia", "serve", *words])
+    with pytest.raises(SystemExit) as done:
+        cli.main()
+    err = capsys.readouterr().err
+    assert (done.value.code, err.count("\n")) == (2, 1)
+    assert said in err
 
 
 def test_a_model_without_derivatives_says_so(small_model, monkeypatch):

@@ -73,8 +73,8 @@ class Conversation:
                 await connection.send(_busy(self.refuse), keep=False)
             else:
                 await self._requests(connection)
-        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # the client has gone, or nothing has come from it
+        except (ConnectionError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the client has gone, nothing has come from it, or the server stops
         finally:
             del self.connections[task]
             writer.close()

@@ -68,7 +68,7 @@ class Bridge:
         others = sorted({verb for verb, path in self.routes if path == request.path})
         if others:
             raise Refusal("InvalidInput", f"{request.path} takes {' or '.join(others)}, not {request.method}.", 405)
-        paths = ", ".join(path for _, path in self.routes)
+        paths = ", ".join(path for _, path in self.routes if not path.startswith("/page/"))
         raise Refusal("UnsupportedFeature", f"there is no {request.path!r} here; there are {paths}.", 404)
 
     async def _info(self, body: bytes) -> Response:

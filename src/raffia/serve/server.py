@@ -1,6 +1,7 @@
 """A server of trained models: it listens, answers until it is told to stop, and then finishes what it has begun."""
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -55,9 +56,9 @@ class Server:
         try:
             listening = await asyncio.start_server(talk, self.host, self.port, limit=HEAD_LIMIT, backlog=self.connections)
         except OSError as error:
-            raise RaffiaError(
-                f"--host {self.host} --port {self.port} cannot be listened on ({error.strerror}): choose another."
-            ) from None
+            number = error.errno or 0  # below zero where the name of a machine is unknown
+            why = os.strerror(number) if number > 0 else error.strerror
+            raise RaffiaError(f"--host {self.host} --port {self.port} cannot be listened on ({why}): choose another.") from None
         clock = asyncio.create_task(talk.watch())
         started(self._url(listening.sockets[0].getsockname()[1]))
         await stopped

@@ -17,6 +17,7 @@ from raffia.serve.messages import read, reply
 from raffia.serve.served import Served
 
 VERSION = 1.0
+MOST_POINTS = 2**20  # of a grid that a client asks for: features of finer ones may be more than the memory holds
 STATUS = {"ModelNotFound": 400, "UnsupportedFeature": 400, "InvalidInput": 400, "InvalidOutput": 500}
 MORE = {"Evaluate": (), "Gradient": ("sens",), "ApplyJacobian": ("vec",), "ApplyHessian": ("sens", "vec")}
 """The calls that compute, and the vectors that they take beside the input, in the order of operators."""
@@ -34,11 +35,9 @@ class Refusal(Exception):
 class Bridge:
     """Answers the calls of the protocol."""
 
-    def __init__(self, models: Mapping[str, Served], gatherer: Gatherer, largest: int) -> None:
+    def __init__(self, models: Mapping[str, Served], gatherer: Gatherer) -> None:
         self.models = models
         self.gatherer = gatherer
-        self.most_numbers = largest // 2
-        """A number and a comma are two bytes: no request can hold more."""
         self.routes = {
             ("GET", "/Info"): self._info,
             ("POST", "/ModelInfo"): self._model_info,
@@ -123,10 +122,10 @@ class Bridge:
             raise Refusal(
                 "InvalidInput", f"grid in config must be a number of points, or a list of them; got {config['grid']!r:.80}."
             )
-        if math.prod(shape) > self.most_numbers:
+        if math.prod(shape) > MOST_POINTS:
             raise Refusal(
                 "InvalidInput",
-                f"grid in config must have at most {self.most_numbers:,} points, as a request can hold; got {shape!r:.80}.",
+                f"grid in config must have at most {MOST_POINTS:,} points; got {shape!r:.80}.",
             )
         return tuple(shape)
 

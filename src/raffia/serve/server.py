@@ -49,7 +49,7 @@ class Server:
         """Serve until `stopped` is done; requests that have come by then are answered."""
         check_installed()
         gatherer = Gatherer()
-        bridge = Bridge(self.models, gatherer, self.largest)
+        bridge = Bridge(self.models, gatherer)
         if self.page is not None:
             bridge.routes |= self.page.routes(bridge)
         talk = Conversation(bridge, refused, self.largest, self.seconds, self.connections)

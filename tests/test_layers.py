@@ -15,7 +15,21 @@ LAYERS = {
 } | {"__init__": 99, "__main__": 99}
 
 
-OPTIONAL = {"rich", "optuna", "triton", "h5py", "zarr", "pandas", "dask", "distributed", "orjson"}  # the core runs without them
+OPTIONAL = {
+    "rich",
+    "optuna",
+    "triton",
+    "h5py",
+    "zarr",
+    "pandas",
+    "dask",
+    "distributed",
+    "cuqi",
+    "pytensor",
+    "botorch",
+    "gpytorch",
+    "orjson",
+}  # the core runs without them
 
 
 def layered_imports():

@@ -81,9 +81,8 @@ def trained(feature_map, m=5, **options):
     return RandomFeatureModel(feature_map, m, 1e-3, **options).fit(*pairs(feature_map.domain))
 
 
-def stacked():
+def stacked(one, other):
     """A model that adds the share of another."""
-    one, other = trained(MAPS["fourier 0"], normalize=True), trained(ScalarFeatures(4), math.inf, normalize="function")
     return one.adopt(replace(one.trained_, partner=other.trained_, share=0.3))
 
 
@@ -107,7 +106,9 @@ MODELS = {
         for law in ("gaussian", "student", "affine")
         for i, space in enumerate([CIRCLE, SQUARE, MESH, Vectors(), Channels(LINE, 2)])
     },
-    "stacked": stacked,
+    "stacked": lambda: stacked(
+        trained(MAPS["fourier 0"], normalize=True), trained(ScalarFeatures(4), math.inf, normalize="function")
+    ),
     "pruned": lambda: trained(MAPS["fourier 0"], 12).prune(6),
 }
 """What makes each."""

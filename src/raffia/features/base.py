@@ -20,8 +20,9 @@ from raffia.errors import RaffiaError
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import POINT, Nodes
-from raffia.spaces.followed import followed
+from raffia.spaces.followed import followed, traced
 
+TRACED_TILE = 256
 DEAR = 16  # numbers on the way to a value, above which it is not found again without need
 
 Prepared = tuple[Tensor, ...]
@@ -118,7 +119,7 @@ class FeatureMap(BaseEstimator, ABC):
         prepared = self.prepare(theta, grid)
 
         def combined(a: Float[Tensor, "n *input"]) -> Float[Tensor, "n *output"]:
-            size = max(1, tile_elements(a.device) // max(1, a.numel()))
+            size = tile_size(a)
             parts = zip(tiles(prepared, size), coef.split(size), strict=True)
             return sum_of(_weighted(self.evaluate(a, part), weights) for (part, _), weights in parts)
 
@@ -129,6 +130,11 @@ def tiles(prepared: Prepared, size: int) -> Iterator[tuple[Prepared, int]]:
     """Slices of `size` features, each with the number of its first one."""
     for start in range(0, len(prepared[0]), size):
         yield tuple(part[start : start + size] for part in prepared), start
+
+
+def tile_size(a: Tensor) -> int:
+    """How many features of inputs to hold at once; where operations are written down for any number of inputs, always as many."""
+    return TRACED_TILE if traced() else max(1, tile_elements(a.device) // max(1, a.numel()))
 
 
 def tile_elements(device: torch.device) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from raffia.checks import as_tensor
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
 from raffia.model.operator import Operator
+from raffia.model.posterior import Posterior
 from raffia.spaces import Nodes
 
 COPIES = 8
@@ -37,6 +39,10 @@ class FlatOperator:
         """F(x)."""
         return self._over(self._values, x=x)
 
+    def deviation(self, x: Any) -> Any:
+        """The standard deviations of the model's error bars, noise among them, at each value of F(x)."""
+        return self._over(self._deviations, x=x)
+
     def function(self, x: Any) -> Any:
         """The input functions that vectors stand for, on `input_grid`: (*grid), or (n, *grid)."""
         values = self._over(lambda part: self._made(part).flatten(1), x=x)
@@ -56,6 +62,13 @@ class FlatOperator:
 
     def _values(self, x: Float[Tensor, "n size"]) -> Float[Tensor, "n values"]:
         return self.operator(self._made(x)).reshape(len(x), self.output_size)
+
+    def _deviations(self, x: Float[Tensor, "n size"]) -> Float[Tensor, "n values"]:
+        return self._posterior.std(self.operator.inputs(self._made(x))).reshape(len(x), self.output_size)
+
+    @cached_property
+    def _posterior(self) -> Posterior:
+        return Posterior(self.operator)
 
     def _pulled(self, x: Float[Tensor, "n size"], s: Float[Tensor, "n values"]) -> Float[Tensor, "n size"]:
         return torch.func.vjp(self._values, x)[1](s)[0]

@@ -12,7 +12,7 @@ from raffia.checks import as_tensor, check_count, check_pairs
 from raffia.errors import RaffiaError
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
-from raffia.spaces.followed import plainly
+from raffia.spaces.followed import plainly, traced
 from raffia.training.coefficients import coefficients_of
 from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
@@ -36,6 +36,10 @@ class Operator:
         """Predictions, in the units of the data and the precision of the inputs."""
         return self.mean(self.inputs(a))
 
+    def moved(self, device: torch.device) -> "Operator":
+        """The same, computing elsewhere."""
+        return Operator(self.trained, replace(self.settings, device=device))
+
     def inputs(self, a: object) -> Tensor:
         """Inputs, checked and in training units."""
         return self.frame.inputs(self.settings, a)
@@ -49,7 +53,7 @@ class Operator:
     def _mean(self, inputs: Tensor) -> Tensor:
         combined, device = self._combination(inputs), self.settings.place(inputs)
         rows = max(self.frame.values_at(inputs).size, inputs[0].numel() if self.frame.values.shape else 16)
-        parts = inputs.split(self.settings.workspace(device).predict_size(rows))
+        parts = (inputs,) if traced() else inputs.split(self.settings.workspace(device).predict_size(rows))
         if inputs.device == device:
             sums = joined(len(inputs), (combined(part) for part in parts))
         else:

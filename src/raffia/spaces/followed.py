@@ -1,7 +1,8 @@
-"""Tensors that are more than their values: those that a gradient, a tangent or a batch of `torch.func.vmap` follows."""
+"""Tensors that are more than their values: those that a gradient, a tangent, a batch of `torch.func.vmap` or a compiler follows."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
@@ -9,14 +10,34 @@ from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wr
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
+_TRACED: ContextVar[bool] = ContextVar("traced", default=False)
+
+
+def traced() -> bool:
+    """Whether operations are written down, for inputs of any values and any number: by a compiler, or within `tracing`."""
+    return torch.compiler.is_compiling() or _TRACED.get()
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """What is done in here is written down."""
+    before = _TRACED.set(True)
+    try:
+        yield
+    finally:
+        _TRACED.reset(before)
+
 
 def followed(x: Tensor) -> bool:
     """Whether something follows x through what is done to it, so that x must not be overwritten, nor leave torch."""
-    return x.requires_grad or is_functorch_wrapped_tensor(x) or forward_ad.unpack_dual(x).tangent is not None
+    derived = x.requires_grad or is_functorch_wrapped_tensor(x) or traced()
+    return derived or forward_ad.unpack_dual(x).tangent is not None
 
 
 def hidden(x: Tensor) -> bool:
-    """Whether nobody can look at the values of x, as it stands for all of a batch of `torch.func.vmap`."""
+    """Whether nobody can look at the values of x: it stands for all of a batch of `torch.func.vmap`, or for any that a compiler meets."""
+    if traced():
+        return True
     while is_functorch_wrapped_tensor(x):
         if is_batchedtensor(x):
             return True

@@ -107,7 +107,7 @@ def _best(f: Tensor, points: int, kind: Axis) -> Tensor:
     if hidden(f):
         raise RaffiaError(
             "on another grid than that of the training, functions are interpolated by what suits their values, which torch.func.vmap "
-            "hides: pass them as a batch, or on the grid of the training."
+            "hides, and exports do not know: pass them as a batch, or on the grid of the training."
         )
     wrong = {
         name: float((known @ _matrix(name, odd // 2 + 1, odd, BOX).to(f)[1::2].mT - held).square().sum())

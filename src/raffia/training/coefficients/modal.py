@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import tile_elements, tiles
+from raffia.features.base import tile_size, tiles
 from raffia.regression import (
     ONES,
     SAMPLES,
@@ -118,7 +118,7 @@ class Modal(Coefficients):
         prepared, gained = feature_map.prepare(theta, grid), gains(frame).to(theta).reshape(-1, *[1] * len(nodes.shape))
 
         def combined(a: Tensor) -> Tensor:
-            size = max(1, tile_elements(a.device) // max(1, a.numel()))
+            size = tile_size(a)
             own = modes.analysis(gained * a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
             total = _products(own[..., :reach], weights[:, m:-1]) + mean
             for part, start in tiles(prepared, size):

@@ -1,0 +1,63 @@
+"""For BoTorch: a deterministic model, and one with the error bars of the surrogate as its posterior."""
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from raffia.adapters.needed import needed
+from raffia.model.at import FlatOperator
+
+
+def botorch_mean(operator: FlatOperator) -> Any:
+    """A `GenericDeterministicModel` of b × q × input_size, with output_size outcomes: predictions, believed."""
+    models = needed("botorch.models.deterministic", "BoTorch")
+    return models.GenericDeterministicModel(lambda x: _rows(operator, x), num_outputs=operator.output_size)
+
+
+def botorch_model(operator: FlatOperator) -> Any:
+    """A BoTorch `Model` whose posterior has predictions as means and error bars, noise among them, as deviations, each value by itself."""
+    return _model()(operator)
+
+
+def _rows(values: Any, x: Tensor) -> Tensor:
+    """Of all points of a batch."""
+    return values(x.reshape(-1, x.shape[-1])).reshape(*x.shape[:-1], -1)
+
+
+@cache
+def _model() -> Any:
+    """The class, which cannot be made before the package is there."""
+    models, posteriors = needed("botorch.models.model", "BoTorch"), needed("botorch.posteriors.gpytorch", "BoTorch")
+    laws = needed("gpytorch.distributions", "BoTorch")
+
+    class Independent(models.Model):  # type: ignore[name-defined]
+        """Independent normal outcomes."""
+
+        def __init__(self, operator: FlatOperator) -> None:
+            super().__init__()
+            self.operator = operator
+
+        @property
+        def num_outputs(self) -> int:
+            return self.operator.output_size
+
+        @property
+        def batch_shape(self) -> torch.Size:
+            return torch.Size()
+
+        def posterior(
+            self, X: Tensor, output_indices: Any = None, observation_noise: bool = False, posterior_transform: Any = None
+        ) -> Any:
+            chosen = slice(None) if output_indices is None else output_indices
+            mean, deviation = (_rows(values, X)[..., chosen] for values in (self.operator, self.operator.deviation))
+            laws_of = [
+                laws.MultivariateNormal(m, torch.diag_embed(v))
+                for m, v in zip(mean.unbind(-1), deviation.square().unbind(-1), strict=True)
+            ]
+            law = laws_of[0] if len(laws_of) == 1 else laws.MultitaskMultivariateNormal.from_independent_mvns(laws_of)
+            found = posteriors.GPyTorchPosterior(law)
+            return found if posterior_transform is None else posterior_transform(found)
+
+    return Independent

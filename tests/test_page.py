@@ -139,8 +139,7 @@ async def after(tab, act):
     """Do something that changes the input, and wait until the prediction has come."""
     before = await tab.run(ANSWERS)
     await act
-    await tab.wait_for(f"{ANSWERS} > {before}")
-    await asyncio.sleep(0.2)  # the last of several
+    await tab.wait_for(f"{ANSWERS} > {before} && document.body.dataset.busy === 'false'")
 
 
 async def chosen(tab, select, value):

@@ -22,7 +22,7 @@ function say(words, wrong = false) {
 async function predict() {
   waiting = true;
   if (busy) return;
-  busy = true;
+  document.body.dataset.busy = busy = true;
   while (waiting) {
     waiting = false;
     const began = performance.now(), asked = model;
@@ -38,7 +38,7 @@ async function predict() {
       say(error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message, true);
     }
   }
-  busy = false;
+  document.body.dataset.busy = busy = false;
 }
 
 function status() {

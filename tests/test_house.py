@@ -30,7 +30,7 @@ def test_no_module_reads_a_private_name_of_another_modules_object():
     wrong = []
     for path, tree in TREES.items():
         nodes = list(ast.walk(tree))
-        defined = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        defined = {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
         defined |= {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
         defined |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         defined |= {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}

@@ -30,6 +30,7 @@ OPTIONAL = {
     "pytensor",
     "botorch",
     "gpytorch",
+    "orjson",
 }  # the core runs without them
 
 
@@ -90,6 +91,7 @@ def test_heavy_packages_are_imported_in_one_place_only():
             "distributed",
             "arviz",
             "daqp",
+            "orjson",
         )
     }
     for file in ROOT.rglob("*.py"):
@@ -116,4 +118,5 @@ def test_heavy_packages_are_imported_in_one_place_only():
         "distributed": {"training"},
         "arviz": {"inverse"},
         "daqp": {"regression"},
+        "orjson": {"serve"},
     }

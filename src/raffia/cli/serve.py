@@ -1,0 +1,68 @@
+"""raffia serve: trained models for other programs, and a page to play with them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from raffia.checks import check_device
+from raffia.cli.common import app, console, reading_of
+from raffia.errors import RaffiaError
+from raffia.model import load
+from raffia.serve import Page, Served, Server
+
+
+@app.command()
+def serve(
+    models: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="Files written by fit, each served by its name, or NAME=FILE.")
+    ],
+    host: Annotated[
+        str, typer.Option(help="Where to listen; 0.0.0.0 lets everybody in who reaches this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 4242,
+    page: Annotated[bool, typer.Option("--page", help="Also serve a page to play with the models in a browser.")] = False,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --page: a file of pairs to compare with, best of such that training did not see; again for each model."
+        ),
+    ] = None,
+    limit: Annotated[float, typer.Option(min=0.001, help="Megabytes that a request may have.")] = 32.0,
+    device: Annotated[str | None, typer.Option(help="Where to compute: cpu or cuda.")] = None,
+) -> None:
+    """Serve models to other programs over HTTP, by the protocol UM-Bridge 1.0: values, gradients, Jacobians, Hessians.
+
+    Requests that come at the same time are computed together. The config {"grid": 256} asks for another grid than that of the training.
+
+    Example: raffia serve model.safetensors --page --data test.npz
+    """
+    if device is not None:
+        check_device(device)
+    found = _loaded(models, device)
+    for model in found.values():
+        console.print(model.in_words, soft_wrap=True)
+    shown = _page(found, data or []) if page or data else None
+    words = "serving at {}" if shown is None else "serving at {}, where a browser has a page to play"
+    server = Server(found, host, port, shown, round(limit * 1e6))
+    number = server.run(lambda url: console.print(words.format(url), soft_wrap=True))
+    raise SystemExit(128 + number)
+
+
+def _page(models: dict[str, Served], data: list[Path]) -> Page:
+    if len(data) > len(models):
+        raise RaffiaError(f"--data is one file for each model, in their order; got {len(data)} for {len(models)}.")
+    pairs = {name: reading_of(models[name].model).pairs(file) for name, file in zip(models, data, strict=False)}
+    return Page(models, pairs)
+
+
+def _loaded(given: list[str], device: str | None) -> dict[str, Served]:
+    """Models by name: that of the file, unless another is given."""
+    found: dict[str, Served] = {}
+    for words in given:
+        name, file = ("", words) if Path(words).exists() else words.split("=", 1) if "=" in words else ("", words)
+        name = name or Path(file).stem
+        if name in found:
+            raise RaffiaError(f"two models are called {name!r}: name one of them, as in other={file}.")
+        found[name] = Served(name, load(file, device=device))
+    return found

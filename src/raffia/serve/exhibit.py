@@ -1,0 +1,205 @@
+"""What the page knows of a model: what its inputs and outputs look like, where to begin, and pairs to compare with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from raffia.data.meaning.layout import AxisLabel
+from raffia.data.reading import Source
+from raffia.errors import RaffiaError
+from raffia.serve.served import Served
+from raffia.spaces import Grid, Nodes, Space, resample
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+SEEN = 200  # pairs whose values say how far inputs range
+FEW = 6  # values that inputs take, for these to be colours of a palette
+MOST_POINTS = 2**16  # of a grid that the page offers
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A model on the page, with pairs of a file where there is one."""
+
+    served: Served
+    pairs: Source | None = None
+
+    @cached_property
+    def described(self) -> dict[str, Any]:
+        """All that the page needs to know before it asks for anything."""
+        frame, reading = self.served.model.trained_.frame, self.served.model.trained_.reading
+        frames = ((), ()) if reading is None else (reading.input_frame, reading.output_frame)
+        names = ((), ()) if reading is None else (reading.input_names, reading.output_names)
+        low, high, values = self._range
+        start = self._start
+        return {
+            "name": self.served.name,
+            "input": _side(frame.input, frame.input_nodes, frames[0], names[0]) | {"low": low, "high": high, "values": values},
+            "output": _side(frame.output, frame.output_nodes, frames[1], names[1]),
+            "grid": list(_points(self.served.model.trained_.frame.input.grid_of(start).one_channel, frame.input)),
+            "grids": self._grids,
+            "start": start.flatten().numpy(),
+            "band": self._band,
+            "levels": self._levels,
+            "pairs": 0 if self.pairs is None else len(self.pairs),
+            "file": "" if self.pairs is None else self.pairs.path.name,
+        }
+
+    def predicted(self, input: np.ndarray, grid: tuple[int, ...] | None, level: float | None) -> dict[str, Any]:
+        """What the model makes of an input, its band, and where both of them are."""
+        operator = self.served.at(grid)
+        a = torch.from_numpy(input).reshape(1, *operator.input_grid.shape)
+        mean, half = self._with_band(a, level)
+        return {
+            "output": mean.flatten().numpy(),
+            "half": None if half is None else half.flatten().numpy(),
+            "shape": operator.output_grid.shape,
+            "axes": self._axes(operator.output_grid, "output"),
+            "inputAxes": self._axes(operator.input_grid, "input"),
+        }
+
+    def moved(self, input: np.ndarray, here: tuple[int, ...], there: tuple[int, ...]) -> np.ndarray:
+        """An input on another grid."""
+        source, target = (self.served.at(grid).input_grid for grid in (here, there))
+        f = torch.from_numpy(input).reshape(source.shape)
+        return resample(f, source.one_channel, target.one_channel, smooth=True).flatten().numpy()
+
+    def pair(self, number: int, grid: tuple[int, ...] | None) -> dict[str, Any]:
+        """A pair of the file: its input on a grid, its output as it is, and how far off the prediction is there."""
+        if self.pairs is None or not 0 <= number < len(self.pairs):
+            raise RaffiaError(f"number must be one of the {0 if self.pairs is None else len(self.pairs)} pairs; got {number}.")
+        a, y = (values.double() for values in self.pairs.read(range(number, number + 1)))
+        frame, model = self.served.model.trained_.frame, self.served.model
+        nodes = frame.input.grid_of(a)
+        wanted = nodes if grid is None else self.served.at(grid).input_grid
+        shown = a[0] if wanted.shape == nodes.shape else resample(a[0], nodes.one_channel, wanted.one_channel, smooth=True)
+        outputs, predicted = frame.output.grid_of(y), torch.as_tensor(model.predict(a))
+        error = float(outputs.norm(predicted - y)[0] / outputs.norm(y)[0]) if predicted.shape == y.shape else float("nan")
+        return {
+            "input": shown.flatten().numpy(),
+            "truth": y.flatten().numpy(),
+            "shape": outputs.shape,
+            "axes": self._axes(outputs, "output"),
+            "off": error if np.isfinite(error) else None,
+        }
+
+    def _with_band(self, a: Tensor, level: float | None) -> tuple[Tensor, Tensor | None]:
+        model = self.served.model
+        if self._band == "conformal" and level is not None:
+            band = model.band(level)
+            mean, deviation = band.centre(a)
+            return mean, band.width * deviation
+        if self._band == "bars":
+            mean, deviation = model.predict(a, return_std=True)
+            return mean, 2 * deviation
+        return torch.as_tensor(model.predict(a)), None
+
+    @cached_property
+    def _levels(self) -> list[float]:
+        """Probabilities of bands that the pairs held out suffice for."""
+        found = []
+        for level in LEVELS:
+            try:
+                self.served.model.band(level)
+            except RaffiaError:
+                continue
+            found.append(level)
+        return found
+
+    @cached_property
+    def _band(self) -> str | None:
+        """What kind of band there is: by pairs held out, of twice the standard deviation, or none."""
+        if self._levels:
+            return "conformal"
+        try:
+            self.served.model.predict(torch.from_numpy(self.served.middle)[None], return_std=True)
+        except RaffiaError:
+            return None
+        return "bars"
+
+    @cached_property
+    def _range(self) -> tuple[list[float], list[float], list[float] | None]:
+        """The least and the greatest value of each channel or component of inputs, and all of them where they are few."""
+        frame, start = self.served.model.trained_.frame, self._start
+        a = start if self.pairs is None else self.pairs.read(range(min(SEEN, len(self.pairs))))[0].double()
+        count = start.shape[1] if frame.input.has_components else 1
+        each = a.reshape(len(a), count, -1).transpose(0, 1).reshape(count, -1)
+        if self.pairs is None:
+            deviation = frame.input_scaling.stretch(torch.ones_like(start)).reshape(count, -1)
+            each = torch.cat([each - deviation, each + deviation], 1)
+        few = torch.unique(each)
+        values = few.tolist() if len(few) <= FEW and frame.input.ndim and not frame.input.has_components else None
+        return each.amin(1).tolist(), each.amax(1).tolist(), values
+
+    @cached_property
+    def _start(self) -> Tensor:
+        """The first pair, or a wave about the mean of the inputs, as far as it is known: with an axis of one sample."""
+        frame = self.served.model.trained_.frame
+        if self.pairs is not None:
+            return self.pairs.read(range(1))[0].double()
+        nodes = frame.input_nodes.one_channel
+        wave = torch.zeros(1, *frame.input_nodes.shape, dtype=torch.float64)
+        if frame.input.one_channel.gridded and nodes.shape:
+            ends = frame.input.one_channel.extents  # type: ignore[attr-defined]  # it is a Domain
+            for x, extent in zip(cast(Grid, nodes).nodes().movedim(-1, 0), ends, strict=True):
+                wave = wave + torch.sin(2 * torch.pi * x / extent) / (2 * len(ends))
+        return torch.from_numpy(self.served.middle) + frame.input_scaling.stretch(wave)
+
+    @cached_property
+    def _grids(self) -> list[list[int]]:
+        """Grids to choose from: those of the training and of the file, coarser and finer ones, where the model takes them."""
+        frame = self.served.model.trained_.frame
+        if not frame.input.one_channel.gridded or not frame.input.one_channel.ndim:
+            return []
+        own = frame.input.grid_of(self._start).one_channel.shape
+        ends = [not kind.around and not any(kind.left_out) for kind in frame.input.one_channel.kinds]
+        found = {own, frame.input_nodes.one_channel.shape}
+        for factor in (0.5, 2, 4):
+            shape = tuple(round((n - end) * factor) + end for n, end in zip(own, ends, strict=True))
+            try:
+                if np.prod(shape) <= MOST_POINTS and min(shape) > 4:
+                    self.predicted(self.moved(self._start.flatten().numpy(), own, shape), shape, None)
+                    found.add(shape)
+            except RaffiaError:
+                continue
+        return [list(shape) for shape in sorted(found, key=lambda shape: int(np.prod(shape)))]
+
+    def _axes(self, nodes: Nodes, side: str) -> list[np.ndarray]:
+        """The coordinates along each axis of a grid, those of the file where it has them."""
+        one, trained = nodes.one_channel, self.served.model.trained_
+        if not one.space.gridded:
+            return []
+        first = trained.frame.input_nodes if side == "input" else trained.frame.output_nodes
+        labels: Sequence[AxisLabel] = () if trained.reading is None else getattr(trained.reading, f"{side}_frame")
+        axes = cast(Grid, one).axes()
+        begin = [float(x[0]) for x in cast(Grid, first.one_channel).axes()]
+        known = labels if len(labels) == len(axes) else [AxisLabel()] * len(axes)
+        shifts = [0.0 if label.first is None else label.first - x for label, x in zip(known, begin, strict=True)]
+        return [x.numpy() + shift for x, shift in zip(axes, shifts, strict=True)]
+
+
+def _side(space: Space, nodes: Nodes, labels: Sequence[AxisLabel], names: Sequence[str]) -> dict[str, Any]:
+    """What inputs or outputs are, and what to call them."""
+    one = space.one_channel
+    kind = (
+        "numbers" if one.tabular or not one.ndim else {1: "curve", 2: "field"}.get(one.dim, "other") if one.gridded else "other"
+    )
+    count = nodes.size if kind == "numbers" else space.channels
+    named = [f"{label.name} ({label.units})" if label.units else label.name for label in labels]
+    axes = [label or letter for label, letter in zip(named, "xyz", strict=False)]
+    return {
+        "kind": kind,
+        "count": count,
+        "periodic": [bool(kind.around) for kind in one.kinds],
+        "labels": axes if len(axes) == one.dim else list("xyz"[: one.dim]),
+        "names": list(names) if len(names) == count else [],
+        "words": space.in_words,
+    }
+
+
+def _points(nodes: Nodes, space: Space) -> tuple[int, ...]:
+    return nodes.shape if space.one_channel.gridded else ()

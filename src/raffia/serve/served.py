@@ -1,0 +1,62 @@
+"""A model under the name that clients call it by, on whatever grids they ask for."""
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from raffia.errors import RaffiaError
+from raffia.model import RandomFeatureModel
+
+GRIDS = 8  # operators that are kept, those used last
+DERIVATIVES = {"Gradient": "vjp", "ApplyJacobian": "jvp", "ApplyHessian": "hvp"}
+"""What the protocol calls them, and what operators do."""
+
+
+class Served:
+    """A trained model, as flat vectors of numbers in and out. All but its name is for one thread at a time."""
+
+    def __init__(self, name: str, model: RandomFeatureModel) -> None:
+        self.name = name
+        self.model = model
+        self._at = lru_cache(GRIDS)(model.at)
+        self.support = {"Evaluate": True} | {call: self._can(call) for call in DERIVATIVES}
+
+    def at(self, grid: tuple[int, ...] | None) -> Any:
+        """The operator for inputs on a grid of this shape; None is that of the training."""
+        return self._at(grid)
+
+    def function(self, call: str, grid: tuple[int, ...] | None) -> Callable[..., np.ndarray]:
+        """What answers a call of the protocol, for batches."""
+        operator = self.at(grid)
+        return operator if call == "Evaluate" else getattr(operator, DERIVATIVES[call])
+
+    def _can(self, call: str) -> bool:
+        """Tried once, at a middling input."""
+        x, s = self.middle.reshape(1, -1), np.ones((1, self.at(None).output_size))
+        arguments = {"Gradient": (x, s), "ApplyJacobian": (x, x), "ApplyHessian": (x, s, x)}[call]
+        try:
+            return bool(np.isfinite(self.function(call, None)(*arguments)).all())
+        except RaffiaError:
+            return False
+
+    @cached_property
+    def middle(self) -> np.ndarray:
+        """An input that the model takes: the mean of those of the training where it is known, zero, or one where that is refused."""
+        frame = self.model.trained_.frame
+        zero = torch.zeros(1, *frame.input_nodes.shape, dtype=torch.float64)
+        mean = frame.input_scaling.undo(zero)[0].numpy()
+        try:
+            self.at(None)(mean.reshape(1, -1))
+        except RaffiaError:
+            return np.ones_like(mean)
+        return mean
+
+    @property
+    def in_words(self) -> str:
+        """What it takes, what it gives and what it can do, on one line."""
+        operator = self.at(None)
+        sides = [" × ".join(map(str, nodes.shape)) or "1" for nodes in (operator.input_grid, operator.output_grid)]
+        return f"{self.name}: {' → '.join(sides)} numbers; {', '.join(call for call, can in self.support.items() if can)}"

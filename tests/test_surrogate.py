@@ -6,11 +6,23 @@ import pytest
 import torch
 
 import raffia
-from raffia import Burgers, Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, ScalarFeatures, Vectors
+from raffia import (
+    Burgers,
+    Channels,
+    Dataset,
+    Domain,
+    FourierFeatures,
+    Mesh,
+    RaffiaError,
+    RandomFeatureModel,
+    ScalarFeatures,
+    Vectors,
+)
 from raffia.data import open_source
 from raffia.surrogate.candidates import Candidate, candidates
 from raffia.surrogate.contest import Contest, Entry, Judge, contest
 from raffia.surrogate.fitting import too_large
+from raffia.surrogate.plan import Choice
 from raffia.training.frame import prepare
 from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch
@@ -227,3 +239,21 @@ def test_features_that_take_long_are_not_evaluated_again_for_the_final_training_
     assert found.model.equations_.n_samples == 30
     torch.testing.assert_close(found.model.predict(data.a), again.predict(data.a), rtol=1e-9, atol=1e-9)
     assert (found.model.predict(data.a, return_std=True)[1] > 0).all()
+
+
+def test_a_sum_of_two_models_whose_features_take_long_is_trained_on_all_pairs():
+    """What is dear is not evaluated again for pairs that it was trained on: the sum is that of both on all pairs."""
+    domain = Domain(1)
+    a = raffia.GaussianField(domain, n_modes=8).sample(40, domain.grid(32), seed=0)
+    y = a.roll(3, -1) + 0.1 * a.square()
+    data = Dataset(a, y, domain)
+    models = [
+        RandomFeatureModel(features, 4, ridge=1e-6, coefficients="modal")
+        for features in (raffia.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
+    ]
+    choice = Choice(models[0], (models[1], 0.3))
+    choice.fit(a[:30], y[:30])
+    whole = [RandomFeatureModel(**model.get_params(deep=False)).fit(a, y).predict(a) for model in models]
+    torch.testing.assert_close(
+        choice.extended(data, list(range(30, 40))).predict(a), torch.lerp(*whole, 0.3), rtol=1e-6, atol=1e-8
+    )

@@ -306,7 +306,7 @@ def test_what_cannot_be_is_refused():
         model.on(Mesh(torch.rand(20, 1), domain=Domain(1)))
     with pytest.raises(RaffiaError, match="for ordinary coefficients"):
         model.log_marginal_likelihood()
-    with pytest.raises(RaffiaError, match="coefficients or output changed"):
+    with pytest.raises(RaffiaError, match="constraints or output changed"):
         model.set_params(coefficients="ordinary").predict(a)
     on_mesh = _model("mesh").fit(*_pairs("mesh"))
     with pytest.raises(RaffiaError):

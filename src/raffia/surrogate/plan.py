@@ -171,7 +171,7 @@ def _renewed(model: RandomFeatureModel) -> RandomFeatureModel:
 
 def _extended(model: RandomFeatureModel, new: RandomFeatureModel, more: Dataset) -> Trained:
     """What a model was trained to, with more pairs, by the settings of a new one: statistics add."""
-    before, settings = model.trained_, new.settings.frozen()
+    before, settings = replace(model.trained_, partner=None, share=0.0), new.settings.frozen()
     assert before.pairs is not None  # as whoever asks has checked
     prepared = prepare(settings, more.a, more.y, before.frame)
     after = replace(Accumulator.going_on(before), settings=settings).take(prepared).finish()

@@ -42,7 +42,7 @@ class PlacedFeatures(FeatureMap):
     activation: Literal["gelu", "tanh", "elu", "sin"] = "gelu"
 
     @property
-    def domain(self) -> Space:  # type: ignore[override]
+    def domain(self) -> Space:
         """That of the other map."""
         return self.feature_map.domain
 

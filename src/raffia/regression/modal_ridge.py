@@ -31,6 +31,7 @@ from raffia.regression.ridge_search import INF, Squares, search_ridges
 ModalStatistics = ModalEquations | ModalDual
 ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
 MOST_ORDINARY = 8192  # features that are tried with an ordinary part, which takes an eigendecomposition of their Gram matrix
+LEFT_OUT_SAMPLES = 512  # of which errors and noise are told
 LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
 
 
@@ -119,15 +120,15 @@ def modal_left_out(
 ) -> ModalLeftOut:
     """Errors of leaving out each sample in turn, and the noise that they tell of: mean |e_i(k)|² / (1 + h_i/(1 − h_i)).
 
-    Of features that take long, which are not kept, 128 samples are left out.
+    Of many samples some are left out, spread evenly: 512, or of features that take long, which are not kept, 128.
     """
     own, towards = ridges[1:].to(statistics.twice), float(ridges[0])
     start = ordinary_part(statistics, towards)
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
     errors, total = [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    dear = stream.stream.feature_map.dear
-    everyone = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long() if dear else torch.arange(len(a))
+    most = SCANNED_SAMPLES if stream.stream.feature_map.dear else LEFT_OUT_SAMPLES
+    everyone = torch.linspace(0, len(a) - 1, min(len(a), most)).round().long()
     for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
         residual, gap = statistics.left_out(own, start, some, coef)

@@ -43,6 +43,7 @@ SEARCHES: dict[tuple[Effort, bool], GradientSearch | None] = {
 }
 """By effort, and whether functions have several dimensions, where a step takes seconds."""
 HOPELESS = 5.0  # times the best error so far: features as far behind are not tuned, or given up after a stage of their search
+FAR = 200.0  # times the best error so far: a search whose small models begin further behind is not begun
 VALIDATED, LEAST, FEW, FOLDS = 0.2, 10, 100, 5
 MODAL_FEATURES = 256  # of models with modal coefficients, as they are judged
 CLOSE = 1.03  # times the best error: what is further behind is no tie
@@ -229,7 +230,7 @@ class Judge:
                         settings, history = searched(settings, prepared)
                     elif stages and self._hopeful(candidate, settings, prepared, judged, best):
                         limit = self._limit(candidate) * best
-                        settings, history = _searched(settings, prepared, stages, limit)
+                        settings, history = _searched(settings, prepared, stages, limit, best)
                         if history.best.error > limit and not history.interrupted:
                             words = f"given up after {len(history.curve)} steps; the error is that of small models"
                             return self._given_up(candidate, history.best.error, words, begun)
@@ -336,8 +337,16 @@ def _stages(candidate: Candidate, effort: Effort, several: bool) -> list[Gradien
     return [replace(search, steps=0, last_steps=0), replace(search, contest_steps=0, screened=0, swept=0)]
 
 
-def _searched(settings: Settings, prepared: Any, stages: Sequence[GradientSearch], limit: float) -> tuple[Settings, History]:
-    """What searches find, one going on from the other as long as the error of small models is not above the limit."""
+def _searched(
+    settings: Settings, prepared: Any, stages: Sequence[GradientSearch], limit: float, best: float
+) -> tuple[Settings, History]:
+    """What searches find, one going on from the other as long as the error of small models is not above the limit.
+
+    Where it is far above the best so far before a search has begun, there is none.
+    """
+    settings, whole = searched(settings, prepared, GradientSearch(0, 0, 0, screened=0, swept=0))
+    if whole.best.error > FAR * best:
+        return settings, whole
     whole = History()
     for search in stages:
         settings, history = searched(settings, prepared, search)

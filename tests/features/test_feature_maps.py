@@ -15,6 +15,7 @@ from raffia import (
     IteratedFeatures,
     LocalFeatures,
     NeuralFeatures,
+    PlacedFeatures,
     PredictorCorrectorFeatures,
     ScalarFeatures,
     Union,
@@ -77,6 +78,10 @@ MAPS = [
     *(
         FourierFeatures(n_modes=10, domain=Domain(len(axes), axes=axes), activation="tanh", profile="matern", amplitude=2.0)
         for axes in (("periodic", "box"), ("box", "periodic"), ("cells",), ("cells", "cells"), ("periodic", "cells", "box"))
+    ),
+    *(
+        PlacedFeatures(FourierFeatures(10, domain=domain, activation="identity", profile="matern", amplitude=2.0), n_modes=6)
+        for domain in (CIRCLE, Domain(1, periodic=False), Domain(2, axes=("periodic", "box")), Domain(1, axes="cells"))
     ),
     ScalarFeatures(n_modes=5, domain=Domain(2, axes=("periodic", "box"))),
     ScalarFeatures(n_modes=6, domain=Domain(2, axes=("cells", "periodic")), affine=None),

@@ -9,6 +9,7 @@ from raffia.features.galerkin import GalerkinFeatures
 from raffia.features.iterated import IteratedFeatures
 from raffia.features.local import LocalFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
+from raffia.features.placed import PlacedFeatures
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
 from raffia.features.scalar import ScalarFeatures
 from raffia.features.selected import Selected
@@ -17,5 +18,5 @@ from raffia.features.union import Union
 __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
     "IteratedFeatures", "LocalFeatures", "Network",
-    "NeuralFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from raffia.features import (
     GalerkinFeatures,
     IteratedFeatures,
     LocalFeatures,
+    PlacedFeatures,
     PredictorCorrectorFeatures,
     ScalarFeatures,
 )
@@ -103,6 +104,8 @@ class Candidate:
         elif self.coefficients == "modal":
             most = min(told["n_features"], self.most, wanted or self.most)
             own |= {"n_features": most, "coefficients": "modal", "solver": None}
+        else:
+            own["n_features"] = min(told["n_features"], self.most)
         if isinstance(self.feature_map, ScalarFeatures):
             own["points"] = None  # what is a number for each input has no grid to be coarsened
         return told | own
@@ -152,6 +155,14 @@ def _fourier(glance: Glance) -> FourierFeatures:
     mean = 1.0 if len(means) > 1 and float(means.std()) > 1e-3 * float(glance.a.double().std()) else None
     shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern", "mean": mean}
     return FourierFeatures(128 if glance.domain.dim == 1 else 256, 10.0, 2.0, domain=glance.domain, **shape)  # type: ignore[arg-type]
+
+
+def _modal(glance: Glance) -> FeatureMap:
+    """Where an axis has ends, features know where they are."""
+    plain = _fourier(glance)
+    if glance.domain.periodic or not glance.domain.one_channel.gridded:
+        return plain
+    return PlacedFeatures(plain.set_params(activation="identity", bias=0.0))
 
 
 def _predictor_corrector(glance: Glance) -> PredictorCorrectorFeatures:
@@ -283,7 +294,7 @@ FAMILIES = (
     Family(
         "modal",
         lambda glance: glance.on_one_domain,
-        _fourier,
+        _modal,
         enters=lambda glance: _few_nodes(glance) and _few_pairs(glance),
         coefficients="modal",
         normalize=True,
@@ -305,6 +316,7 @@ FAMILIES = (
         enters=_like_darcy,
         tuned=False,
         normalize=False,
+        most=lambda glance: 256,  # four times as many have the same error
     ),
 )
 """The cheapest first; a new family is a row here."""

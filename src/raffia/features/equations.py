@@ -19,7 +19,7 @@ from raffia.features.regions import region_of
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Grid, Space, modes_of
 
-MOST = 1000  # pairs that an equation is found from; all of them make the components
+USED, MOST = 1500, 1000  # pairs that make components, and those of them that an equation is found from, at most
 INDEPENDENT = 1e-9  # of the largest eigenvalue: what terms have in common is not told apart
 DEGREES = (2, 1, 3)  # of polynomials, in the order tried
 RANKS = (16, 32, 64, 128, 192, 256, 320)  # of which as many as there are pairs for, and time
@@ -212,8 +212,8 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
     scale = torch.where(scale > 0, scale, 1.0)
     each = (-1, *[1] * region.dim)
     q = (a - shift.reshape(each)) / scale.reshape(each)
-    order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0)).to(a.device)
-    out = min(JUDGED, max(2, len(a) // 5))
+    order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0))[:USED].to(a.device)
+    out = min(JUDGED, max(2, len(order) // 5))
     best = _best(Outputs.of(q[order[out:]], y[order[out:]], region), q[order[:out]], y[order[:out]], limit)
     whole = Outputs.of(q[order], y[order], region)
     pairs = whole.pairs(min(best.rank, len(whole.components)), best.degree)

@@ -92,9 +92,12 @@ async def browser():
             with urllib.request.urlopen(f"http://127.0.0.1:{file.read_text().split()[0]}/json/list") as listed:
                 address = next(page for page in json.load(listed) if page["type"] == "page")["webSocketDebuggerUrl"]
             tab = Tab(await websocket_connect(address, max_message_size=2**27))
-            for domain in ("Page", "Runtime", "Log"):
-                await tab.send(f"{domain}.enable")
-            yield tab
+            try:
+                for domain in ("Page", "Runtime", "Log"):
+                    await tab.send(f"{domain}.enable")
+                yield tab
+            finally:
+                tab.socket.close()
         finally:
             process.kill()
             process.wait()

@@ -111,6 +111,7 @@ def test_a_sum_of_two_models_stays_one_on_a_mesh_and_is_not_pruned():
         both.prune(10)
 
 
+@pytest.mark.slow
 def test_equal_seeds_hold_equal_contests(burgers):
     a, y = burgers.a[:30, ::4], burgers.y[:30, ::4]
     first, second = (contest(a, y, CIRCLE, CIRCLE, 30, seed=3, search=BRIEF) for _ in range(2))

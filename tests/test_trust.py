@@ -135,6 +135,7 @@ class TestCopies:
         assert groups_of(torch.ones(4, 3)).tolist() == [0] * 4
 
 
+@pytest.mark.slow
 def test_tuning_on_few_pairs_has_an_honest_error(flow):
     ratios = []
     for seed in range(6):
@@ -155,6 +156,7 @@ def test_what_varies_by_little_of_its_mean_is_normalised():
     assert float(model.input_scaling_.scale) == 1
 
 
+@pytest.mark.slow
 def test_a_contest_normalises_as_it_is_told(flow):
     data = Dataset(flow.a[:30, ::4], flow.y[:30, ::4], CIRCLE)
     assert [raffia.fit(data, n_features=32, normalize=told, tune=BRIEF).model.normalize for told in (False, True)] == [
@@ -373,6 +375,7 @@ def test_discontinuous_outputs_are_not_made_to_ring_by_interpolation():
     assert float(moved.abs().max()) <= 1 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("viscosity", "points", "warned"), [(1e-3, 64, True), (1e-3, 128, True), (0.01, 128, False)])
 def test_a_flow_that_its_grid_does_not_resolve_is_told(viscosity, points, warned):
     a = GaussianField(CIRCLE, n_modes=40).sample(4, CIRCLE.grid(64), seed=0)

@@ -24,6 +24,7 @@ def test_scales_multiply_the_features_of_each_map(burgers):
     assert {round(float(r), 6) for r in ratio} == {2.0, 3.0}
 
 
+@pytest.mark.slow
 def test_parameters_of_the_maps_have_paths_and_can_be_searched(burgers, tmp_path):
     model = RandomFeatureModel(clone(PAIR), n_features=40)
     model.set_params(feature_map__map1__tau=9.0)
@@ -36,6 +37,7 @@ def test_parameters_of_the_maps_have_paths_and_can_be_searched(burgers, tmp_path
     assert torch.equal(load(tmp_path / "union.safetensors").predict(burgers.a), model.predict(burgers.a))
 
 
+@pytest.mark.slow
 def test_the_maps_given_are_not_changed_by_tuning(burgers):
     maps = (FourierFeatures(n_modes=8), FourierFeatures(n_modes=4))
     RandomFeatureModel(Union(maps), n_features=20).tune(

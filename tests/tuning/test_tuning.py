@@ -108,6 +108,7 @@ searches = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @searches
 @pytest.mark.parametrize("bad", [{"amplitude": 1.0}, {"tau": 50.0}], ids=["amplitude", "tau"])
 def test_every_search_recovers_from_bad_starting_values(burgers, search, bad):
@@ -117,6 +118,7 @@ def test_every_search_recovers_from_bad_starting_values(burgers, search, bad):
     assert history.seconds > 0
 
 
+@pytest.mark.slow
 @searches
 def test_every_search_is_reproducible(burgers, search):
     first, second = (search.run(objective(burgers)).trials for _ in range(2))
@@ -201,6 +203,7 @@ def test_large_models_get_a_last_rung_whose_trials_decide(burgers):
     assert "with 60" in history.summary
 
 
+@pytest.mark.slow
 def test_a_profile_given_as_a_vector_is_learnt(burgers):
     features = FourierFeatures(n_modes=24, profile=torch.full((12,), 0.05, dtype=torch.float64), amplitude=1.0)
     model = RandomFeatureModel(features, 60)

@@ -98,6 +98,9 @@ async def browser():
                 yield tab
             finally:
                 tab.socket.close()
+                while await asyncio.wait_for(tab.socket.read_message(), 10) is not None:
+                    pass  # until the other side has closed it too
+                await asyncio.sleep(0.1)
         finally:
             process.kill()
             process.wait()

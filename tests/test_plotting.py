@@ -89,7 +89,7 @@ def test_search_draws_the_steps_and_the_best_trial_so_far_for_each_model_size():
     assert len(plotting.search(History(trials)).axes) == 1
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::pytest.PytestUnraisableExceptionWarning")  # garbage of other tests
 @pytest.mark.parametrize(
     ("given", "output"), [pair for k in (0, 1, 4) for pair in zip(SAMPLES, np.roll([*SAMPLES], k), strict=True)]
 )
@@ -103,7 +103,7 @@ def test_pairs_of_spaces_have_their_panels(given, output):  # every space as inp
     assert all(axes.lines or axes.patches or axes.images or axes.collections for axes in figure.axes)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::pytest.PytestUnraisableExceptionWarning")  # garbage of other tests
 @pytest.mark.parametrize("name", ["6 channels", "channels on a mesh", "cube", "vector"])
 def test_pictures_can_be_laid_out(name, tmp_path):
     space, shape, *_ = SAMPLES[name]
@@ -192,7 +192,7 @@ def test_fields_says_the_relative_error_or_what_it_is_told():
     assert plotting.fields(y, y, y, SQUARE, title="t").get_suptitle() == "t"
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::pytest.PytestUnraisableExceptionWarning")  # garbage of other tests
 def test_what_is_not_finite_does_not_spoil_the_scale(tmp_path):
     y = GENERATOR.random((8, 6))
     bad = np.where(y > 0.5, np.nan, y)

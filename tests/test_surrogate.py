@@ -53,6 +53,7 @@ def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest()
     assert (found.n_train, found.n_validation) == (32, 40)  # of few pairs all are judged, in turn
 
 
+@pytest.mark.slow
 def test_modal_coefficients_win_on_burgers_equation(burgers):
     found = contest(*burgers, CIRCLE, CIRCLE, 100, search=BRIEF)
     assert [row[0] for row in found.rows][:7] == ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"]
@@ -153,6 +154,7 @@ def test_features_that_fail_are_infinitely_wrong_and_say_why(burgers, monkeypatc
         contest(*burgers, CIRCLE, CIRCLE, 20)
 
 
+@pytest.mark.slow
 def test_pairs_held_out_have_no_part_in_the_model(burgers):
     a, y = burgers.a[:40, ::4], burgers.y[:40, ::4]
     found = raffia.fit(Dataset(a, y, CIRCLE), "auto", 30, seed=1, held_out=10, refit=False, tune=BRIEF)

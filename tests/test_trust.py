@@ -56,6 +56,7 @@ class TestOneSampleDoesNotDecide:
             usual.errors(flow.a[100:], flow.y[100:]).mean()
         )
 
+    @pytest.mark.slow
     def test_a_zero_output_is_no_error_in_searches_and_surrogates(self, flow):
         y = flow.y[:40].clone()
         y[7] = 0
@@ -68,6 +69,7 @@ class TestOneSampleDoesNotDecide:
 
 
 class TestBaselines:
+    @pytest.mark.slow
     def test_noise_around_a_mean_is_not_called_good(self):
         a = GaussianField(CIRCLE, n_modes=30).sample(80, CIRCLE.grid(32), seed=0)
         y = 300 + torch.randn(80, 32, generator=torch.Generator().manual_seed(1), dtype=torch.float64)

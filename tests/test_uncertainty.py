@@ -25,6 +25,7 @@ def test_variance_is_the_quadratic_form_of_the_posterior_covariance(fitted, burg
     torch.testing.assert_close(std**2, wanted, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_posterior_draws_have_the_mean_and_the_variance_that_are_told(fitted, burgers):
     a = burgers.a[30:32]
     draws = fitted.sample_posterior(a, 1000, seed=1)

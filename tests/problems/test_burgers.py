@@ -89,6 +89,7 @@ def test_forced_equation_has_the_manufactured_solution(steady):
     assert distance(Burgers(viscosity=eps, time=0.7, forcing=f, fine_points=256).solve(start), end) < 1e-7
 
 
+@pytest.mark.slow
 def test_forcing_that_vanishes_at_the_output_times_sets_the_step_all_the_same():
     problem = Burgers(fine_points=512, forcing=lambda t, x: 5 * math.sin(math.pi * t) * torch.sin(2 * torch.pi * x))
     u = problem.solve(0.1 * bump())

@@ -238,6 +238,7 @@ def test_a_bar_shows_the_best_so_far(capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_tune_sets_hyperparameters_and_ridge_trains_on_all_and_beats_the_start(burgers):
     a, y = burgers
     model = RandomFeatureModel(FourierFeatures(n_modes=24), 60, ridge=1e-6)

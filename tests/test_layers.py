@@ -15,23 +15,23 @@ LAYERS = {
 } | {"__init__": 99, "__main__": 99}
 
 
-OPTIONAL = {
-    "rich",
-    "optuna",
-    "triton",
-    "h5py",
-    "zarr",
-    "pandas",
-    "dask",
-    "distributed",
-    "arviz",
-    "daqp",
-    "cuqi",
-    "pytensor",
-    "botorch",
-    "gpytorch",
-    "orjson",
-}  # the core runs without them
+HEAVY = {
+    "typer": {"cli"},
+    "rich": {"cli", "progress"},
+    "matplotlib": {"plotting", "report", "reproduce"},
+    "optuna": {"tuning"},
+    "triton": {"features"},
+    "h5py": {"data"},
+    "zarr": {"data"},
+    "pandas": {"data"},
+    "dask": {"training"},
+    "distributed": {"training"},
+    "arviz": {"inverse"},
+    "daqp": {"regression"},
+    "orjson": {"serve"},
+}
+"""Packages that take long to import, and the rooms that may."""
+OPTIONAL = (HEAVY.keys() - {"typer", "matplotlib"}) | {"cuqi", "pytensor", "botorch", "gpytorch"}  # the core runs without them
 
 
 def layered_imports():
@@ -76,24 +76,7 @@ def _package(node):
 
 
 def test_heavy_packages_are_imported_in_one_place_only():
-    users = {
-        name: set()
-        for name in (
-            "typer",
-            "rich",
-            "matplotlib",
-            "optuna",
-            "triton",
-            "h5py",
-            "zarr",
-            "pandas",
-            "dask",
-            "distributed",
-            "arviz",
-            "daqp",
-            "orjson",
-        )
-    }
+    users = {name: set() for name in HEAVY}
     for file in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             module = (
@@ -105,18 +88,4 @@ def test_heavy_packages_are_imported_in_one_place_only():
             )
             if module and module.split(".")[0] in users:
                 users[module.split(".")[0]].add(file.relative_to(ROOT).with_suffix("").parts[0])
-    assert users == {
-        "typer": {"cli"},
-        "rich": {"cli", "progress"},
-        "matplotlib": {"plotting", "report", "reproduce"},
-        "optuna": {"tuning"},
-        "triton": {"features"},
-        "h5py": {"data"},
-        "zarr": {"data"},
-        "pandas": {"data"},
-        "dask": {"training"},
-        "distributed": {"training"},
-        "arviz": {"inverse"},
-        "daqp": {"regression"},
-        "orjson": {"serve"},
-    }
+    assert users == HEAVY

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from raffia import surrogate
+from raffia.cli import options
 from raffia.cli.common import (
     GroupedCommand,
     app,
@@ -16,23 +17,6 @@ from raffia.cli.common import (
     extents,
 )
 from raffia.cli.fitted import LEVEL, band_in_words, note, say, write_page
-from raffia.cli.options import (
-    AsTable,
-    Axes,
-    Coordinates,
-    Files,
-    Horizon,
-    Mask,
-    Parameters,
-    Resample,
-    Reshape,
-    SampleColumn,
-    SamplesAxis,
-    Slices,
-    Stride,
-    TimeAxis,
-    Window,
-)
 from raffia.data import open_source
 from raffia.errors import RaffiaError
 from raffia.spaces import Vectors
@@ -62,26 +46,26 @@ def fit(
         typer.Option("--output", help="Array of the outputs; or, if it ends in .safetensors, the model file to write."),
     ] = None,
     outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    coordinates: Coordinates = None,
+    coordinates: options.Coordinates = None,
     cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
-    mask: Mask = None,
-    samples_axis: SamplesAxis = None,
-    slices: Slices = None,
-    reshape: Reshape = None,
+    mask: options.Mask = None,
+    samples_axis: options.SamplesAxis = None,
+    slices: options.Slices = None,
+    reshape: options.Reshape = None,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
     ] = None,
-    axes: Axes = None,
+    axes: options.Axes = None,
     extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
-    table: AsTable = None,
-    sample_column: SampleColumn = None,
-    resample: Resample = None,
-    files: Files = None,
-    parameters: Parameters = None,
-    time: TimeAxis = None,
-    stride: Stride = 1,
-    window: Window = 1,
-    horizon: Horizon = 1,
+    table: options.AsTable = None,
+    sample_column: options.SampleColumn = None,
+    resample: options.Resample = None,
+    files: options.Files = None,
+    parameters: options.Parameters = None,
+    time: options.TimeAxis = None,
+    stride: options.Stride = 1,
+    window: options.Window = 1,
+    horizon: options.Horizon = 1,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[
@@ -135,13 +119,13 @@ def fit(
     check_output(file, ".safetensors", "--model")
     if report:
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
-    options: dict[str, Any] = {
+    told: dict[str, Any] = {
         "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
         "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
         "domain": Vectors() if vectors else None, "table": table, "sample_column": sample_column, "resample": resample, "files": files,
         "parameters": parameters, "time": time, "stride": stride, "window": window, "horizon": horizon,
     }  # fmt: skip
-    pairs = open_source(source, **options, output_path=outputs)
+    pairs = open_source(source, **told, output_path=outputs)
     tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs, parameters)
     for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
         note(text)

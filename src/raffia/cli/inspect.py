@@ -10,28 +10,12 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
+from raffia.cli import options
 from raffia.cli.common import (
     app,
     check_output,
     console,
     labels_of,
-)
-from raffia.cli.options import (
-    AsTable,
-    Axes,
-    Coordinates,
-    Files,
-    Horizon,
-    Mask,
-    Parameters,
-    Resample,
-    Reshape,
-    SampleColumn,
-    SamplesAxis,
-    Slices,
-    Stride,
-    TimeAxis,
-    Window,
 )
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
@@ -56,25 +40,25 @@ def inspect(
     input: Annotated[list[str] | None, typer.Option(FLAGS["input"], help="Array of inputs; again for more.")] = None,
     output: Annotated[list[str] | None, typer.Option(FLAGS["output"], help="Array of outputs; again for more.")] = None,
     output_file: Annotated[Path | None, typer.Option(FLAGS["output_path"], help="The file with the outputs.")] = None,
-    coordinates: Coordinates = None,
+    coordinates: options.Coordinates = None,
     cells: Annotated[str | None, typer.Option(FLAGS["cells"], help="Array of triangles or other cells.")] = None,
-    mask: Mask = None,
-    samples_axis: SamplesAxis = None,
-    slices: Slices = None,
-    reshape: Reshape = None,
+    mask: options.Mask = None,
+    samples_axis: options.SamplesAxis = None,
+    slices: options.Slices = None,
+    reshape: options.Reshape = None,
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
     ] = None,
-    axes: Axes = None,
-    table: AsTable = None,
-    sample_column: SampleColumn = None,
-    resample: Resample = None,
-    files: Files = None,
-    parameters: Parameters = None,
-    time: TimeAxis = None,
-    stride: Stride = 1,
-    window: Window = 1,
-    horizon: Horizon = 1,
+    axes: options.Axes = None,
+    table: options.AsTable = None,
+    sample_column: options.SampleColumn = None,
+    resample: options.Resample = None,
+    files: options.Files = None,
+    parameters: options.Parameters = None,
+    time: options.TimeAxis = None,
+    stride: options.Stride = 1,
+    window: options.Window = 1,
+    horizon: options.Horizon = 1,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:
     """Show what a data file holds, what raffia would learn from it, and the command to type next.

@@ -191,7 +191,7 @@ class Outputs:
 
 
 @dataclass(frozen=True)
-class Found:
+class Tried:
     """What was chosen by pairs left out, and their mean relative error."""
 
     error: float = math.inf
@@ -224,11 +224,11 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
     return Equation(numbers, shift, scale, whole.basis(best.rank), whole.boundary, load, loads, correction, best.error)
 
 
-def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Found:
+def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Tried:
     """What suits the pairs left out: first the rank, then the degree of polynomials, then whether to refine their numbers."""
-    best = Found()
+    best = Tried()
     for rank in kept.ranks:
-        one = _judged(kept, Found(rank=rank), q, y)
+        one = _judged(kept, Tried(rank=rank), q, y)
         best, worse = _better(best, one), one.error > best.error
         if (worse and rank > 2 * best.rank) or (rank >= HOPEFUL and best.error > limit):
             break
@@ -239,12 +239,12 @@ def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, 
     return _better(best, _judged(kept, replace(best, refined=True), q, y))
 
 
-def _better(one: Found, other: Found) -> Found:
+def _better(one: Tried, other: Tried) -> Tried:
     """That of the smaller error."""
-    return min(one, other, key=lambda found: found.error)
+    return min(one, other, key=lambda tried: tried.error)
 
 
-def _judged(kept: Outputs, tried: Found, q: Tensor, y: Tensor) -> Found:
+def _judged(kept: Outputs, tried: Tried, q: Tensor, y: Tensor) -> Tried:
     """The error of such an equation with the ridge that suits best."""
     pairs, embedded = kept.pairs(tried.rank, tried.degree), kept.grid.embed(y)
     numbers = _refined(kept, pairs, tried.degree) if tried.refined else pairs.numbers()

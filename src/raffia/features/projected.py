@@ -7,43 +7,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.constraints import Equality, shaped
+from raffia.features.another import OfAnother
 from raffia.features.base import FeatureMap, Prepared
-from raffia.spaces import Nodes, Space
+from raffia.spaces import Nodes
 
 
 @dataclass(repr=False, eq=False)
-class Projected(FeatureMap):
+class Projected(OfAnother, FeatureMap):
     """Pφ(a; θ), functions for which these equalities prescribe zero, with P linear: a projection, as a rule. Numbers stay."""
 
     of: FeatureMap
     equalities: tuple[Equality, ...]
 
-    @property
-    def domain(self) -> Space:
-        """That of the map."""
-        return self.of.domain
-
-    @property
-    def theta_shape(self) -> tuple[int, ...]:
-        """That of the map."""
-        return self.of.theta_shape
-
-    @property
-    def work_per_value(self) -> int:
-        """That of the map."""
-        return self.of.work_per_value
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Where those of the map are."""
-        return self.of.values_on(grid)
-
     def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Those of the map, projected."""
         return self._project(a, self.of(a, theta))
-
-    def prepare(self, theta: Float[Tensor, "m *theta"], grid: Nodes) -> Prepared:
-        """As the map does."""
-        return self.of.prepare(theta, grid)
 
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
         """As the map does, projected."""

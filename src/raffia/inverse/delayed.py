@@ -10,9 +10,10 @@ from torch import Tensor
 from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.inverse.chains import Chains
+from raffia.inverse.course import Course, Kept
 from raffia.inverse.laplace import Laplace
 from raffia.inverse.problem import InverseProblem
-from raffia.inverse.sampling import WANTED, check_arguments, first_state, misfit_of
+from raffia.inverse.sampling import WANTED
 from raffia.inverse.target import State, Target
 from raffia.inverse.walk import Stride, advance, mean_of
 
@@ -37,7 +38,7 @@ def delayed_acceptance(
     surrogate is (Christen & Fox, 2005); a poor one costs acceptance. `solves` of `proposals` were made. The first half of burning in is
     the surrogate's alone, and adapts β. Both problems have the same prior; other arguments are those of `pcn`.
     """
-    check_arguments(steps, chains, burn_in, step, keep_every, seed)
+    course = Course(steps, chains, burn_in, start, step, keep_every, seed)
     check_count("inner", inner)
     if problem.size != surrogate.size or problem.place != surrogate.place:
         raise RaffiaError(
@@ -46,27 +47,24 @@ def delayed_acceptance(
         )
     begun = time.perf_counter()
     true, cheap = Target(problem, reference), Target(surrogate, reference)
-    generator = torch.Generator(problem.place).manual_seed(seed)
-    state = first_state(cheap, chains, start, False, generator)
-    stride, kept, misfits = Stride.of(step, WANTED), [], []
+    state, generator = course.begun(cheap, False)
+    stride, kept = Stride.of(step, WANTED), Kept(true, keep_every)
     for _ in range(burn_in // 2):
         state, _, share = _walk(cheap, state, stride.step, inner, generator)
         stride = stride.after(share)
     judged = true.at(state.eta, False)
     accepted, promoted, solves = (torch.zeros((), dtype=torch.int64, device=problem.place) for _ in range(3))
-    for number in range(burn_in // 2 - burn_in, steps):
+    for number in range(burn_in // 2 - burn_in + 1, steps + 1):
         there, moved, _ = _walk(cheap, state, stride.step, inner, generator)
         stay, judged = _judge(true, state, there, judged, moved, generator)
         state, solves = there.where(stay, state), solves + moved.sum()
-        if number >= 0:
+        if number > 0:
             accepted, promoted = accepted + stay.sum(), promoted + moved.sum()
-            if (number + 1) % keep_every == 0:
-                kept.append(true.xi(state.eta))
-                misfits.append(misfit_of(true, judged))
+            kept.add(number, judged)
     proposals = (burn_in + steps) * chains * inner
     rate = float(accepted) / max(1, float(promoted))
     seconds = time.perf_counter() - begun
-    return Chains(torch.stack(kept, 1), torch.stack(misfits, 1), rate, stride.step, chains + int(solves), proposals, seconds)
+    return Chains(*kept.stacked(), rate, stride.step, chains + int(solves), proposals, seconds)
 
 
 def _walk(

@@ -1,23 +1,18 @@
 """Chains that sample a posterior: preconditioned Crank–Nicolson, and ∞-MALA, which follows gradients."""
 
 import time
-from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float
 from torch import Tensor
 
-from raffia.checks import check_count, check_seed
-from raffia.errors import RaffiaError
 from raffia.inverse.chains import Chains
+from raffia.inverse.course import Course, Kept
 from raffia.inverse.laplace import Laplace
 from raffia.inverse.problem import InverseProblem
-from raffia.inverse.target import State, Target
+from raffia.inverse.target import Target
 from raffia.inverse.walk import Stride, advance, mean_of
 
 WANTED, WANTED_SLOPED = 0.3, 0.57  # shares of accepted proposals that are best, or nearly, in theory and practice
-
-Advance = Callable[[State, float], tuple[State, Bool[Tensor, "n"]]]
 
 
 def pcn(
@@ -38,8 +33,8 @@ def pcn(
     `burn_in` steps before those that count, β is adapted from `step` until three in ten proposals are accepted; after it, β is fixed.
     Every `keep_every`-th state is kept. All chains are one batch, where the data are, or on the device of the problem.
     """
-    target = Target(problem, reference)
-    return run(target, False, WANTED, steps, chains, burn_in, start, step, keep_every, seed)
+    course = Course(steps, chains, burn_in, start, step, keep_every, seed)
+    return run(Target(problem, reference), course, False, WANTED)
 
 
 def mala(
@@ -57,76 +52,22 @@ def mala(
 
     A step costs a gradient, two or three times as much as one of `pcn`.
     """
-    target = Target(problem, reference)
-    return run(target, True, WANTED_SLOPED, steps, chains, burn_in, start, step, keep_every, seed)
+    course = Course(steps, chains, burn_in, start, step, keep_every, seed)
+    return run(Target(problem, reference), course, True, WANTED_SLOPED)
 
 
-def run(
-    target: Target,
-    sloped: bool,
-    wanted: float,
-    steps: int,
-    chains: int,
-    burn_in: int,
-    start: Tensor | None,
-    step: float,
-    keep_every: int,
-    seed: int,
-) -> Chains:
-    """Chains of Metropolis–Hastings steps on a target."""
-    check_arguments(steps, chains, burn_in, step, keep_every, seed)
+def run(target: Target, course: Course, sloped: bool, wanted: float) -> Chains:
+    """Chains of Metropolis–Hastings steps on a target, adapted while burning in until the share that is wanted is accepted."""
     begun = time.perf_counter()
-    generator = torch.Generator(target.problem.place).manual_seed(seed)
-    state = first_state(target, chains, start, sloped, generator)
-    stride, kept, misfits, accepted = Stride.of(step, wanted), [], [], []
-    for number in range(burn_in + steps):
+    state, generator = course.begun(target, sloped)
+    stride, kept, accepted = Stride.of(course.step, wanted), Kept(target, course.keep_every), []
+    for number in range(1 - course.burn_in, course.steps + 1):
         state, moved = advance(target, state, stride.step, generator)
-        if number < burn_in:
+        if number < 1:
             stride = stride.after(float(mean_of(moved)))
         else:
             accepted.append(mean_of(moved))
-            if (number - burn_in + 1) % keep_every == 0:
-                kept.append(target.xi(state.eta))
-                misfits.append(misfit_of(target, state))
-    share = float(torch.stack(accepted).mean())
-    proposals = (burn_in + steps) * chains
+            kept.add(number, state)
+    share, proposals = float(torch.stack(accepted).mean()), (course.burn_in + course.steps) * course.chains
     seconds = time.perf_counter() - begun
-    return Chains(torch.stack(kept, 1), torch.stack(misfits, 1), share, stride.step, proposals + chains, proposals, seconds)
-
-
-def misfit_of(target: Target, state: State) -> Float[Tensor, "n"]:
-    """Φ, from ψ."""
-    return state.potential if target.reference is None else state.potential - target.reference.excess(state.eta)
-
-
-def first_state(target: Target, chains: int, start: Tensor | None, sloped: bool, generator: torch.Generator) -> State:
-    """Where chains begin; refused where Φ is no number there."""
-    size = target.problem.size
-    if start is None:
-        eta = torch.randn(chains, size, generator=generator, device=generator.device, dtype=torch.float64)
-    else:
-        begin = torch.as_tensor(start).detach().to(generator.device, torch.float64)
-        if begin.shape != (chains, size) or not torch.isfinite(begin).all():
-            raise RaffiaError(f"start must be finite and of shape ({chains}, {size}); got shape {tuple(begin.shape)}.")
-        eta = target.eta(begin)
-    state = target.at(eta, sloped)
-    bad = (~torch.isfinite(state.potential)).nonzero()
-    if len(bad):
-        raise RaffiaError(
-            f"the forward map gives no finite misfit where chain {int(bad[0])} of {chains} begins. Pass start=…, such as "
-            "laplace(…).draws(chains), where it does."
-        )
-    return state
-
-
-def check_arguments(steps: int, chains: int, burn_in: int, step: float, keep_every: int, seed: int) -> None:
-    """Refuse what cannot be run."""
-    for name, value in (("steps", steps), ("chains", chains), ("keep_every", keep_every)):
-        check_count(name, value)
-    check_seed("seed", seed)
-    if burn_in:
-        check_count("burn_in", burn_in)
-    if not 0 < step < 1:
-        raise RaffiaError(f"step must lie between 0 and 1: it is β, and √(1 − β²) of a state is kept; got {step!r}.")
-    if keep_every > steps:
-        raise RaffiaError(f"keep_every must be at most the number of steps, {steps}; got {keep_every}.")
+    return Chains(*kept.stacked(), share, stride.step, proposals + course.chains, proposals, seconds)

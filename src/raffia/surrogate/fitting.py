@@ -27,7 +27,7 @@ from raffia.surrogate.holding import groups_for, hold, known, labels_for
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.plan import Choice, Plan
 from raffia.surrogate.result import Surrogate
-from raffia.surrogate.rollouts import paths_of, rolled_out
+from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
 from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import advised
 from raffia.training.settings import check_numbers
@@ -129,15 +129,8 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     choice = plan.chosen(train.a, train.y, data, groups=holding.labels)
     moving = pairs if isinstance(pairs, Source) and pairs.each else None
     known_paths = None if moving is None else paths_of(data, holding.train, moving)
-    untrained = choice.history is None or choice.contest is not None or plan.ridge != "auto"
-    kept, steady = "", ""
-    if known_paths is not None and known_paths.marching.plain and untrained:
-        kept = conserving(choice, train.a, train.y, data.output_space)
-    model = choice.fit(train.a, train.y, plan.ridge) if untrained else choice.model
-    if known_paths is not None and moving is not None:
-        choice, steady = steadied(choice, plan.others(choice, train.a, train.y, data.output_space), known_paths, moving.each)
-        model = choice.joined()
-    history = choice.history
+    choice, noted = _trained(plan, choice, train, known_paths, 0 if moving is None else moving.each)
+    history, model = choice.history, choice.joined()
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
     if test is not None:
@@ -150,7 +143,7 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     paths = None if moving is None or not count else paths_of(data, holding.held, moving)
     rollout = None if moving is None or paths is None else rolled_out(model, paths, moving.each)
     wider = advised(model, known_paths, paths) if known_paths and paths else ""
-    judged = replace(judged, notes=[*judged.notes, *filter(None, (kept, steady, wider))])
+    judged = replace(judged, notes=[*judged.notes, *noted, *filter(None, [wider])])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
         model = choice.extended(data, holding.held)
@@ -164,6 +157,19 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
         model, len(train), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, history, 0.0,
         judged.by_blocks, plan.blocks or judged.by_blocks is not None, labels, judged.notes, rollout,
     )  # fmt: skip
+
+
+def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
+    """The choice, trained; models of time steps conserve what the data do, and stay bounded where that can be had; and what was done."""
+    output, untrained = train.output_space, choice.history is None or choice.contest is not None or plan.ridge != "auto"
+    plain = paths is not None and paths.marching.plain
+    kept = conserving(choice, train.a, train.y, output) if plain and untrained else ""
+    if untrained:
+        choice.fit(train.a, train.y, plan.ridge)
+    if paths is None:
+        return choice, []
+    choice, steady = steadied(choice, plan.others(choice, train.a, train.y, output), paths, each)
+    return choice, [note for note in (kept, steady) if note]
 
 
 def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:

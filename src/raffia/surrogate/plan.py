@@ -89,9 +89,11 @@ class Plan:
 
     def others(self, choice: "Choice", a: Tensor, y: Tensor, output: object) -> Iterator[tuple[str, "Choice"]]:
         """The other entries of a contest that are not far behind, the best first, each trained when it is reached."""
-        entries = [] if choice.contest is None else sorted(choice.contest.entries, key=lambda entry: entry.error)
-        for entry in entries:
-            if entry.predicted is None or entry is choice.contest.best or entry.error > NEAR * entries[0].error:  # type: ignore[union-attr]
+        if choice.contest is None:
+            return
+        best = choice.contest.best
+        for entry in sorted(choice.contest.entries, key=lambda entry: entry.error):
+            if entry.predicted is None or entry is best or entry.error > NEAR * best.error:
                 continue
             other = replace(choice, model=self._settled(entry, a, y, output), partner=None, history=entry.history)
             other.constrain(choice.model.constraints)

@@ -35,6 +35,7 @@ from raffia.problems import (
     Problem,
     Scenario,
     SwiftHohenberg,
+    VectorBurgers,
     Wave,
 )
 from raffia.regression import NormalEquations
@@ -90,6 +91,7 @@ __all__ = [
     "SwiftHohenberg",
     "TriangularQR",
     "Union",
+    "VectorBurgers",
     "Vectors",
     "Wave",
     "empirical_kernel",

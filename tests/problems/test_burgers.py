@@ -35,6 +35,13 @@ def test_solution_is_the_cole_hopf_solution(viscosity, time):
     assert distance(Burgers(viscosity=viscosity, time=time).solve(bump()), exact) < 1e-8
 
 
+def test_a_path_that_goes_on_long_after_its_shocks_is_the_cole_hopf_solution():
+    times = tuple(float(t) for t in range(1, 31))
+    u = Burgers(time=times).solve(bump())
+    for time in (1, 5, 30):
+        assert distance(u[:, time - 1], cole_hopf(bump(4096), 0.01, time)[:, ::16]) < 3e-8
+
+
 def test_random_inputs_are_solved_to_the_stated_accuracy():
     problem = Burgers(fine_points=2048)
     a = Burgers(fine_points=1024).input_measure.sample(6, Domain(1).grid(2048), seed=0)

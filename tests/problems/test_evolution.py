@@ -15,6 +15,7 @@ from raffia.problems import (
     NavierStokes,
     Scenario,
     SwiftHohenberg,
+    VectorBurgers,
     Wave,
 )
 
@@ -31,6 +32,8 @@ QUICK = [
     NavierStokes(time=0.2, fine_points=48, viscosity=5e-3),
     Scenario(warm_up=2, time=4.0),
     SwiftHohenberg(time=1.0, fine_points=48, domain=Domain(2, extent=8 * math.pi)),
+    VectorBurgers(time=0.2, fine_points=48, viscosity=0.05),
+    VectorBurgers(time=0.1, fine_points=24, viscosity=0.1, tau=1.0, domain=Domain(3)),
     Wave(fine_points=32),
     Wave(fine_points=32, velocity=True, domain=Domain(1)),
 ]
@@ -289,3 +292,27 @@ def test_impossible_wishes_are_refused(ask, words):
 
 def test_every_evolution_is_in_the_table():
     assert {type(problem) for problem in QUICK} == set(Evolution.__subclasses__())
+
+
+@pytest.mark.parametrize(("dim", "points"), [(2, 64), (3, 24)])
+def test_a_velocity_that_is_a_gradient_is_the_cole_hopf_solution_in_any_dimension(dim, points):
+    """u = −2ε ∇φ/φ with φ_t = ε Δφ, φ(0) = exp(−ψ/2ε) and u(0) = ∇ψ."""
+    eps, time = 0.1, 0.3
+    x = Domain(dim).grid(points).nodes().movedim(-1, 0)
+    psi = sum(0.05 * torch.sin(2 * PI * (i + 1) * f + i) for i, f in enumerate(x)) + 0.03 * torch.cos(2 * PI * (x[0] + x[1]))
+    waves = torch.meshgrid(*[2 * PI * torch.fft.fftfreq(points, 1 / points, dtype=torch.float64)] * dim, indexing="ij")
+
+    def gradient(f):
+        return torch.stack([torch.fft.ifftn(1j * k * torch.fft.fftn(f)).real for k in waves])
+
+    heat = torch.exp(-eps * time * sum(k.square() for k in waves))
+    phi = torch.fft.ifftn(heat * torch.fft.fftn(torch.exp(-psi / (2 * eps)))).real
+    problem = VectorBurgers(viscosity=eps, time=time, fine_points=points, step=0.005, domain=Domain(dim))
+    assert distance(problem.solve(gradient(psi)[None])[0], -2 * eps * gradient(phi) / phi) < 1e-6
+
+
+def test_components_of_a_random_velocity_are_independent():
+    u = VectorBurgers(fine_points=32).input_measure.sample(400, Domain(2).grid(8), seed=1)
+    first, second = u[:, 0].flatten(), u[:, 1].flatten()
+    assert float(u.std()) == pytest.approx(0.5, rel=0.1)
+    assert abs(float(torch.corrcoef(torch.stack([first, second]))[0, 1])) < 0.1

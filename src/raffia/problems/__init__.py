@@ -14,9 +14,10 @@ from raffia.problems.kuramoto_sivashinsky import KuramotoSivashinsky
 from raffia.problems.navier_stokes import NavierStokes
 from raffia.problems.scenario import Scenario
 from raffia.problems.swift_hohenberg import SwiftHohenberg
+from raffia.problems.vector_burgers import VectorBurgers
 from raffia.problems.wave import Wave
 
 __all__ = [
     "Advection", "AllenCahn", "BridgeRegression", "Burgers", "Darcy", "Evolution", "GrayScott", "Helmholtz", "KortewegDeVries",
-    "KuramotoSivashinsky", "NavierStokes", "Problem", "Scenario", "SwiftHohenberg", "Wave",
+    "KuramotoSivashinsky", "NavierStokes", "Problem", "Scenario", "SwiftHohenberg", "VectorBurgers", "Wave",
 ]  # fmt: skip

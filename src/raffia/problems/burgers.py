@@ -1,37 +1,44 @@
 """Viscous Burgers' equation on the circle (eqn:burgers_ibvp): the flow a = u(0) ↦ u(T)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.measures import GaussianField
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Spectrum, stepper
 from raffia.spaces import Domain, Grid, resample
 
 Forcing = Callable[[float, Tensor], Tensor] | Float[Tensor, "points"]
 
-SAMPLES_IN_CACHE = 128
+NUMBERS_IN_CACHE = 2**17
+NEGLIGIBLE = 1e-11  # the part of a solution's largest mode below which higher ones are left out
+LONGEST, STEEPEST = 2.5, 1 / 12  # steps: beside 1 / (U k_max), and beside ε / U²
+FEWEST_POINTS, FEWEST_STEPS = (
+    32,
+    64,
+)  # of a sample, and to a time in steps as long as the last before it
 
 
 @dataclass(repr=False, eq=False)
 class Burgers(Evolution, Problem):
     """∂u/∂t + ∂(u²/2)/∂x = ε ∂²u/∂x² + f on the circle, u(0) = a ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)); F†: a ↦ u(T).
 
-    Pseudospectral with the 2/3 rule, fourth-order Runge–Kutta with the exact heat semigroup as integrating factor. Inputs on
-    any grid are interpolated to `fine_points` points or more, and the solution is evaluated back on their grid.
+    Pseudospectral with the 2/3 rule, an exponential integrator of order four. Inputs on any grid are interpolated to `fine_points`
+    points or more, and the solution is evaluated back on their grid; on the way each has as many modes as are not negligible.
 
     `viscosity` is ε > 0; small values make thin shocks: give them enough `fine_points`, about 4·max|a|/ε. `time` is T > 0, or increasing
     times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, points). `forcing` is f: None, its values on an
     equispaced grid (steady), or a function of (t, x). `tau` and `regularity` are τ and α of the input measure.
 
-    `step` is the time step; None chooses it for a relative error near 1e-8, from each sample alone: Δt ≤ min(5 / (U k_max), ε / (4U²))
-    with U a bound for |u|. The second keeps every mode stable: ε k² Δt > log |R(iUkΔt)| for all k when Δt < 6 ε / U².
+    `step` is the time step; None chooses it for a relative error near 1e-8, from each sample alone and again as it changes:
+    Δt ≤ min(5 / (2 U k_max), ε / (12 U²), t / 64) with U a bound for |u|, k_max the highest wave there is, and t the time so far.
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
@@ -57,61 +64,93 @@ class Burgers(Evolution, Problem):
         return f", or a larger viscosity than {self.viscosity:g}"
 
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
-        """u at increasing times; samples that need the same step share a batch."""
-        steps = self._steps_per_unit_time(u, grid, times[-1])
-        end = u.new_empty(len(u), len(times), grid.shape[0])
-        size = SAMPLES_IN_CACHE if u.device.type == "cpu" else max(1, len(u))
-        for rate in steps.unique().tolist():
-            for rows in torch.nonzero(steps == rate).flatten().split(size):
-                end[rows] = self._integrate(u[rows], grid, rate, times)
+        """u at increasing times; from one instant to the next each sample has the modes and steps that it needs there, by itself."""
+        end, now = u.new_empty(len(u), len(times), grid.shape[0]), 0.0
+        modes = torch.fft.rfft(u, norm="forward")[:, : _kept(grid.shape[0])]
+        for column, time in enumerate(times):
+            for instant in [time] if self.step is not None else _instants(now, time):
+                modes = self._advanced(modes, grid, now, instant)
+                now = instant
+            end[:, column] = torch.fft.irfft(modes, n=grid.shape[0], norm="forward")
         return end
 
+    def _advanced(self, modes: Complex[Tensor, "n modes"], grid: Grid, now: float, stop: float) -> Complex[Tensor, "n modes"]:
+        """The modes of all samples at the next instant; what turns out to need more modes than before is integrated again with them."""
+        found, bound = torch.zeros_like(modes), self._bound(modes.detach(), grid, now, stop)
+        points = (
+            torch.full_like(bound, grid.shape[0]) if self.step or self.forcing is not None else _points(modes.detach(), grid)
+        )
+        waiting = torch.ones_like(bound, dtype=torch.bool)
+        while waiting.any():
+            rates = self._steps_per_unit_time(bound, points, stop)
+            for size, rate in torch.stack([points, rates], 1)[waiting].unique(dim=0).tolist():
+                rows = torch.nonzero(waiting & (points == size) & (rates == rate)).flatten()
+                kept = _kept(int(size))
+                batch = NUMBERS_IN_CACHE // int(size) if modes.device.type == "cpu" else len(rows)
+                for some in rows.split(max(1, batch)):
+                    found[some, :kept] = self._integrate(modes[some, :kept], grid.domain.grid(int(size)), rate, now, stop)
+            waiting = waiting & (points < torch.minimum(_points(found.detach(), grid), 2 * points))
+            points = torch.where(waiting, 2 * points, points)
+        return found
+
     def _integrate(
-        self, u: Float[Tensor, "n points"], grid: Grid, rate: float, times: Sequence[float]
-    ) -> Float[Tensor, "n times points"]:
-        points, extent = grid.shape[0], self.domain.extents[0]
-        index = torch.arange(points // 2 + 1, device=u.device)
-        wave = 2 * math.pi / extent * index.to(u)
-        kept = 3 * index < points  # the 2/3 rule: products of kept modes alias onto dropped ones only
-        flux = torch.where(kept, -0.5j * wave, 0)
-        x = grid.axes()[0].to(u.device)
+        self, v: Complex[Tensor, "n modes"], grid: Grid, rate: float, now: float, stop: float
+    ) -> Complex[Tensor, "n modes"]:
+        spectrum, x = Spectrum(grid, v.device), grid.axes()[0].to(v.device)
+        count = max(1, math.ceil((stop - now) * rate))
+        h, flux = (stop - now) / count, -0.5j * spectrum.waves[0]
+        advance = stepper(
+            -self.viscosity * spectrum.squared,
+            lambda v: flux * spectrum.of(spectrum.values(v).square()),
+            h,
+            driven=None if self.forcing is None else lambda t: spectrum.of(self._forcing(t, x, grid)),
+        )
+        for i in range(count):
+            v = advance(v, now + i * h)
+        return v
 
-        def slope(t: float, v: Tensor) -> Tensor:
-            change = flux * torch.fft.rfft(torch.fft.irfft(v, n=points, norm="forward").square(), norm="forward")
-            return change if self.forcing is None else change + kept * torch.fft.rfft(self._forcing(t, x, grid), norm="forward")
-
-        v = torch.fft.rfft(u, norm="forward") * kept
-        snapshots, t = [], 0.0
-        for stop in times:
-            count = max(1, math.ceil((stop - t) * rate))
-            h = (stop - t) / count
-            half = torch.exp(-self.viscosity * wave**2 * h / 2)
-            whole = half * half
-            for i in range(count):
-                s = t + i * h
-                k1 = slope(s, v)
-                k2 = slope(s + h / 2, half * (v + h / 2 * k1))
-                k3 = slope(s + h / 2, half * v + h / 2 * k2)
-                k4 = slope(s + h, whole * v + h * half * k3)
-                v = whole * (v + h / 6 * k1) + h / 3 * half * (k2 + k3) + h / 6 * k4
-            snapshots.append(torch.fft.irfft(v, n=points, norm="forward"))
-            t = stop
-        return torch.stack(snapshots, dim=1)
-
-    def _steps_per_unit_time(self, u: Float[Tensor, "n points"], grid: Grid, end: float) -> Float[Tensor, "n"]:
-        """From each sample alone, rounded up to a half power of two so that samples can share a batch."""
-        if self.step is not None:
-            return torch.full((len(u),), 1 / self.step, dtype=u.dtype, device=u.device)
-        x = grid.axes()[0].to(u.device)
-        instants = torch.linspace(0, end, 65).tolist() if callable(self.forcing) else [0.0]
+    def _bound(self, modes: Complex[Tensor, "n modes"], grid: Grid, now: float, stop: float) -> Float[Tensor, "n"]:
+        """|u| ≤ max|u(now)| + (stop − now) max|f|: the maximum principle."""
+        x = grid.axes()[0].to(modes.device)
+        instants = torch.linspace(now, stop, 17).tolist() if callable(self.forcing) else [now]
         forces = [self._forcing(t, x, grid).abs().max() for t in instants] if self.forcing is not None else [0.0]
-        bound = u.abs().amax(-1) + end * float(max(forces))  # |u| ≤ max|a| + T max|f|: the maximum principle
-        k_max = 2 * math.pi / self.domain.extents[0] * (grid.shape[0] // 3)
-        rate = torch.maximum(bound * k_max / 5, 4 * bound**2 / self.viscosity)
-        return 2 ** ((2 * rate.clamp(min=16 / end).log2()).ceil() / 2)
+        return torch.fft.irfft(modes, n=grid.shape[0], norm="forward").abs().amax(-1) + (stop - now) * float(max(forces))
+
+    def _steps_per_unit_time(self, bound: Float[Tensor, "n"], points: Float[Tensor, "n"], stop: float) -> Float[Tensor, "n"]:
+        """Rounded up to a half power of two so that samples can share a batch."""
+        if self.step is not None:
+            return torch.full_like(bound, 1 / self.step)
+        k_max = 2 * math.pi / self.domain.extents[0] * (points // 3)
+        rate = torch.maximum(bound * k_max / LONGEST, bound**2 / (STEEPEST * self.viscosity))
+        return 2 ** ((2 * rate.clamp(min=FEWEST_STEPS / stop).log2()).ceil() / 2)
 
     def _forcing(self, t: float, x: Tensor, grid: Grid) -> Tensor:
         if callable(self.forcing):
             return torch.as_tensor(self.forcing(t, x), dtype=x.dtype, device=x.device).expand(x.shape)
         values = torch.as_tensor(self.forcing, dtype=x.dtype, device=x.device)
         return resample(values, self.domain.grid_of(values), grid)
+
+
+def _instants(now: float, stop: float) -> Iterator[float]:
+    """Instants at which to look what samples need: as long after each other as they are from the start, which is not smooth."""
+    while now < stop:
+        now = stop if 2 * now >= stop else max(2 * now, stop / 64)
+        yield now
+
+
+def _kept(points: int) -> int:
+    """How many modes a grid keeps, by the 2/3 rule: products of them alias onto dropped ones only."""
+    return -(-points // 3)
+
+
+def _points(modes: Complex[Tensor, "n modes"], grid: Grid) -> Float[Tensor, "n"]:
+    """The points that each sample needs now, with some to spare: those of the grid, or a half of them, or a quarter …"""
+    size = modes.abs()
+    number = torch.arange(modes.shape[1], device=modes.device)
+    last = torch.where(size > NEGLIGIBLE * size.amax(1, keepdim=True), number, 0).amax(1)
+    points = torch.full_like(size[:, 0], grid.shape[0])
+    fewer = grid.shape[0]
+    while fewer % 2 == 0 and fewer // 2 >= FEWEST_POINTS:
+        fewer //= 2
+        points[last < 0.8 * _kept(fewer) - 1] = fewer
+    return points

@@ -87,27 +87,33 @@ def phi(z: Modes) -> tuple[Modes, Modes, Modes]:
     return found[0], found[1], found[2]
 
 
-def stepper(linear: Modes, nonlinear: Slope, h: float, order: int = 4) -> Slope:
-    """v(t) ↦ v(t + h), with local error h^(order + 1)."""
+def stepper(
+    linear: Modes, nonlinear: Slope, h: float, order: int = 4, driven: Callable[[float], Tensor] | None = None
+) -> Callable[..., Tensor]:
+    """v(t) ↦ v(t + h), with local error h^(order + 1). What drives v depending on t alone is `driven`: steps are then of v and t."""
     whole, (p1, p2, p3) = torch.exp(h * linear), phi(h * linear)
+
+    def slope(v: Tensor, t: float) -> Tensor:
+        return nonlinear(v) if driven is None else nonlinear(v) + driven(t)
+
     if order == 2:
 
-        def second(v: Tensor) -> Tensor:
-            n = nonlinear(v)
+        def second(v: Tensor, t: float = 0.0) -> Tensor:
+            n = slope(v, t)
             a = whole * v + h * p1 * n
-            return a + h * p2 * (nonlinear(a) - n)
+            return a + h * p2 * (slope(a, t + h) - n)
 
         return second
     half, q = torch.exp(h / 2 * linear), h / 2 * phi(h / 2 * linear)[0]
     f1, f2, f3 = h * (p1 - 3 * p2 + 4 * p3), 2 * h * (p2 - 2 * p3), h * (4 * p3 - p2)
 
-    def fourth(v: Tensor) -> Tensor:
-        n = nonlinear(v)
+    def fourth(v: Tensor, t: float = 0.0) -> Tensor:
+        n = slope(v, t)
         middle = half * v
         a = torch.addcmul(middle, q, n)
-        na = nonlinear(a)
-        nb = nonlinear(torch.addcmul(middle, q, na))
-        nc = nonlinear(torch.addcmul(half * a, q, 2 * nb - n))
+        na = slope(a, t + h / 2)
+        nb = slope(torch.addcmul(middle, q, na), t + h / 2)
+        nc = slope(torch.addcmul(half * a, q, 2 * nb - n), t + h)
         return torch.addcmul(whole * v, f1, n).addcmul_(f2, na.add_(nb)).addcmul_(f3, nc)
 
     return fourth

@@ -1,0 +1,63 @@
+"""Burgers' equation of a velocity in the plane or in space: waves that steepen, meet and merge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.measures import Measure
+from raffia.measures.copies import Copies
+from raffia.problems.base import Problem
+from raffia.problems.evolution import Evolution, periodic_field
+from raffia.problems.exponential import Spectrum, integrate
+from raffia.spaces import Domain, Grid
+
+
+@dataclass(repr=False, eq=False)
+class VectorBurgers(Evolution, Problem):
+    """∂u/∂t + (u·∇)u = ε Δu on a torus of 2 or 3 dimensions, u a velocity in as many channels; F†: u(0) ↦ u(T).
+
+    The components of u(0) are independent, each ~ N(0, C), C ∝ (−Δ + τ²)^(−α), of standard deviation `deviation` at a point. `viscosity` is
+    ε: fronts are about 4ε/max|u| wide, and need two or three grid points. On a circle there is `Burgers`.
+    """
+
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    positive: ClassVar[tuple[str, ...]] = ("viscosity", "deviation", "step")
+
+    viscosity: float = 0.01
+    time: float | tuple[float, ...] = 0.5
+    deviation: float = 0.5
+    tau: float = 5.0
+    regularity: float = 4.0
+    fine_points: int = 128
+    step: float = 0.01
+    domain: Domain = field(default_factory=lambda: Domain(2))
+
+    @property
+    def channels(self) -> int:
+        """The components of a velocity."""
+        return self.domain.dim
+
+    @property
+    def input_measure(self) -> Measure:
+        """ν: independent components, each N(0, C)."""
+        return Copies(periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation), self.channels)
+
+    @property
+    def smoother(self) -> str:
+        """More viscosity."""
+        return f", or a larger viscosity than {self.viscosity:g}"
+
+    def flow(self, u: Float[Tensor, "n dim *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times dim *shape"]:
+        """Exponential integration: ℓ_k = −ε|k|² and N(u) = −Σ_j u_j ∂_j u."""
+        spectrum, channel = Spectrum(grid, u.device), -1 - len(grid.shape)
+
+        def nonlinear(v: Tensor) -> Tensor:
+            velocity = spectrum.values(v).unsqueeze(channel - 1).unbind(channel)  # the component u_j, beside all components
+            carried = [w * spectrum.values(1j * k * v) for w, k in zip(velocity, spectrum.waves, strict=True)]
+            return -spectrum.of(torch.stack(carried).sum(0))
+
+        return integrate(u, times, spectrum, -self.viscosity * spectrum.squared, nonlinear, self.step, name="VectorBurgers")

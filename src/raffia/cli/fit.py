@@ -73,6 +73,9 @@ def fit(
         Judged(metavar="NAME", help="Array with a label a sample: whole groups are held out, such as runs or trajectories."),
     ] = None,
     blocks: Annotated[bool, Judged("--blocks", help="Hold out blocks of consecutive rows, for series in time.")] = False,
+    one_step: Annotated[
+        bool, Judged("--one-step", help="Judge models of time steps by one step, not by applying them again and again.")
+    ] = False,
     test: Annotated[Path | None, Judged(help="A file to take the errors from instead.")] = None,
     test_outputs: Annotated[Path | None, Judged(help="A second file, with the outputs of --test.")] = None,
     band: Annotated[
@@ -146,6 +149,7 @@ def fit(
         band=band,
         groups=groups,
         blocks=blocks,
+        one_step=one_step,
         stream=stream,
         scheduler=scheduler,
         batches={

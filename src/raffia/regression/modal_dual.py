@@ -129,16 +129,19 @@ class ModalDual(Statistics):
         sides = torch.stack([V @ Y for V, Y in zip(self.V, self.Y, strict=True)])
         check_sums(diagonal.sum(0)[: self.features], sides, self.energy)
 
-    def solve(self, ridges: Float[Tensor, "blocks"], start: Tensor) -> Inexact[Tensor, "blocks p columns"]:
-        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there."""
+    def solve(
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, careless: bool = False
+    ) -> Inexact[Tensor, "blocks p columns"]:
+        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there. A block that fails is NaN, if that is not refused."""
         start = start.to(self.V)
         coef = self.V.new_empty(*self.V.shape[:2], start.shape[1])
         for part in ranges(self._kernels):
             factor, failed = factorised(self._kernels[part], ridges[part])
-            if failed.any():
+            if failed.any() and not careless:
                 refuse_indefinite(failed)
             V = self.V[part]
             step = V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
+            step[failed != 0] = torch.nan
             coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
         return coef
 

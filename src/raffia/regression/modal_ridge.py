@@ -78,10 +78,10 @@ def ordinary_part(statistics: ModalStatistics, ridge: float) -> Float[Tensor, "p
     return start
 
 
-def solved(statistics: ModalStatistics, ridges: Float[Tensor, "ridges"]) -> Tensor:
-    """α⁰ and after it α(k) of every block: (1 + blocks, p, columns)."""
+def solved(statistics: ModalStatistics, ridges: Float[Tensor, "ridges"], careless: bool = False) -> Tensor:
+    """α⁰ and after it α(k) of every block: (1 + blocks, p, columns). A block that fails is NaN, if that is not refused."""
     start = ordinary_part(statistics, float(ridges[0]))
-    coef = statistics.solve(ridges[1:].to(statistics.twice), start)
+    coef = statistics.solve(ridges[1:].to(statistics.twice), start, careless)
     return torch.cat([start.to(coef)[None], coef])
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 
-COARSE, AROUND, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), 0.0
-"""Powers of ten of a block's scale; around the best of them; and for blocks that want a larger one."""
+COARSE, AROUND, SMALL, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), -15.5, 0.0
+"""Powers of ten of a block's scale; around the best of them; and for blocks that want a smaller or a larger one."""
 INF = float("inf")
 
 Squares = Float[Tensor, "blocks n variants"]
@@ -83,10 +83,12 @@ def search_ridges(
         tried.add(base + step, squares(scales * 10.0 ** (base + step), None))
     variant = tried.better()
     best = torch.stack(tried.powers).gather(0, tried.best(variant)[None])[0]
-    large = (best >= COARSE[-1] + AROUND[-1]).nonzero()[:, 0]
-    if len(large):
-        more = tried.squares[0].clone()  # elsewhere, nothing that would be chosen
-        more[:] = INF
-        more[large] = squares(scales[large] * 10.0**LARGE, large)
-        tried.add(everywhere * LARGE, more)
+    for power, wanted in ((SMALL, best <= COARSE[0] + AROUND[0]), (LARGE, best >= COARSE[-1] + AROUND[-1])):
+        if wanted.any():
+            some, more = (
+                wanted.nonzero()[:, 0],
+                torch.full_like(tried.squares[0], INF),
+            )  # elsewhere, nothing that would be chosen
+            more[some] = squares(scales[some] * 10.0**power, some)
+            tried.add(everywhere * power, more)
     return variant, scales * 10.0 ** tried.vertex(variant), tried.error(variant)

@@ -86,8 +86,8 @@ class Candidate:
     """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
     trained_on: int = sys.maxsize
     """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
-    retuned: int = 0
-    """Steps that its search goes on for if it wins."""
+    swept: bool = False
+    """Whether its numbers are moved again, one by one, if it wins."""
     learn: "Learn | None" = None
     """How features are made of the pairs that a model is trained on, where these decide more than a few numbers of them."""
 
@@ -132,14 +132,14 @@ class Family:
     """Of a search in stages; none where that of the contest serves."""
     trained_on: int = sys.maxsize
     """How many pairs they are trained on to be judged, at most."""
-    retuned: int = 0
-    """Steps that a search goes on for, of those that win."""
+    swept: bool = False
+    """Whether numbers of those that win are moved again, one by one."""
     learn: Learn | None = None
     """How pairs make the features, where they decide more than a few numbers of them; `make` are then those to begin with."""
 
     def candidate(self, glance: Glance) -> Candidate:
         """For a contest on given pairs."""
-        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on, self.retuned
+        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on, self.swept
         return Candidate(self.name, self.make(glance), *own, self.learn)
 
 
@@ -220,7 +220,7 @@ def _staged(
     steps: tuple[int, ...],
     normalize: bool = False,
     trained_on: int = sys.maxsize,
-    retuned: int = 0,
+    swept: bool = False,
 ) -> Family:
     """Features that are found by a long search, in stages after which they may be given up: at most so many, with modal coefficients."""
     return Family(
@@ -233,7 +233,7 @@ def _staged(
         most=lambda glance: min(most, _most_modal(glance)),
         steps=steps,
         trained_on=trained_on,
-        retuned=retuned,
+        swept=swept,
     )
 
 
@@ -274,7 +274,7 @@ FAMILIES = (
         learn=_galerkin,
     ),
     _staged(
-        "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, retuned=40
+        "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, swept=True
     ),
     _staged(
         "carried",

@@ -56,6 +56,7 @@ def fit(
     band: float | None = None,
     groups: Any = None,
     blocks: bool = False,
+    one_step: bool = False,
     stream: bool | None = None,
     batches: Mapping[str, Any] | None = None,
     scheduler: str | None = None,
@@ -72,8 +73,8 @@ def fit(
     `groups` are labels, one for each pair, or the name of an array of the file that holds them: whole groups, such as trajectories, are
     held out, and are on one side of each split of a contest. With `blocks`, blocks of consecutive rows are. Held out at random, steps of
     a series in time have errors that look too small, because their neighbours were trained on: this is noticed, told, and measured.
-    Of a file of trajectories, whole ones are held out, and `rollout` says how the model does step after step; ridges are raised where
-    values would not stay bounded.
+    Of a file of trajectories, whole ones are held out, and `rollout` says how the model does step after step; the numbers of local features
+    are those of the least errors along paths, and ridges are raised where values would not stay bounded: neither with `one_step`.
 
     The pairs that give the errors also calibrate `model.band`, for any level that they are enough for; `band` is one for which they must
     be, else nothing is begun.
@@ -93,8 +94,8 @@ def fit(
     if source is not None and source.each and groups is None and not blocks:  # trajectories are held out whole
         labels, blocks = (np.arange(len(source)) // source.each, False) if len(source) > source.each else (None, True)
     plan = Plan(
-        features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings
-    )
+        features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings, one_step,
+    )  # fmt: skip
     if source is not None and (scheduler or (too_large(source) if stream is None else stream)):
         if test is not None:
             raise RaffiaError("test=… (--test) is for data that are read as a whole: with streams, use model.errors then.")
@@ -126,9 +127,9 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
     plan.check_band(len(holding.held) if test is None else len(test))
     plan.tell(holding.notes)
     train = data.part(holding.train) if count else data
-    choice = plan.chosen(train.a, train.y, data, groups=holding.labels)
     moving = pairs if isinstance(pairs, Source) and pairs.each else None
     known_paths = None if moving is None else paths_of(data, holding.train, moving)
+    choice = plan.chosen(train.a, train.y, data, groups=holding.labels, paths=known_paths)
     choice, noted = _trained(plan, choice, train, known_paths, 0 if moving is None else moving.each)
     history, model = choice.history, choice.joined()
     words = holding.words + ("" if test is None else "; the errors are of other data")
@@ -166,8 +167,8 @@ def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, ea
     kept = conserving(choice, train.a, train.y, output) if plain and untrained else ""
     if untrained:
         choice.fit(train.a, train.y, plan.ridge)
-    if paths is None:
-        return choice, []
+    if paths is None or plan.one_step:
+        return choice, [kept] if kept else []
     choice, steady = steadied(choice, plan.others(choice, train.a, train.y, output), paths, each)
     return choice, [note for note in (kept, steady) if note]
 

@@ -18,6 +18,8 @@ from raffia.model.tuned import searched
 from raffia.pairs import Dataset
 from raffia.surrogate.candidates import Candidate, Glance, named
 from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
+from raffia.surrogate.rollouts import Paths
+from raffia.surrogate.sweeping import composed, left_out, swept
 from raffia.training.accumulator import Accumulator
 from raffia.training.frame import prepare
 from raffia.training.trained import Trained
@@ -44,6 +46,8 @@ class Plan:
     groups: np.ndarray | None
     blocks: bool
     settings: dict[str, Any]
+    one_step: bool = False
+    """Whether models of time steps are judged by one step alone."""
 
     def tell(self, notes: Sequence[str]) -> None:
         """Say what is to be known before, or beside, the errors."""
@@ -66,17 +70,26 @@ class Plan:
         return RandomFeatureModel(candidate.feature_map, **told | said)  # type: ignore[arg-type]
 
     def chosen(
-        self, a: Tensor, y: Tensor, pairs: Dataset | Source, streamed: bool = False, groups: Tensor | None = None
+        self,
+        a: Tensor,
+        y: Tensor,
+        pairs: Dataset | Source,
+        streamed: bool = False,
+        groups: Tensor | None = None,
+        paths: Paths | None = None,
     ) -> "Choice":
-        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for."""
+        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for.
+
+        Where the pairs are steps of `paths`, these decide on the last numbers of features.
+        """
         spaces = (pairs.domain, pairs.output_space)
         if self.features == "auto":
             told = {"verbose": self.verbose, "said": self.said, "normalize": self.normalize, **self.settings}
             told |= {"effort": self.effort, "streamed": streamed, "groups": groups}
             held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
             best, second = held.best, held.partner
-            model = self._settled(best, a, y, spaces[1])
-            partner = None if second is None else (self._settled(second[0], a, y, spaces[1]), second[1])
+            model = self._settled(best, a, y, spaces[1], paths)
+            partner = None if second is None else (self._settled(second[0], a, y, spaces[1], paths), second[1])
             return Choice(model, partner, held, best.history)
         if isinstance(self.features, str):
             candidate = named(self.features, a, y, *spaces, streamed)
@@ -100,16 +113,18 @@ class Plan:
             other.fit(a, y, self.ridge)
             yield entry.candidate.name, other
 
-    def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object) -> RandomFeatureModel:
-        """The model of an entry; where every fold had a search of its own, one on all pairs decides, and a short search is gone on with."""
-        model, steps = self.model(entry.candidate, output), entry.candidate.retuned
+    def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object, paths: Paths | None = None) -> RandomFeatureModel:
+        """The model of an entry; where every fold had a search of its own, one on all pairs decides; numbers of some are moved again."""
+        model = self.model(entry.candidate, output)
         if entry.candidate.learn is not None:
             glance = Glance(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
             return model.set_params(feature_map=entry.candidate.learn(glance, math.inf)[0])
-        search = GradientSearch(steps, 0, 0, screened=0, swept=0) if steps else None
-        if entry.history is not None and (entry.candidate.kernel or (search and self.tune is None)):
-            found = searched(model.settings, prepare(model.settings, a, y), search)[0]
-            model.set_params(feature_map=found.feature_map)
+        if entry.history is not None and entry.candidate.kernel:
+            model.set_params(feature_map=searched(model.settings, prepare(model.settings, a, y))[0].feature_map)
+        elif entry.history is not None and entry.candidate.swept and self.tune is None:
+            along = paths is not None and paths.marching.plain and len(paths.states) > 2 and not self.one_step
+            error = composed(model.settings, paths) if along and paths else left_out(model.settings, a, y)
+            model.set_params(feature_map=swept(model.feature_map, error))
         return model
 
 

@@ -18,7 +18,7 @@ LONGER = 10  # times the steps of a trajectory that a model is followed for, to 
 GROWN = 10.0  # times the largest value of the data: what is larger has grown without bounds
 ALIKE = 0.9  # the correlation of prediction and truth above which they are called alike
 FOLLOWED = 8  # trajectories that are followed for long, at most
-AT_LENGTH = 2**21  # values on their way, beyond which fewer are followed: the worst two at least
+AT_LENGTH = 2**18  # values on their way, beyond which fewer are followed: the worst two at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +111,7 @@ def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
     reached = [state.double() for state in islice(paths.followed_by(model), 1, paths.states.shape[1])]
     lost = [torch.full_like(truth[:, 0], torch.nan)] * (truth.shape[1] - len(reached))
     predicted = torch.stack([*reached, *lost], 1)
-    off, size = (_values(f).norm(dim=-1) for f in (predicted - truth, truth))
-    errors = (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
+    errors = errors_along(predicted, truth)
     order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
     bounded = stays_bounded(model, paths, followed, order[-many(paths, followed) :])
     some = [order[round(place)] for place in torch.linspace(0, len(order) - 1, min(FOLLOWED, len(order))).tolist()]
@@ -120,6 +119,12 @@ def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
         errors.mean(0), _correlation(predicted, truth).mean(0), len(paths.states), followed, bounded,
         paths.states[some], torch.cat([paths.states[some, :1].double(), predicted[some]], 1), paths.marching.space_of(paths.states),
     )  # fmt: skip
+
+
+def errors_along(predicted: Tensor, truth: Tensor) -> Float[Tensor, "paths states"]:
+    """The relative error of each state, infinite where nothing is predicted."""
+    off, size = (_values(f.double()).norm(dim=-1) for f in (predicted - truth, truth))
+    return (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
 
 
 def many(paths: Paths, steps: int) -> int:

@@ -86,10 +86,11 @@ class Modal(Coefficients):
         known = _modal(statistics)
         ridges = _ridges(ridge, known)
         for _ in range(RAISED if torch.is_tensor(ridge) else 0):
-            try:
-                return _solution(solved(known, ridges))
-            except RaffiaError:
-                ridges = torch.cat([ridges[:1], 10 * ridges[1:]])
+            coef = solved(known, ridges, careless=True)
+            failed = coef[1:].flatten(1).isnan().any(1)
+            if not failed.any():
+                return _solution(coef)
+            ridges[1:] = torch.where(failed, 10 * ridges[1:], ridges[1:])
         return _solution(solved(known, ridges))
 
     def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
@@ -143,7 +144,7 @@ class Modal(Coefficients):
         """Gaussian in every block."""
         assert trained.statistics is not None  # as whoever asks has checked
         known = _modal(trained.statistics)
-        return modal_law(known, _ridges(trained.ridge, known), trained.solution.coef, trained.noise)
+        return modal_law(known, _ridges(trained.ridge, known, sure=True), trained.solution.coef, trained.noise)
 
     def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
         """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
@@ -205,11 +206,16 @@ def _modal(statistics: Statistics) -> ModalEquations | ModalDual:
     return cast(ModalEquations | ModalDual, statistics)
 
 
-def _ridges(ridge: Any, statistics: ModalEquations | ModalDual) -> Tensor:
-    """(λ₀, λ₁, …): a number serves all blocks, without an ordinary part, and is never less than keeps them positive definite."""
+def _ridges(ridge: Any, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
+    """(λ₀, λ₁, …): a number serves all blocks, without an ordinary part, and is never less than keeps them positive definite.
+
+    Those of every block were found for such equations: they may be as small as rounding is, where a failure would be seen (not `sure`).
+    """
     blocks, least = len(statistics.twice), statistics.start_shape[0] * torch.finfo(torch.float64).eps * statistics.scales
     if not torch.is_tensor(ridge):
         return torch.cat([least.new_tensor([float("inf")]), least.clamp(min=float(ridge))])
     if len(ridge) != 1 + blocks:
         raise RaffiaError(f"ridge must have 1 + {blocks} numbers, for the ordinary part and each mode; got {len(ridge)}.")
-    return torch.cat([ridge[:1].to(least), torch.maximum(ridge[1:].to(least), least)])
+    return torch.cat(
+        [ridge[:1].to(least), torch.maximum(ridge[1:].to(least), least if sure else least / statistics.start_shape[0])]
+    )

@@ -1,0 +1,102 @@
+"""The last word on features that won: their numbers moved one after the other, judged by models nearly as large as the one to come.
+
+Searches by gradients look at one step of small models of few pairs, which want other lengths and amplitudes than large ones do, and than
+models that are applied again and again.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from typing import cast
+
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features import FeatureMap
+from raffia.features.hyperparameters import Range
+from raffia.model.estimator import of
+from raffia.surrogate.rollouts import Paths, errors_along
+from raffia.training.accumulator import Accumulator
+from raffia.training.frame import Prepared, prepare
+from raffia.training.settings import Settings
+from raffia.training.trained import LEFT_OUT, Trained
+
+FACTORS = (1.25, 1.1)  # that numbers are multiplied or divided by, as long as errors fall
+MOST_FEATURES = 256
+PAIRS, VALUES = (128, 1024), 2**25  # of the models to judge by: from so many pairs to so many, of so many values of features
+JUDGED = 6  # paths that models are followed along
+
+Error = Callable[[FeatureMap], float]
+
+
+def swept(feature_map: FeatureMap, error: Error) -> FeatureMap:
+    """The features with the numbers of the least error, as far as moving one at a time finds them."""
+    best, least = feature_map, error(feature_map)
+    known = feature_map.hyperparameters.items()
+    ranges = {name: cast(Range, one) for name, one in known if getattr(one, "log", False) and getattr(one, "count", 1) is None}
+    for factor in FACTORS:
+        for name, one in ranges.items():
+            for move in (factor, 1 / factor):
+                moved = False
+                while one.low <= (value := move * float(getattr(best, name))) <= one.high:
+                    other = clone(best).set_params(**{name: value})
+                    found = error(other)
+                    if not found < least:
+                        break
+                    best, least, moved = other, found, True
+                if moved:  # the other way is where it came from
+                    break
+    return best
+
+
+def left_out(settings: Settings, a: Tensor, y: Tensor) -> Error:
+    """The error of one step: of leaving out one pair at a time."""
+    settings, pairs = _smaller(settings), prepare(settings, a, y)
+    some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
+
+    def error(feature_map: FeatureMap) -> float:
+        trained = _trained(settings, feature_map, some, errors=True)
+        return float("inf") if trained is None else trained.errors[LEFT_OUT]
+
+    return error
+
+
+def composed(settings: Settings, paths: Paths) -> Error:
+    """The error along some of the paths, of models trained on the others: the geometric mean over all steps."""
+    settings, judged = _smaller(settings), torch.zeros(len(paths.states), dtype=torch.bool)
+    judged[torch.linspace(0, len(judged) - 1, min(JUDGED, len(judged) // 2)).round().long()] = True
+    held, states = paths.part(judged.nonzero()[:, 0].tolist()), paths.states[~judged]
+    pairs = prepare(settings, states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1))
+    some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
+
+    def error(feature_map: FeatureMap) -> float:
+        trained = _trained(settings, feature_map, some)
+        if trained is None:
+            return float("inf")
+        reached = [*islice(held.followed_by(of(trained, settings.device)), 1, held.states.shape[1])]
+        if len(reached) < held.states.shape[1] - 1:
+            return float("inf")
+        return float(errors_along(torch.stack(reached, 1), held.states[:, 1:]).mean(0).clamp(min=1e-300).log().mean().exp())
+
+    return error
+
+
+def _smaller(settings: Settings) -> Settings:
+    return replace(settings, n_features=min(int(settings.n_features), MOST_FEATURES), ridge="auto")
+
+
+def _count(settings: Settings, pairs: Prepared) -> int:
+    """How many pairs a model is trained on."""
+    many = VALUES // (int(settings.n_features) * max(1, pairs.grid.size))
+    return min(max(PAIRS[0], many), PAIRS[1], len(pairs))
+
+
+def _trained(settings: Settings, feature_map: FeatureMap, pairs: Prepared, errors: bool = False) -> Trained | None:
+    """A model of these features, or None where there is none."""
+    told = replace(settings, feature_map=feature_map)
+    try:
+        return Accumulator(told, expected=len(pairs)).take(pairs.with_modes(told)).finish(errors)
+    except RaffiaError:
+        return None

@@ -1,0 +1,60 @@
+import math
+
+import pytest
+import torch
+
+from raffia import Domain, LocalFeatures, RandomFeatureModel, Scenario
+from raffia.model.marching import Marching
+from raffia.surrogate.rollouts import Paths
+from raffia.surrogate.sweeping import composed, left_out, swept
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return RandomFeatureModel(LocalFeatures(0.06), n_features=24, ridge="auto", coefficients="modal", normalize=True).settings
+
+
+@pytest.fixture(scope="module")
+def paths():
+    states = Scenario(points=32, fine_points=32).trajectories(10, 32, 12, 1.0, seed=3)
+    return Paths(states[:, 0], states, Marching(Domain(1), Domain(1)))
+
+
+def test_numbers_are_moved_to_where_the_error_is_least():
+    best = {"length": 0.21, "amplitude": 0.1, "bias": 2.0}
+
+    def error(one):
+        return sum(math.log(getattr(one, name) / value) ** 2 for name, value in best.items())
+
+    found = swept(LocalFeatures(0.05, 0.3, 0.5, "tanh"), error)
+    assert all(getattr(found, name) == pytest.approx(value, rel=0.08) for name, value in best.items())
+    assert found.activation == "tanh"
+
+
+def test_numbers_stay_in_their_ranges():
+    found = swept(LocalFeatures(0.9), lambda one: 1 / one.length)
+    assert 0.9 < found.length <= LocalFeatures().hyperparameters["length"].high
+
+
+def test_features_without_a_model_are_not_taken():
+    start = LocalFeatures(0.1)
+    assert swept(start, lambda one: 1.0 if one is start else float("inf")) is start
+
+
+def test_the_error_along_paths_is_that_of_a_model_trained_on_the_others(settings, paths):
+    """By hand: half of ten paths are followed from their beginnings."""
+    judged = torch.zeros(10, dtype=torch.bool)
+    judged[torch.linspace(0, 9, 5).round().long()] = True
+    train, test = paths.states[~judged], paths.states[judged]
+    model = RandomFeatureModel(LocalFeatures(0.06), n_features=24, ridge="auto", coefficients="modal", normalize=True)
+    model.fit(train[:, :-1].flatten(0, 1), train[:, 1:].flatten(0, 1))
+    path = model.rollout(test[:, 0], 12)
+    off = (path - test)[:, 1:].norm(dim=-1) / test[:, 1:].norm(dim=-1)
+    wanted = float(off.mean(0).log().mean().exp())
+    assert composed(settings, paths)(LocalFeatures(0.06)) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_features_that_see_too_little_have_larger_errors_both_ways(settings, paths):
+    a, y = paths.states[:, :-1].flatten(0, 1), paths.states[:, 1:].flatten(0, 1)
+    for error in (composed(settings, paths), left_out(settings, a, y)):
+        assert error(LocalFeatures(0.1)) < 0.3 * error(LocalFeatures(1e-3))

@@ -66,9 +66,9 @@ def burgers(device):
 
 def darcy(device):
     features = PredictorCorrectorFeatures(steps=3, randomisation="multiplicative", eta=1e-5)
-    model = RandomFeatureModel(features, 256, 1e-10, device=device)
-    given = {"law": "lognormal", "n_modes": 400}
-    return Case(Darcy(**given, fine_points=65), Darcy(**given, tolerance=1e-8), 33, 65, 256, model, interior(32))
+    model = RandomFeatureModel(features, 128, 1e-10, device=device)
+    solver = Darcy(law="lognormal", n_modes=400, fine_points=33)
+    return Case(solver, solver, 33, 33, 256, model, interior(32))
 
 
 class Setting:

@@ -117,7 +117,7 @@ def test_a_surrogate_that_knows_where_it_is_bad_has_a_posterior_that_covers_the_
 
 
 def test_bars_of_a_model_make_posteriors_less_overconfident_where_it_was_not_trained(model, pairs, bars):
-    """The mean over twenty inputs five times as large as those of the training."""
+    """The mean over twenty inputs three times as large as those of the training."""
     constant = surrogate_error(model.predict, pairs[0][60:], pairs[1][60:], OBSERVE)
     a = PRIOR(NODES)
     with torch.no_grad():

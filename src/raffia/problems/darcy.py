@@ -20,10 +20,7 @@ from raffia.spaces.calculus import poisson
 Source = float | Callable[[Tensor, Tensor], Tensor] | Float[Tensor, "r1 r2"]
 
 NUMBERS_IN_CACHE, NUMBERS_ELSEWHERE = 2**19, 2**26  # of a batch on a CPU, and on a GPU, which wants large ones
-DIRECT, DIRECT_ELSEWHERE = (
-    32,
-    65,
-)  # points along the shorter axis up to which elimination is faster than iterations, on a CPU and on a GPU
+DIRECT, DIRECT_ELSEWHERE = 33, 65  # points along the shorter axis up to which elimination is the faster, on a CPU and on a GPU
 UNRESOLVED, LOOKED_AT = 0.01, 8  # the mean relative error above which to warn, and of how many samples it is estimated
 
 
@@ -31,7 +28,7 @@ UNRESOLVED, LOOKED_AT = 0.01, 8  # the mean relative error above which to warn, 
 class Darcy(Problem):
     """−∇·(a∇u) = f on a rectangle, u = 0 on its boundary; F†: a ↦ u. The paper's a is piecewise constant, with random geometry.
 
-    Second-order finite differences with `face` means of a between neighbours. On small grids, up to 32 points along the shorter axis on
+    Second-order finite differences with `face` means of a between neighbours. On small grids, up to 33 points along the shorter axis on
     a CPU and 65 on a GPU, a batch is solved by elimination, to rounding. On others by conjugate gradients, preconditioned by the
     fast Poisson solver, until ‖residual‖ ≤ tolerance·‖f‖ for each sample. The number of iterations depends on the contrast
     max a / min a, not on the grid: 22 for the paper's a.

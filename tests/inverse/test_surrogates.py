@@ -131,3 +131,11 @@ def test_the_posterior_of_a_surrogate_is_that_of_the_true_solver(problem):
     words = said.split("true solver's posterior: mean ")[1].replace("%", "").replace(",", "").split()
     assert float(words[0]) < 5
     assert float(words[2]) < 5
+
+
+@pytest.mark.slow
+def test_delayed_acceptance_has_the_posterior_of_the_true_solver_within_its_monte_carlo_error():
+    """400 coordinates of Darcy flow: their means are one standard error apart, in the root mean square."""
+    told = [sys.executable, str(ROOT / "benchmarks/inverse.py"), "darcy", "--by", "delayed", "--inner", "4", "--steps", "200"]
+    said = subprocess.run([*told, "--burn-in", "60", "--keep-every", "1"], capture_output=True, text=True, check=True).stdout
+    assert float(said.split("coordinates off by ")[1].split()[0]) < 1.2

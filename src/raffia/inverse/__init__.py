@@ -3,6 +3,7 @@
 All of it works in whitened coordinates, ξ ~ N(0, I) under the prior, so that nothing depends on how finely functions are resolved.
 """
 
+from raffia.inverse.bars import error_bars
 from raffia.inverse.chains import Chains
 from raffia.inverse.delayed import delayed_acceptance
 from raffia.inverse.diagnostics import effective_sample_size, split_rhat
@@ -14,6 +15,6 @@ from raffia.inverse.problem import InverseProblem
 from raffia.inverse.sampling import mala, pcn
 
 __all__ = [
-    "Chains", "InverseProblem", "Laplace", "Maximum", "Prior", "WhiteNoise", "delayed_acceptance", "effective_sample_size", "laplace",
-    "mala", "maximum_a_posteriori", "pcn", "point_values", "split_rhat", "surrogate_error",
+    "Chains", "InverseProblem", "Laplace", "Maximum", "Prior", "WhiteNoise", "delayed_acceptance", "effective_sample_size", "error_bars",
+    "laplace", "mala", "maximum_a_posteriori", "pcn", "point_values", "split_rhat", "surrogate_error",
 ]  # fmt: skip

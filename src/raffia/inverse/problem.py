@@ -32,7 +32,9 @@ class InverseProblem:
     observe
         O, a matrix with a row for each observation, of outputs flattened, such as `point_values` makes; None observes all of them.
     error
-        What a surrogate adds to Γ: variances, or a covariance such as `surrogate_error` finds. None adds nothing.
+        What a surrogate adds to Γ: variances, or a covariance such as `surrogate_error` finds. Or a function from a batch of a to a
+        covariance for each, such as `error_bars` makes; Γ then depends on ξ, and Φ(ξ) has ½ log det Γ(ξ)/det N beside, N that of the
+        noise alone. None adds nothing.
     device
         Where to compute; None is where the data are.
     """
@@ -42,7 +44,7 @@ class InverseProblem:
     data: Array
     noise: float | Array
     observe: Array | None = None
-    error: float | Array | None = None
+    error: float | Array | Callable[[Tensor], Tensor] | None = None
     device: str | torch.device | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +60,7 @@ class InverseProblem:
             raise RaffiaError(
                 f"observe must be a matrix with a row for each of {len(y)} observations; got shape {tuple(self._matrix.shape)}."
             )
-        error = self._tensor(0.0 if self.error is None else self.error)
+        error = self._error
         if error.shape not in ((), y.shape, (len(y), len(y))) or not torch.isfinite(error).all():
             raise RaffiaError(
                 f"error must be a variance, {len(y)} of them or their covariance, ({len(y)}, {len(y)}); got shape {tuple(error.shape)}."
@@ -82,28 +84,49 @@ class InverseProblem:
         return self._tensor(self.data)
 
     def residuals(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n observations"]:
-        """Γ^(−½) (O F(prior(ξ)) − y), differentiable where F is."""
-        values = self.forward(self.prior(xi)).flatten(1).double()
+        """Γ^(−½) (O F(prior(ξ)) − y), differentiable where F is, and √(log det Γ/det N) after it where Γ depends on ξ."""
+        a = self.prior(xi)
+        values = self.forward(a).flatten(1).double()
         values = values if self._matrix is None else self._matching(values) @ self._matrix.mT
         if values.shape[1] != len(self.observed):
             raise RaffiaError(
                 f"data must be as many as the outputs of forward, {values.shape[1]}, where observe is None; got {len(self.observed)}. "
                 "Pass observe=point_values(grid, positions)."
             )
-        return (values - self.observed) @ self._whitening.mT
+        whitened = (values - self.observed) @ self._whitening.mT
+        return self._weighed(whitened, self.error(a)) if callable(self.error) else whitened
 
     def misfit(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n"]:
-        """Φ(ξ)."""
+        """Φ(ξ) = ½ |residuals|²."""
         return self.residuals(xi).square().sum(-1) / 2
 
     @cached_property
     def _matrix(self) -> Tensor | None:
         return None if self.observe is None else self._tensor(self.observe)
 
+    def _weighed(self, off: Float[Tensor, "n k"], error: Tensor) -> Float[Tensor, "n k+1"]:
+        """(I + E)^(−½) off and √log det(I + E), for errors and E in deviations of the noise; NaN where E is no covariance."""
+        count = len(self.observed)
+        if error.shape != (len(off), count, count):
+            raise RaffiaError(
+                f"error must give a covariance of {count} observations for each of {len(off)} inputs, ({len(off)}, {count}, {count}); "
+                f"got shape {tuple(error.shape)}."
+            )
+        whole = torch.eye(count).to(off) + self._whitening @ error.to(off) @ self._whitening.mT
+        factor, failed = torch.linalg.cholesky_ex(whole)
+        factor = torch.where((failed > 0)[:, None, None], torch.nan, factor)
+        white = torch.linalg.solve_triangular(factor, off[..., None], upper=False)[..., 0]
+        spread = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1, keepdim=True)
+        return torch.cat([white, spread.clamp(min=1e-300).sqrt()], dim=-1)
+
+    @cached_property
+    def _error(self) -> Tensor:
+        """That which is the same for all inputs."""
+        return self._tensor(0.0 if self.error is None or callable(self.error) else self.error)
+
     @property
     def _covariance(self) -> Tensor:
-        noise = self._tensor(self.noise).square().expand(len(self.observed))
-        error = self._tensor(0.0 if self.error is None else self.error)
+        noise, error = self._tensor(self.noise).square().expand(len(self.observed)), self._error
         return torch.diag(noise) + (error if error.ndim == 2 else torch.diag(error.expand(len(noise))))
 
     @cached_property

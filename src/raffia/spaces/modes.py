@@ -66,7 +66,8 @@ class Waves(Modes):
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Coefficients:
         """By a real transform."""
         axes = _axes(nodes)
-        return torch.fft.rfftn(f, dim=axes, norm="forward").flatten(-len(axes)) * math.sqrt(nodes.volume)
+        spectrum = torch.fft.rfftn(f, dim=axes, norm="forward").flatten(-len(axes))
+        return spectrum if nodes.volume == 1 else spectrum * math.sqrt(nodes.volume)
 
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
         """By its inverse."""

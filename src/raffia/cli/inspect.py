@@ -56,8 +56,8 @@ def inspect(
     files: options.Files = None,
     parameters: options.Parameters = None,
     time: options.TimeAxis = None,
-    stride: options.Stride = 1,
-    window: options.Window = 1,
+    stride: options.Stride = None,
+    window: options.Window = None,
     horizon: options.Horizon = 1,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:

@@ -16,9 +16,10 @@ from raffia.cli.common import (
     console,
     extents,
 )
-from raffia.cli.fitted import LEVEL, band_in_words, note, say, write_page
+from raffia.cli.fitted import band_in_words, note, say, write_page
 from raffia.data import open_source
 from raffia.errors import RaffiaError
+from raffia.pages import LEVEL
 from raffia.spaces import Vectors
 from raffia.surrogate import FAMILIES
 from raffia.training.settings import check_numbers

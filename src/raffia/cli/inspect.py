@@ -15,13 +15,13 @@ from raffia.cli.common import (
     app,
     check_output,
     console,
-    labels_of,
 )
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
 from raffia.data.source import told_layout
 from raffia.errors import RaffiaError
+from raffia.pages import labels_of
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
 
@@ -90,7 +90,7 @@ def inspect(
     for note in source.notes:
         console.print(f"• {note}", soft_wrap=True)
     if figure is not None:
-        frames, names = labels_of(source)
+        frames, names = labels_of(source.reading, a, y)
         picture = plotting.pair(
             a[0], y[0], source.domain, source.output, input_labels=frames[0], output_labels=frames[1],
             input_names=names[0], output_names=names[1],

@@ -103,7 +103,7 @@ def fit(
         surrogate = _streamed(plan, source, batches or {}, scheduler)
         surrogate.model.adopt(replace(surrogate.model.trained_, reading=source.reading))
     else:
-        surrogate = _whole(plan, pairs, test, refit, opened=pairs is not data)
+        surrogate = _whole(plan, pairs.dataset(), source, test, refit, told=pairs is data is source)
     return replace(surrogate, seconds=time.perf_counter() - begun)
 
 
@@ -112,13 +112,12 @@ def too_large(source: Source) -> bool:
     return 8 * elements_of(source) * len(source) > available_memory(torch.device("cpu")) // 4
 
 
-def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: bool, opened: bool) -> Surrogate:
-    """Pairs that memory holds: some are held out, and trained on in the end. What was noticed when they were `opened` here is told."""
-    data, source = pairs.dataset(), pairs if isinstance(pairs, Source) else None
+def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | None, refit: bool, told: bool) -> Surrogate:
+    """Pairs that memory holds: some are held out, and trained on in the end. What was noticed of steps is said, unless it is `told`."""
     count = 0 if test is not None else _count(plan.held_out, len(data))
     groups = groups_for(plan.groups, plan.blocks, len(data), count) or Groups.by_trajectories(data.along, len(data), count)
     holding = hold(data, count, plan.seed, groups)
-    chosen = [] if data.along is None or (source and not opened) else list(data.along.notes)
+    chosen = [] if data.along is None or told else list(data.along.notes)
     if data.along is not None and (test is None or test.along is not None) and (why := incomplete(data, holding.train)):
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)

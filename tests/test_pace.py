@@ -41,7 +41,7 @@ def test_rounding_is_noise_too():
 
 
 def test_the_stride_is_the_least_in_which_states_change_firmly():
-    u = moving(0.002) + 0.03 * RNG.standard_normal((8, 80, 64))
+    u = moving(0.002) + 0.01 * RNG.standard_normal((8, 80, 64))
     stride, notes = found_stride(u, "as you like")
     off = np.sqrt(2) * noise(u)
     usual = [np.sqrt(np.mean((u[:, s:] - u[:, :-s]) ** 2)) for s in range(1, 20)]
@@ -49,6 +49,11 @@ def test_the_stride_is_the_least_in_which_states_change_firmly():
     assert notes[0].endswith(
         f"pairs are states {stride} steps apart, which change by {usual[stride - 1] / 0.79:.2g}; as you like."
     )
+
+
+def test_where_none_is_firm_the_largest_that_leaves_four_steps_is_taken():
+    u = moving(0.002) + 0.05 * RNG.standard_normal((8, 80, 64))
+    assert found_stride(u, "")[0] == 79 // 4
 
 
 def test_where_no_stride_helps_none_is_taken_and_this_is_said():

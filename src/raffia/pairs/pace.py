@@ -8,7 +8,7 @@ from jaxtyping import Float
 STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
 EQUAL = 1e-6  # a relative change in a step: below it states are the same
 TORN = 3.0  # times the steps before and after: what changes that much more is a gap
-FIRM = 3.0  # times what noise alone changes states by: a change in a step that can be learnt
+FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
 LEAST = 8  # states, to tell noise by
 WHITE, APART = 0.2, 0.3  # how far estimates of noise may be apart, and how alike neighbouring values of it may be
 
@@ -49,8 +49,8 @@ def still(u: States, stride: int) -> list[str]:
 def found_stride(u: States, otherwise: str) -> tuple[int, list[str]]:
     """The stride to take where none is given, and why: 1, unless noise hides what changes in a step.
 
-    Errors of a model that is learnt from noise are those of the noise, in every step; in longer steps there are fewer of them, and states
-    change more. The stride is the least in which states change three times as much as noise alone changes them.
+    A model that is learnt from noise errs by it in every step; in longer steps there are fewer of them, and states change more. The stride
+    is the least in which states change ten times as much as noise alone changes them, or the largest that leaves four steps.
     """
     off = math.sqrt(2) * noise(u)
     usual = [float(np.sqrt(np.mean((u[:, s:] - u[:, :-s]) ** 2))) for s in range(1, _most(u) + 1)]
@@ -58,8 +58,8 @@ def found_stride(u: States, otherwise: str) -> tuple[int, list[str]]:
         return 1, still(u, 1)
     size = _size(u) / math.sqrt(u.shape[2])
     what = f"states change by {usual[0] / size:.2g} of their size in a step, and noise alone changes them by {off / size:.2g}"
-    stride = next((s for s, change in enumerate(usual, 1) if change >= FIRM * off), None)
-    if stride is None:
+    stride = next((s for s, change in enumerate(usual, 1) if change >= FIRM * off), len(usual))
+    if stride == 1 or usual[stride - 1] < FAINT * off:
         return 1, [f"{what}: a model may learn little but noise."]
     return stride, [
         f"{what}: pairs are states {stride} steps apart, which change by {usual[stride - 1] / size:.2g}; {otherwise}."

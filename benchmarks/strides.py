@@ -1,6 +1,6 @@
-"""Strides that are found where noise hides a step, beside single steps: errors of models composed over sixty steps, of noise of three sizes.
+"""Strides that are found where noise hides a step, beside single steps: errors of models composed over sixty steps.
 
-    python benchmarks/strides.py
+python benchmarks/strides.py
 """
 
 import torch

@@ -80,7 +80,8 @@ def inspect(
     named |= {"table": table, "sample_column": sample_column}
     named |= {"resample": resample, "files": files, "parameters": parameters and str(parameters)}
     named = {argument: names for argument, names in named.items() if names}
-    moving: dict[str, Any] = {"stride": stride, "window": window, "horizon": horizon}
+    told = {"stride": stride, "window": window, "horizon": None if horizon == 1 else horizon}
+    moving: dict[str, Any] = {argument: count for argument, count in told.items() if count is not None}
     source = data.open_source(path, periodic=periodic, time=time, **moving, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)
@@ -100,7 +101,7 @@ def inspect(
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
     words += [] if time is None else [FLAGS["time"], str(time)]
-    words += [word for argument, count in moving.items() if count > 1 for word in (FLAGS[argument], str(count))]
+    words += [word for argument, count in moving.items() for word in (FLAGS[argument], str(count))]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
     console.print("next:")
     console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)

@@ -11,7 +11,7 @@ from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 
 UNTOLD = 0.2  # of what changes in a step: a model of one state that leaves less unexplained has seen what matters
-LESS = 0.3  # of the error of a model of one state: what one of two states must be below
+LESS = 0.1  # of the error of a model of one state: what one of two states must be below
 MOST_PAIRS, FEWEST, VALUES = 200, 24, 2**20  # to learn from, and values of all of them
 JUDGED = 4  # of so many trajectories one is judged by
 FEW, MANY = 16, 128  # local features, with coefficients for each wavenumber and without

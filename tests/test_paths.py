@@ -268,3 +268,13 @@ def test_pairs_that_are_of_no_trajectories_have_no_states_before_them():
         Dataset(U[:, 0], U[:, 1], CIRCLE).widened()
     with pytest.raises(RaffiaError, match="must be of all 3 pairs; it is of 15"):
         Dataset(U[:, 0], U[:, 1], CIRCLE, along=Dataset.of_trajectories(U, CIRCLE).along)
+
+
+def test_files_are_read_with_a_window_that_was_chosen_as_with_one_that_was_asked_for(tmp_path):
+    u, v, numbers = string(6), string(6), RNG.uniform(size=(6, 2))
+    np.savez(tmp_path / "d.npz", u=u, v=v, nu=numbers, t=0.3 * np.arange(14), x=np.arange(24) / 24)
+    one, two = (open_source(tmp_path / "d.npz", input=["u", "v", "nu"], stride=1, window=window) for window in (1, 2))
+    wide = one.dataset().widened()
+    assert raffia.data.reading_for(wide, one) == two.reading
+    assert torch.equal(wide.a, two.dataset().a)
+    assert wide.along.fixed == 2

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.features import LocalFeatures, ScalarFeatures
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
@@ -32,7 +33,7 @@ def incomplete(data: Dataset, rows: Sequence[int]) -> str:
     if len(train) < FEWEST or not judged:
         return ""
     own = _untold(_narrow(wide, part), train, judged)
-    if own <= UNTOLD or not (other := _untold(wide, train, judged)) < LESS * own:
+    if not UNTOLD < own < math.inf or not (other := _untold(wide, train, judged)) < LESS * own:
         return ""
     return (
         f"a state does not tell the next: quick models of one state leave {_share(own)} of what changes in a step unexplained, those of "
@@ -66,9 +67,14 @@ def _untold(data: Dataset, train: Sequence[int], judged: Sequence[int]) -> float
     """The share of what changes in a step that the best of some quick models of the change leaves unexplained."""
     known, other = data.part(list(train)), data.part(list(judged))
     change, truth = (part.y - _newest(part) for part in (known, other))
-    guesses = [torch.as_tensor(model.fit(known.a, change).predict(other.a)) for model in _models(data)]
-    errors = [float((guess - truth).norm() / truth.norm().clamp(min=1e-300)) for guess in guesses]
-    return min(error if math.isfinite(error) else math.inf for error in errors)
+    errors = [math.inf]
+    for model in _models(data):
+        try:
+            guess = torch.as_tensor(model.fit(known.a, change).predict(other.a))
+        except RaffiaError:  # such features are undefined on these data
+            continue
+        errors.append(float((guess - truth).norm() / truth.norm().clamp(min=1e-300)))
+    return min(error for error in errors if not math.isnan(error))
 
 
 def _models(data: Dataset) -> list[RandomFeatureModel]:

@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from raffia import Burgers, Channels, Domain, cli, data, load, metrics
-from raffia.cli.common import ridge_in_words
 from raffia.cli.generate import PROBLEMS
+from raffia.pages import ridge_in_words
 from raffia.tuning import GradientSearch
 
 

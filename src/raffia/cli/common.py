@@ -16,11 +16,10 @@ from rich.progress import Progress
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from raffia.data import Reading, Source
+from raffia.data import Reading
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
-from raffia.plotting import Labels
 from raffia.problems import Problem
 from raffia.storage import destination
 
@@ -152,12 +151,6 @@ def check_output(output: Path, suffix: str, option: str = "--output") -> None:
         raise RaffiaError(f"{option} {output}: files cannot be written to the folder {folder}. Choose another.")
 
 
-def ridge_in_words(ridge: float | torch.Tensor, digits: str) -> str:
-    """A number; of several, from the least to the largest."""
-    ends = [float(ridge)] if not torch.is_tensor(ridge) else [float(end(ridge[1:])) for end in (torch.min, torch.max)]
-    return " … ".join(format(end, digits) for end in dict.fromkeys(ends))
-
-
 def make_folder(folder: Path, option: str = "--output") -> None:
     """A folder to write to, made if it is not there; before the work, not after it."""
     try:
@@ -166,14 +159,3 @@ def make_folder(folder: Path, option: str = "--output") -> None:
         raise RaffiaError(f"{option} {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise RaffiaError(f"{option} {folder}: files cannot be written to this folder. Choose another.")
-
-
-def labels_of(pairs: Source) -> tuple[list[Labels], list[list[str] | None]]:
-    """What pictures need to know of inputs and outputs: labels of axes, where the reading has them, and names of channels or components,
-    where there is an array for each."""
-    reading, (a, y) = pairs.reading, pairs.read(range(1))
-    names: list[list[str] | None] = []
-    for given, space, values in ((reading.input_names, pairs.domain, a), (reading.output_names, pairs.output_space, y)):
-        count = values.shape[1] if space.has_components else 1
-        names.append(list(given) if len(given) == count else None)
-    return [reading.input_frame, reading.output_frame], names

@@ -16,9 +16,10 @@ from raffia.cli.common import (
     console,
     extents,
 )
-from raffia.cli.fitted import LEVEL, band_in_words, note, say, write_page
+from raffia.cli.fitted import band_in_words, note, say, write_page
 from raffia.data import open_source
 from raffia.errors import RaffiaError
+from raffia.pages import LEVEL
 from raffia.spaces import Vectors
 from raffia.surrogate import FAMILIES
 from raffia.training.settings import check_numbers
@@ -63,8 +64,8 @@ def fit(
     files: options.Files = None,
     parameters: options.Parameters = None,
     time: options.TimeAxis = None,
-    stride: options.Stride = 1,
-    window: options.Window = 1,
+    stride: options.Stride = None,
+    window: options.Window = None,
     horizon: options.Horizon = 1,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,

@@ -1,26 +1,19 @@
 """What raffia fit says of a surrogate, and the page that it writes."""
 
-import math
-import platform
 import shlex
 import sys
 from pathlib import Path
 
-import torch
 from rich.table import Table as Printed
 
-from raffia import __version__
-from raffia.cli.common import console, labels_of, ridge_in_words
+from raffia import pages
+from raffia.cli.common import console
 from raffia.data import Source
-from raffia.errors import RaffiaError
 from raffia.metrics import Errors
-from raffia.plotting import Labels
-from raffia.report import StepAfterStep, Table, sentence, write_report
-from raffia.surrogate import Contest, Surrogate
-from raffia.surrogate.rollouts import ALIKE
+from raffia.pages import ridge_in_words
+from raffia.surrogate import Surrogate
 from raffia.training.coefficients import coefficients_of
 
-LEVEL = 0.9  # of the band that pictures have, where no other was asked for
 MOST_LISTED = 16  # channels or components whose errors are printed
 
 
@@ -32,7 +25,7 @@ def note(text: str) -> None:
 def say(found: Surrogate, file: Path) -> None:
     """Print the contest, the errors beside those of what is simpler, and where the model is."""
     if found.contest is not None:
-        console.print(_printed(found.contest.header, found.contest.rows, _title(found.contest)))
+        console.print(_printed(found.contest.header, found.contest.rows, pages.title_of(found.contest)))
     elif found.history is not None:
         console.print(found.history.summary, soft_wrap=True)
         console.print(f"found {found.history.found}", soft_wrap=True)
@@ -71,69 +64,9 @@ def band_in_words(found: Surrogate, level: float) -> str:
 
 def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: int, band: str | None, level: float) -> None:
     """Write the report; pictures have the band of this level, where enough pairs were held out for it."""
-    model, held = found.model, found.contest
-    frames, names = labels_of(pairs)
-    assert found.test is not None
-    assert found.predicted is not None
-    assert found.measured is not None
-    try:
-        widths = found.half_widths(level)
-    except RaffiaError:
-        widths = None
-    write_report(
-        page,
-        title=f"A surrogate of {pairs.path.name}",
-        facts={
-            "model file": str(file),
-            "data": f"{pairs.path}, {len(pairs)} pairs",
-            "command": "raffia " + shlex.join(sys.argv[1:]),
-            "features": f"{model.n_features} of {model.feature_map!r}"
-            if model.n_features < math.inf
-            else f"{model.feature_map!r}",
-            "normalised": {True: "yes", False: "no", "function": "yes, by the mean function of the outputs"}[model.normalize],
-            "ridge": ridge_in_words(model.ridge_, ".3g"),
-            "seed": str(seed),
-            "time": f"{found.seconds:.1f} s",
-            "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
-        },
-        notes=pairs.notes,
-        contest=None
-        if held is None
-        else Table(f"{sentence(_title(held))} None of them gives the errors above.", held.header, held.rows),
-        history=found.history,
-        dataset=found.test,
-        predicted=found.predicted,
-        errors=found.measured.relative,
-        measured=found.measured,
-        split=found.split,
-        baselines=found.simpler,
-        n_train=found.n_train,
-        rows=found.rows,
-        band=band,
-        widths=None if widths is None else (level, widths),
-        by_blocks=found.by_blocks,
-        in_order=found.in_order,
-        groups=found.groups,
-        warnings=found.notes,
-        rollout=_steps(found, frames[1]),
-        input_frame=frames[0],
-        output_frame=frames[1],
-        input_names=names[0],
-        output_names=names[1],
-    )
-
-
-def _steps(found: Surrogate, frame: Labels) -> StepAfterStep | None:
-    """What the page shows of a model of time steps."""
-    rollout = found.rollout
-    if rollout is None or rollout.truth is None or rollout.predicted is None or rollout.space is None:
-        return None
-    errors, correlations = rollout.errors.tolist(), rollout.correlations.tolist()
-    return StepAfterStep(rollout.words, errors, correlations, ALIKE, rollout.truth, rollout.predicted, rollout.space, frame)
-
-
-def _title(held: Contest) -> str:
-    return f"contest, on {held.n_validation} pairs that were not trained on"
+    count = found.n_train + len(found.rows or [])
+    known = {"data": f"{pairs.path}, {count} pairs", "command": "raffia " + shlex.join(sys.argv[1:]), "seed": str(seed)}
+    pages.write_page(found, page, file, f"A surrogate of {pairs.path.name}", known, pairs.notes, band, level)
 
 
 def _in_numbers(errors: Errors) -> list[str]:

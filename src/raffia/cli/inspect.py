@@ -15,13 +15,13 @@ from raffia.cli.common import (
     app,
     check_output,
     console,
-    labels_of,
 )
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
 from raffia.data.source import told_layout
 from raffia.errors import RaffiaError
+from raffia.pages import labels_of
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
 
@@ -56,8 +56,8 @@ def inspect(
     files: options.Files = None,
     parameters: options.Parameters = None,
     time: options.TimeAxis = None,
-    stride: options.Stride = 1,
-    window: options.Window = 1,
+    stride: options.Stride = None,
+    window: options.Window = None,
     horizon: options.Horizon = 1,
     figure: Annotated[Path | None, typer.Option("--figure", help="Draw the first sample into this file, .png or .pdf.")] = None,
 ) -> None:
@@ -80,7 +80,8 @@ def inspect(
     named |= {"table": table, "sample_column": sample_column}
     named |= {"resample": resample, "files": files, "parameters": parameters and str(parameters)}
     named = {argument: names for argument, names in named.items() if names}
-    moving: dict[str, Any] = {"stride": stride, "window": window, "horizon": horizon}
+    told = {"stride": stride, "window": window, "horizon": None if horizon == 1 else horizon}
+    moving: dict[str, Any] = {argument: count for argument, count in told.items() if count is not None}
     source = data.open_source(path, periodic=periodic, time=time, **moving, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)
@@ -90,7 +91,7 @@ def inspect(
     for note in source.notes:
         console.print(f"• {note}", soft_wrap=True)
     if figure is not None:
-        frames, names = labels_of(source)
+        frames, names = labels_of(source.reading, a, y)
         picture = plotting.pair(
             a[0], y[0], source.domain, source.output, input_labels=frames[0], output_labels=frames[1],
             input_names=names[0], output_names=names[1],
@@ -100,7 +101,7 @@ def inspect(
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     words = [word for argument, names in named.items() for name in listed(names) for word in (FLAGS[argument], name)]
     words += [] if time is None else [FLAGS["time"], str(time)]
-    words += [word for argument, count in moving.items() if count > 1 for word in (FLAGS[argument], str(count))]
+    words += [word for argument, count in moving.items() for word in (FLAGS[argument], str(count))]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
     console.print("next:")
     console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)

@@ -57,9 +57,14 @@ TimeAxis = Annotated[
         "--time", help="Axis of time in an array of trajectories, counted from 0; pairs are states and those that follow."
     ),
 ]
-Stride = Annotated[int, typer.Option("--stride", min=1, help="Steps from a state of a trajectory to the next in a pair.")]
+Stride = Annotated[
+    int | None,
+    typer.Option("--stride", min=1, help="Steps from a state of a trajectory to the next in a pair; found, if not said."),
+]
 Window = Annotated[
-    int,
-    typer.Option("--window", min=1, help="States of a trajectory in a row that go into a model, where one does not tell all."),
+    int | None,
+    typer.Option(
+        "--window", min=1, help="States of a trajectory in a row that go into a model; 2 if one does not tell the next."
+    ),
 ]
 Horizon = Annotated[int, typer.Option("--horizon", min=1, help="States of a trajectory that a model predicts at once.")]

@@ -7,6 +7,7 @@ from raffia.data.meaning.steps import Steps
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.reading import Reading, Source
 from raffia.data.source import open_source, read
+from raffia.data.stepped import reading_for
 
 __all__ = [
     "ArrayLayout",
@@ -19,6 +20,7 @@ __all__ = [
     "domain_of",
     "open_source",
     "read",
+    "reading_for",
     "variables",
     "write",
     "write_trajectories",

@@ -26,7 +26,7 @@ from raffia.data.meaning.steps import Steps, each_of
 from raffia.data.parameters import with_parameters
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
-from raffia.pairs import Dataset, Readable
+from raffia.pairs import Along, Dataset, Readable
 from raffia.spaces import Nodes, Space, Vectors
 
 PathLike = str | os.PathLike[str]
@@ -224,6 +224,8 @@ class Source(Readable):
     parameters: Path | None = None
     steps: Steps | None = None
     """How pairs were made of trajectories, where they were."""
+    said: frozenset[str] = frozenset({"stride", "window"})
+    """Which of these were asked for."""
 
     def __post_init__(self) -> None:
         if self.output == self.domain != Vectors():  # vectors of any size may be of two sizes
@@ -289,8 +291,27 @@ class Source(Readable):
 
     def dataset(self) -> Dataset:
         """All of it."""
-        a, y = self.read(slice(None))
-        return Dataset(a, y, self.domain, self.settings, self.output)
+        return self.part(range(len(self)))
+
+    def part(self, rows: range) -> Dataset:
+        """Some rows of it, one after the other."""
+        return Dataset(*self.read(rows), self.domain, self.settings, self.output, self._along(rows))
+
+    def _along(self, rows: range) -> Along | None:
+        """Where pairs lie along trajectories."""
+        if self.steps is None:
+            return None
+        steps, space = self.steps, self.output_space
+        count = sample_shape(self.inputs, self.domain)[0] if self.domain.has_components else 1
+        moving = sample_shape(self.outputs, space)[0] // steps.horizon if space.has_components else 1
+        hidden = (
+            f"noise hides what changes in a step: pairs are states {steps.stride} steps apart; stride=1 takes single steps."
+        )
+        return replace(
+            Along.all_of(self.each, rows), stride=steps.stride, window=steps.window, horizon=steps.horizon,
+            fixed=count - steps.window * moving, said="window" in self.said,
+            notes=() if steps.stride == 1 or "stride" in self.said else (hidden,),
+        )  # fmt: skip
 
 
 def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> list[str] | None:

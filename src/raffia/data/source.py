@@ -50,8 +50,8 @@ def open_source(
     files: str | None = None,
     parameters: str | os.PathLike[str] | None = None,
     time: int | None = None,
-    stride: int = 1,
-    window: int = 1,
+    stride: int | None = None,
+    window: int | None = None,
     horizon: int = 1,
 ) -> Source:
     """Pairs in a file of any format; what is not given is guessed where it is clear, and said in `notes`.
@@ -70,7 +70,9 @@ def open_source(
 
     An array of trajectories is read as pairs of a state and the one `stride` steps later; `time` is the axis of time, where names of axes,
     an array of times or the values do not tell. With a `window`, inputs are so many states in a row, with a `horizon`, outputs are so many
-    that follow, all as channels. Numbers for each trajectory, in arrays beside it, are channels of its inputs.
+    that follow, all as channels. A stride that is not given is 1, or larger where noise hides what changes in a step; a window that is not
+    given is 1, until `raffia.fit` finds that a state does not tell the next. Numbers for each trajectory, in arrays beside it, are channels
+    of its inputs.
     """
     place = Path(path)
     names = (*listed(input), *listed(output))
@@ -122,7 +124,10 @@ def open_source(
     notes = [f"{len(inputs[0])} samples.", *notes]
     (domain, frame), (codomain, its_frame) = ((side.space, side.frame) for side in sides)
     beside = None if parameters is None else Path(parameters)
-    return Source(place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places), beside, steps)
+    given = frozenset(name for name, value in (("stride", stride), ("window", window)) if value is not None)
+    return Source(
+        place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places), beside, steps, given
+    )
 
 
 def told_layout(

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from raffia.data import Steps
 from raffia.errors import RaffiaError
+from raffia.pairs import Along
 from raffia.spaces import Channels, Space
 
 
@@ -27,7 +28,7 @@ class Marching:
     """Whether inputs have channels that stay as they are."""
 
     @classmethod
-    def of(cls, inputs: Space, outputs: Space, steps: Steps | None) -> "Marching":
+    def of(cls, inputs: Space, outputs: Space, steps: Steps | Along | None) -> "Marching":
         """As pairs were made of trajectories; without any, outputs are inputs again."""
         return cls(inputs, outputs) if steps is None else cls(inputs, outputs, steps.window, steps.horizon, bool(steps.fixed))
 

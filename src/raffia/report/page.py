@@ -96,7 +96,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A title, and beneath it, in this order, whatever of these there is."""
+    """A title, and beneath it, in this order, whatever of these there is; the `lead` before all but the small print."""
 
     title: str
     anchor: str
@@ -112,6 +112,8 @@ class Section:
     """A list with bullets."""
     code: str = ""
     tables: Sequence[Table] = ()
+    lead: str = ""
+    """A paragraph that comes first: what the pictures then show."""
 
 
 def write(
@@ -140,6 +142,7 @@ def _section(section: Section) -> str:
     parts = [
         f'<section id="{escape(section.anchor)}"><h2>{escape(section.title)}{label}</h2>',
         f'<p class="settings">{escape(section.small)}</p>' if section.small else "",
+        f"<p>{escape(section.lead)}</p>" if section.lead else "",
         _facts(section.facts) if section.facts else "",
         *map(_picture, section.pictures),
         *(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs),

@@ -39,7 +39,7 @@ class StepAfterStep:
         beside = " and correlation with the truth" if function else ""
         pictures = [Picture.of(figure, f"Mean relative error{beside} of the model applied again and again, against the steps.")]
         return Section(
-            "Step after step", "rollout", pictures=[*pictures, *self._spectra(), *self._paths()], text=[sentence(self.words)]
+            "Step after step", "rollout", lead=sentence(self.words), pictures=[*pictures, *self._spectra(), *self._paths()]
         )
 
     def _spectra(self) -> list[Picture]:
@@ -48,7 +48,8 @@ class StepAfterStep:
             return []
         truth, predicted = (self._channel(states, 0) for states in (self.truth, self.predicted))
         of = ", the first channel" if self.space.has_components else ""
-        words = f"Spectra{of}: the mean square in waves of each number, a mean of {len(truth)} held out."
+        over = f"a mean over {len(truth)} trajectories held out" if len(truth) > 1 else "of the trajectory held out"
+        words = f"Spectra{of}: the mean square in waves of each number, {over}."
         return [Picture.of(plotting.spectra(truth, predicted, one), words)]  # type: ignore[arg-type]  # what is gridded is a Domain
 
     def _paths(self) -> list[Picture]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -206,3 +207,10 @@ def _turned(spectrum: Tensor, turns: float) -> Tensor:
     """e^(2πi k · turns) for each wavenumber k."""
     phase = 2 * math.pi * turns * torch.arange(spectrum.shape[-1], dtype=torch.float64)
     return torch.polar(torch.ones_like(phase), phase).to(spectrum)
+
+
+def equispaced(x: np.ndarray) -> bool:
+    """Whether coordinates have one spacing, to the precision of single numbers."""
+    steps = np.diff(np.asarray(x, dtype=np.float64))
+    mean = float(steps.mean())
+    return bool(np.abs(steps - mean).max() <= 1e-3 * abs(mean) + 4e-7 * float(np.abs(x).max())) and mean != 0

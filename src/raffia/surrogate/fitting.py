@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Source, open_source
+from raffia.data import Source, open_source, reading_for
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.metrics import Sizes
@@ -23,13 +23,13 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
 from raffia.surrogate.contest import Contest, Effort
-from raffia.surrogate.holding import groups_for, hold, known, labels_for
+from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.plan import Choice, Plan
 from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
 from raffia.surrogate.steadying import conserving, steadied
-from raffia.surrogate.windows import advised
+from raffia.surrogate.windows import incomplete
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
@@ -73,8 +73,9 @@ def fit(
     `groups` are labels, one for each pair, or the name of an array of the file that holds them: whole groups, such as trajectories, are
     held out, and are on one side of each split of a contest. With `blocks`, blocks of consecutive rows are. Held out at random, steps of
     a series in time have errors that look too small, because their neighbours were trained on: this is noticed, told, and measured.
-    Of a file of trajectories, whole ones are held out, and `rollout` says how the model does step after step; the numbers of local features
-    are those of the least errors along paths, and ridges are raised where values would not stay bounded: neither with `one_step`.
+    Of trajectories, in a file or by `Dataset.of_trajectories`, whole ones are held out, and `rollout` says how the model does step after
+    step. Inputs are two states in a row where one does not tell the next. The numbers of local features are those of the least errors
+    along paths, and ridges are raised where values would not stay bounded: neither with `one_step`.
 
     The pairs that give the errors also calibrate `model.band`, for any level that they are enough for; `band` is one for which they must
     be, else nothing is begun.
@@ -91,8 +92,6 @@ def fit(
     share = held_out if len(pairs) >= FEW or held_out >= 1 else 0.0
     source = pairs if isinstance(pairs, Source) else None
     labels = labels_for(groups, source)
-    if source is not None and source.each and groups is None and not blocks:  # trajectories are held out whole
-        labels, blocks = (np.arange(len(source)) // source.each, False) if len(source) > source.each else (None, True)
     plan = Plan(
         features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings, one_step,
     )  # fmt: skip
@@ -104,11 +103,9 @@ def fit(
                 "groups=… (--groups) are for data that are read as a whole: of streams, the last rows are held out."
             )
         surrogate = _streamed(plan, source, batches or {}, scheduler)
+        surrogate.model.adopt(replace(surrogate.model.trained_, reading=source.reading))
     else:
-        surrogate = _whole(plan, pairs, test, refit)
-    if source is not None:
-        model = surrogate.model
-        model.adopt(replace(model.trained_, reading=source.reading))
+        surrogate = _whole(plan, pairs.dataset(), source, test, refit, told=pairs is data is source)
     return replace(surrogate, seconds=time.perf_counter() - begun)
 
 
@@ -117,20 +114,24 @@ def too_large(source: Source) -> bool:
     return 8 * elements_of(source) * len(source) > available_memory(torch.device("cpu")) // 4
 
 
-def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: bool) -> Surrogate:
-    """Pairs that memory holds: some are held out, and trained on in the end."""
-    data = pairs.dataset()
-    n = len(data)
-    count = 0 if test is not None else _count(plan.held_out, n)
-    groups = groups_for(plan.groups, plan.blocks, n, count)
+def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | None, refit: bool, told: bool) -> Surrogate:
+    """Pairs that memory holds: some are held out, and trained on in the end. What was noticed of steps is said, unless it is `told`."""
+    count = 0 if test is not None else _count(plan.held_out, len(data))
+    groups = groups_for(plan.groups, plan.blocks, len(data), count) or Groups.by_trajectories(data.along, len(data), count)
     holding = hold(data, count, plan.seed, groups)
+    chosen = [] if data.along is None or told else list(data.along.notes)
+    if data.along is not None and (test is None or test.along is not None) and (why := incomplete(data, holding.train)):
+        kept = data.along.preceded()[0]
+        data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
+        holding, chosen = holding.part(kept), [*chosen, why]
+    n = len(data)
     plan.check_band(len(holding.held) if test is None else len(test))
+    holding = replace(holding, notes=[*holding.notes, *chosen])
     plan.tell(holding.notes)
     train = data.part(holding.train) if count else data
-    moving = pairs if isinstance(pairs, Source) and pairs.each else None
-    known_paths = None if moving is None else paths_of(data, holding.train, moving)
-    choice = plan.chosen(train.a, train.y, data, groups=holding.labels, paths=known_paths)
-    choice, noted = _trained(plan, choice, train, known_paths, 0 if moving is None else moving.each)
+    paths, each = paths_of(data, holding.train), 0 if data.along is None else data.along.each
+    choice = plan.chosen(train.a, train.y, data, groups=holding.labels, paths=paths)
+    choice, noted = _trained(plan, choice, train, paths, each)
     history, model = choice.history, choice.joined()
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
@@ -141,10 +142,9 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
         test = data.part(holding.held)
         judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes)
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
-    paths = None if moving is None or not count else paths_of(data, holding.held, moving)
-    rollout = None if moving is None or paths is None else rolled_out(model, paths, moving.each)
-    wider = advised(model, known_paths, paths) if known_paths and paths else ""
-    judged = replace(judged, notes=[*judged.notes, *noted, *filter(None, [wider])])
+    paths = paths_of(data, holding.held) if count else None if test is None else paths_of(test, range(len(test)))
+    rollout = None if paths is None else rolled_out(model, paths, each)
+    judged = replace(judged, notes=[*judged.notes, *noted])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
         model = choice.extended(data, holding.held)
@@ -152,11 +152,13 @@ def _whole(plan: Plan, pairs: Dataset | Source, test: Dataset | None, refit: boo
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
     judged.kept_by(model, test)
+    if (reading := reading_for(data, source)) is not None:
+        model.adopt(replace(model.trained_, reading=reading))
     rows = holding.held if count else None
     labels = groups.of(holding.held) if groups is not None and count else None
     return Surrogate(
         model, len(train), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, history, 0.0,
-        judged.by_blocks, plan.blocks or judged.by_blocks is not None, labels, judged.notes, rollout,
+        judged.by_blocks, (groups is not None and groups.names is None) or judged.by_blocks is not None, labels, judged.notes, rollout,
     )  # fmt: skip
 
 
@@ -203,10 +205,10 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     judged = Judgement(Sizes.of(some.y, source.output_space.grid_of(some.y)))
     if count:
         rows = list(range(len(part), n))
-        test = Dataset(*source.read(range(len(part), n)), source.domain, source.settings, source.output)
+        test = source.part(range(len(part), n))
         judged = judged.on(model, some, test, partial(_linear, plan, choice.contest, some))
         plan.tell(judged.notes)
-    paths = paths_of(test, range(count), source) if source.each and test is not None and n > source.each else None
+    paths = paths_of(test, range(count)) if test is not None and n > source.each else None
     rollout = None if paths is None else rolled_out(model, paths, source.each)
     judged.kept_by(model, test)
     words = f"the last {count} of {n} pairs; the model was trained on the others"

@@ -1,7 +1,7 @@
 """Which pairs are held out: at random, by whole groups, or in blocks of consecutive rows; and how near they are to the others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.data import Source
 from raffia.data.labels import labels_in
 from raffia.errors import RaffiaError
-from raffia.pairs import Dataset
+from raffia.pairs import Along, Dataset
 from raffia.training.copies import blocks_of, groups_of, split
 from raffia.training.neighbours import Nearness, nearness
 from raffia.training.scaling import Scaling
@@ -26,6 +26,18 @@ class Groups:
 
     numbers: Int[Tensor, "n"]
     names: list[str] | None = None
+
+    @classmethod
+    def by_trajectories(cls, along: Along | None, n: int, count: int) -> "Groups | None":
+        """Whole trajectories; of a single one, blocks of consecutive steps."""
+        if along is None:
+            return None
+        single = along.count == 1
+        return groups_for(None if single else along.trajectory.numpy(force=True), single, n, count)
+
+    def part(self, rows: list[int]) -> "Groups":
+        """The groups of some of the pairs."""
+        return replace(self, numbers=self.numbers[rows])
 
     def of(self, rows: list[int]) -> list[str] | None:
         """The names of the groups of some pairs."""
@@ -44,11 +56,23 @@ class Holding:
 
     held: list[int]
     train: list[int]
-    words: str
+    how: str
     notes: list[str] = field(default_factory=list)
     nearness: Nearness | None = None
     labels: Int[Tensor, "train"] | None = None
     """Groups of the pairs to train on, which contests hold out whole too."""
+
+    @property
+    def words(self) -> str:
+        """What was held out, and how."""
+        return f"{len(self.held)} of {len(self.held) + len(self.train)} pairs {self.how}" if self.held else self.how
+
+    def part(self, rows: list[int]) -> "Holding":
+        """The same, where there are these pairs only, in their order."""
+        new = {row: i for i, row in enumerate(rows)}
+        held, kept = ([row for row in side if row in new] for side in (self.held, self.train))
+        inside = None if self.labels is None else self.labels[[i for i, row in enumerate(self.train) if row in new]]
+        return replace(self, held=[new[row] for row in held], train=[new[row] for row in kept], labels=inside)
 
 
 def labels_for(groups: Any, source: Source | None) -> np.ndarray | None:
@@ -95,9 +119,7 @@ def hold(data: Dataset, count: int, seed: int, groups: Groups | None) -> Holding
     how = "at random" if groups is None else groups.in_words(held)
     near = nearness(scaled(data), held, train) if data.a.ndim == 1 + data.domain.ndim else None  # or training refuses them
     inside = None if labels is None else labels[train]
-    return Holding(
-        held.tolist(), train.tolist(), f"{len(held)} of {n} pairs {how}, seed {seed}", [copies] if copies else [], near, inside
-    )
+    return Holding(held.tolist(), train.tolist(), f"{how}, seed {seed}", [copies] if copies else [], near, inside)
 
 
 def scaled(data: Dataset) -> Tensor:

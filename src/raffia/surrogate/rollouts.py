@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import islice
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.data import Source
 from raffia.model import RandomFeatureModel
 from raffia.model.marching import Marching
 from raffia.pairs import Dataset
@@ -81,21 +80,16 @@ class Paths:
         return replace(self, begin=self.begin[rows], states=self.states[rows])
 
 
-def paths_of(data: Dataset, rows: Sequence[int], source: Source) -> Paths | None:
+def paths_of(data: Dataset, rows: Sequence[int]) -> Paths | None:
     """The paths in these rows, as long as the shortest of them; None where no two states follow one another."""
-    stride = 1 if source.steps is None else source.steps.stride
-    rows = sorted(rows)
-    breaks = [
-        0,
-        *(i for i, (one, other) in enumerate(pairwise(rows), 1) if other != one + 1 or other % source.each == 0),
-        len(rows),
-    ]
-    runs = [rows[start:stop:stride] for start, stop in pairwise(breaks)]
+    if data.along is None:
+        return None
+    runs = [run[:: data.along.stride] for run in data.along.runs(rows)]
     runs = [run for run in runs if len(run) > 1]
     if not runs:
         return None
     length = min(len(run) for run in runs)
-    marching = Marching.of(source.domain, source.output_space, source.steps)
+    marching = Marching.of(data.domain, data.output_space, data.along)
     begin, last = data.a[[run[0] for run in runs]], data.y[[run[length - 1] for run in runs]]
     states = [
         marching.newest(begin, marching.channels(last))[:, None],

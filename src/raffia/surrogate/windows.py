@@ -1,65 +1,101 @@
-"""Whether a state tells what follows: a linear map of two states in a row, beside a model of one."""
+"""Whether a state tells what follows: quick models of one state and of two in a row, judged on trajectories that they had not seen."""
+
+import math
+from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
+from raffia.errors import RaffiaError
+from raffia.features import LocalFeatures, ScalarFeatures
 from raffia.model import RandomFeatureModel
-from raffia.surrogate.rollouts import Paths
+from raffia.pairs import Dataset
 
-MOST_PAIRS, JUDGED = 400, 64  # that the linear map is found with, and that both are judged on
-HALF = 0.5  # of the error of a model: what a linear map of two states must be below, to be told of
-RIDGES = torch.logspace(-14, 0, 15, dtype=torch.float64)  # beside the largest eigenvalue
+UNTOLD = 0.2  # of what changes in a step: a model of one state that leaves less unexplained has seen what matters
+LESS = 0.1  # of the error of a model of one state: what one of two states must be below
+MOST_PAIRS, FEWEST, VALUES = 200, 24, 2**20  # to learn from, and values of all of them
+JUDGED = 4  # of so many trajectories one is judged by
+FEW, MANY = 16, 128  # local features, with coefficients for each wavenumber and without
+RIDGE = 1e-10  # of normalised features that are far fewer than what they are fitted to
 
 
-def advised(model: RandomFeatureModel, train: Paths, held: Paths) -> str:
-    """What to say where the last two states tell far more than the last: that a window may help; nothing elsewhere.
+def incomplete(data: Dataset, rows: Sequence[int]) -> str:
+    """Why inputs should be two states in a row: because one does not tell the next, and two do; nothing where it does.
 
-    Both errors are those of one step on paths held out. A linear map of two states of a complete system extrapolates, and is far from a
-    good model of one state; of one whose velocities are not in the data it may be exact.
+    Quick models of one state and of two are trained on some of these rows and judged on others, of trajectories that they had not seen.
+    A complete state leaves little of its change unexplained, or as much as two do; a displacement without its velocity leaves most of it.
     """
-    if not train.marching.plain or min(train.states.shape[1], held.states.shape[1]) < 3:
+    part = data.part(list(rows))
+    if part.along is None or part.along.said or part.along.window > 1 or not part.along.preceded()[0]:
         return ""
-    before, now, after = _triples(held, JUDGED)
-    own = _error(after, torch.as_tensor(model.predict(now)))
-    other = _error(after, _linear(*_triples(train, MOST_PAIRS), before, now))
-    if not other < HALF * own:
+    wide = part.widened()
+    train, judged = _sides(wide)
+    if len(train) < FEWEST or not judged:
+        return ""
+    own = _untold(_narrow(wide, part), train, judged)
+    if not UNTOLD < own < math.inf or not (other := _untold(wide, train, judged)) < LESS * own:
         return ""
     return (
-        f"a linear map of the last two states has an error of {other:.2g} in a step, this model of one state {own:.2g}: a state may not "
-        "tell all that matters. Try --window 2 (window=2)."
+        f"a state does not tell the next: quick models of one state leave {_share(own)} of what changes in a step unexplained, those of "
+        f"two states in a row {_share(other)}. So inputs are two states; --window 1 (window=1) takes one."
     )
 
 
-def _triples(paths: Paths, most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """States, those after them, and those after these: so many at most, evenly spread."""
-    states, each = paths.states, paths.states.shape[1] - 2
-    rows = torch.linspace(0, len(states) * each - 1, min(most, len(states) * each)).round().long()
-    one, step = rows // each, rows % each
-    return states[one, step], states[one, step + 1], states[one, step + 2]
+def _sides(wide: Dataset) -> tuple[list[int], list[int]]:
+    """Rows to learn from and to judge by: of every fourth trajectory, or the last quarter of a single one."""
+    assert wide.along is not None
+    names, numbers = wide.along.trajectory.unique(return_inverse=True)
+    late = torch.arange(len(wide)) >= len(wide) - len(wide) // JUDGED
+    apart = late if len(names) == 1 else numbers % JUDGED == min(JUDGED, len(names)) - 1
+    most = min(MOST_PAIRS, max(FEWEST, VALUES // max(1, wide.a[0].numel())))
+    return tuple(_spread(side.nonzero()[:, 0], most) for side in (~apart, apart))  # type: ignore[return-value]
 
 
-def _linear(before: Tensor, now: Tensor, after: Tensor, *others: Tensor) -> Float[Tensor, "n values"]:
-    """What the best linear map of two states predicts of `others`; the ridge has the least error of pairs left out one by one."""
-    x, y = _values(before, now), _values(after)
-    mean, level = x.mean(0), y.mean(0)
-    x, y = x - mean, y - level
-    values, vectors = torch.linalg.eigh(x @ x.mT)
-    turned = vectors.mT @ y
-    best, found = torch.inf, torch.zeros_like(y)
-    for ridge in RIDGES * values[-1].clamp(min=1e-300):
-        inverse = 1 / (values.clamp(min=0) + ridge)
-        dual = vectors @ (inverse[:, None] * turned)
-        left_out = dual / (vectors.square() @ inverse)[:, None]
-        if (error := float(left_out.square().sum())) < best:
-            best, found = error, dual
-    return (_values(*others) - mean) @ x.mT @ found + level
+def _spread(rows: Tensor, most: int) -> list[int]:
+    places = torch.linspace(0, len(rows) - 1, min(most, len(rows))).round().long()
+    return rows[places].tolist()
 
 
-def _values(*states: Tensor) -> Tensor:
-    """All values of some states, (n, values)."""
-    return torch.cat([f.reshape(len(f), -1) for f in states], 1).double()
+def _narrow(wide: Dataset, part: Dataset) -> Dataset:
+    """The same pairs without the first state of their inputs."""
+    components = part.domain.has_components
+    a = wide.a[:, wide.a.shape[1] - part.a.shape[1] :] if components else wide.a[:, -1]
+    return Dataset(a, wide.y, part.domain, output=part.output_space, along=wide.along)
 
 
-def _error(y: Tensor, predicted: Tensor) -> float:
-    return float((_values(predicted) - _values(y)).norm() / _values(y).norm().clamp(min=1e-300))
+def _untold(data: Dataset, train: Sequence[int], judged: Sequence[int]) -> float:
+    """The share of what changes in a step that the best of some quick models of the change leaves unexplained."""
+    known, other = data.part(list(train)), data.part(list(judged))
+    change, truth = (part.y - _newest(part) for part in (known, other))
+    errors = [math.inf]
+    for model in _models(data):
+        try:
+            guess = torch.as_tensor(model.fit(known.a, change).predict(other.a))
+        except RaffiaError:  # such features are undefined on these data
+            continue
+        errors.append(float((guess - truth).norm() / truth.norm().clamp(min=1e-300)))
+    return min(error for error in errors if not math.isnan(error))
+
+
+def _models(data: Dataset) -> list[RandomFeatureModel]:
+    """On grids, local features: many, or few with the state itself and coefficients a wavenumber; else a linear map and a kernel."""
+    domain, output = data.domain, data.output_space
+    if domain.one_channel.gridded and domain.dim:
+        local = LocalFeatures(domain=domain)
+        few = RandomFeatureModel(local, FEW, RIDGE, coefficients="modal", normalize=True, output=output)
+        return [few, RandomFeatureModel(local, MANY, RIDGE, normalize=True, output=output)]
+    maps = ScalarFeatures(None, law="affine", domain=domain), ScalarFeatures(None, domain=domain)
+    return [RandomFeatureModel(one, math.inf, "auto", normalize="function", output=output) for one in maps]
+
+
+def _newest(data: Dataset) -> Tensor:
+    """The newest state of each input, in the form of outputs: once for each of their states."""
+    assert data.along is not None
+    y = data.y if data.output_space.has_components else data.y[:, None]
+    a = data.a if data.domain.has_components else data.a[:, None]
+    channels, past = y.shape[1] // data.along.horizon, a.shape[1] - data.along.fixed
+    return torch.cat([a[:, past - channels : past]] * data.along.horizon, 1).reshape(data.y.shape).to(data.y.dtype)
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2g} %" if value >= 1e-3 else "next to nothing"

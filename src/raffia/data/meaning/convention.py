@@ -115,13 +115,6 @@ def wraps(f: np.ndarray, axis: int) -> bool:
     return float(across.mean()) <= KINK * float(np.take(bends, range(1, f.shape[axis] - 1), axis).mean())
 
 
-def equispaced(x: np.ndarray) -> bool:
-    """Whether coordinates have one spacing, to the precision of single numbers."""
-    steps = np.diff(np.asarray(x, dtype=np.float64))
-    mean = float(steps.mean())
-    return bool(np.abs(steps - mean).max() <= 1e-3 * abs(mean) + 4e-7 * float(np.abs(x).max())) and mean != 0
-
-
 def together(verdicts: Sequence[Verdict]) -> Verdict:
     """One for all: an end left out if anything says so, then cells, a box, repeated ends, fixed ones, and periodic."""
     for kind in (Ends.LEFT, Ends.RIGHT, Ends.CELLS, Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):

@@ -8,13 +8,13 @@ import torch
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column
-from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.layout import AxisLabel, Frame
 from raffia.data.meaning.lines import FEW, like_coordinates, lines_along
 from raffia.data.meaning.names import CELLS, FLAGS, Variables, contents, shown
 from raffia.data.meaning.told_mesh import told_mesh
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
+from raffia.spaces.axes import equispaced
 
 
 @dataclass(frozen=True)

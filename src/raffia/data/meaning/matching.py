@@ -9,14 +9,13 @@ from scipy.spatial import cKDTree
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column
-from raffia.data.meaning.convention import equispaced
 from raffia.data.meaning.coordinates import Places, places_of
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel, Frame
 from raffia.data.meaning.names import Variables, shapes, shown
 from raffia.data.meaning.sides import with_grid
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh, Space
-from raffia.spaces.axes import Axis
+from raffia.spaces.axes import Axis, equispaced
 
 NEAR = 1e-6  # of the size of a mesh: nodes that are nearer are one
 CLOSE = 1e-2  # of a step: how far the ends of an axis may be from those of the training

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,20 +23,20 @@ class Wanted:
     """What the caller says of trajectories: the axis of time, and what a pair is."""
 
     time: int | None = None
-    stride: int = 1
-    window: int = 1
+    stride: int | None = None
+    window: int | None = None
     horizon: int = 1
 
     def __post_init__(self) -> None:
         for name in ("stride", "window", "horizon"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise RaffiaError(f"{FLAGS[name]} ({name}=…) must be 1 or more; got {getattr(self, name)}.")
 
     @property
     def flags(self) -> list[str]:
         """What was said, as the command line has it."""
         said = [] if self.time is None else [FLAGS["time"]]
-        return said + [FLAGS[name] for name in ("stride", "window", "horizon") if getattr(self, name) > 1]
+        return said + [FLAGS[name] for name in ("stride", "window", "horizon") if (getattr(self, name) or 1) > 1]
 
 
 def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wanted: Wanted) -> tuple[Steps | None, list[str]]:
@@ -70,9 +70,11 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
         )
     beside = tuple(one.name for one in moving[1:])
     steps = Steps(
-        v.name, len(v.shape), axis, wanted.stride, wanted.window, wanted.horizon, beside, tuple(f.name for f in fixed), alone
+        v.name, len(v.shape), axis, 1, wanted.window or 1, wanted.horizon, beside, tuple(f.name for f in fixed), alone
     )
-    return steps, [*_notes(v, steps, reason), *even(path, v, axis, arrays), *steady(v, steps)]
+    stride, pace = steady(v, steps, wanted.stride)
+    steps = replace(steps, stride=stride)
+    return steps, [*_notes(v, steps, reason), *even(path, v, axis, arrays), *pace]
 
 
 def _notes(v: Variable, steps: Steps, reason: str) -> list[str]:

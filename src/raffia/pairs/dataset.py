@@ -4,7 +4,7 @@ import math
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,20 +12,13 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.pairs.along import Along
+from raffia.pairs.dense import check_dense
+from raffia.pairs.trajectories import Trajectories, check_steps, widened
 from raffia.spaces import Space, bytes_of
 
 Array = np.ndarray | Tensor
 Batch = tuple[Array, Array]
-
-
-def check_dense(name: str, values: object) -> None:
-    """Refuse tensors that do not hold all their values side by side: sparse ones, and those on the device meta."""
-    if getattr(values, "is_meta", False):
-        raise RaffiaError(
-            f"{name} must hold values; got a tensor on the device meta, which has none. Make it on the cpu or cuda."
-        )
-    if getattr(values, "layout", torch.strided) != torch.strided:
-        raise RaffiaError(f"{name} must be a dense tensor; got {values.layout}. Pass {name}.to_dense().")  # type: ignore[attr-defined]
 
 
 @runtime_checkable
@@ -65,7 +58,8 @@ class Readable(ABC):
 class Dataset(Readable):
     """Inputs `a` and outputs `y`, (n, *grid), which it unpacks into: `a, y = dataset`.
 
-    `domain` is the space of the inputs; `output` that of the outputs, where it is another.
+    `domain` is the space of the inputs; `output` that of the outputs, where it is another. `along` says where pairs lie along
+    trajectories, if they are of some: see `of_trajectories`.
     """
 
     a: Any
@@ -73,6 +67,34 @@ class Dataset(Readable):
     domain: Any
     settings: dict[str, Any] = field(default_factory=dict)
     output: Space | None = None
+    along: Along | None = None
+
+    @classmethod
+    def of_trajectories(
+        cls,
+        u: Any,
+        domain: Any,
+        stride: int | None = None,
+        window: int | None = None,
+        horizon: int = 1,
+        parameters: Any = None,
+        times: Any = None,
+    ) -> "Dataset":
+        """Pairs of states of trajectories and those that follow: `u` is (trajectories, states, *grid), its states functions on `domain`.
+
+        States of several channels are (trajectories, states, channels, *grid), on `Channels(Domain(…), count)`; one long trajectory is
+        `u[None]`. A pair is a state and the one `stride` steps later; with a `window`, inputs are so many states in a row, with a `horizon`
+        outputs are so many that follow, all as channels. A stride that is not given is 1, or larger where states change less in a step than
+        they are off by noise; a window that is not given is 1, until `raffia.fit` finds that a state does not tell the next, and two do.
+        `parameters` (trajectories,) or (trajectories, numbers) hold for a whole trajectory, and are constant channels of its inputs.
+        `times` (states,), if given, must be in equal steps.
+        """
+        check_steps(1 if stride is None else stride, 1 if window is None else window, horizon)
+        found = Trajectories.of(u, domain, parameters, times)
+        stride, notes = found.paced(stride)
+        made = found.pairs(stride, window or 1, horizon)
+        along = replace(made.along, said=window is not None, notes=tuple(notes))
+        return cls(made.a, made.y, made.inputs, output=made.output, along=along)
 
     def __post_init__(self) -> None:
         for name, space in (("domain", self.domain), ("output", self.output)):
@@ -85,6 +107,8 @@ class Dataset(Readable):
         for name in ("a", "y"):
             check_dense(name, getattr(self, name))
             object.__setattr__(self, name, torch.as_tensor(getattr(self, name)))
+        if self.along is not None and len(self.along) != len(self.a):
+            raise RaffiaError(f"Dataset(along=…) must be of all {len(self.a)} pairs; it is of {len(self.along)}.")
 
     def __iter__(self) -> Iterator[Tensor]:
         yield self.a
@@ -106,9 +130,17 @@ class Dataset(Readable):
         """Itself: pairs in a file are read into one."""
         return self
 
+    def widened(self) -> "Dataset":
+        """The pairs of trajectories with one state more in their inputs, the one a stride before: those that have one."""
+        if self.along is None:
+            raise RaffiaError("only pairs of trajectories have states before them: make them by Dataset.of_trajectories.")
+        a, space, along = widened(self.a, self.domain, self.along)
+        return Dataset(a, self.y[self.along.preceded()[0]], space, self.settings, self.output_space, along)
+
     def part(self, rows: list[int]) -> "Dataset":
         """The pairs of these numbers."""
-        return Dataset(self.a[rows], self.y[rows], self.domain, self.settings, self.output)
+        along = None if self.along is None else self.along.part(rows)
+        return Dataset(self.a[rows], self.y[rows], self.domain, self.settings, self.output, along)
 
 
 @dataclass(frozen=True, eq=False)

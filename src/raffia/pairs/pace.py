@@ -1,0 +1,98 @@
+"""The steps of trajectories, by their values: whether they are torn, still, or hidden by noise, and the stride that then serves."""
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
+EQUAL = 1e-6  # a relative change in a step: below it states are the same
+TORN = 3.0  # times the steps before and after: what changes that much more is a gap
+FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
+LEAST = 8  # states, to tell noise by
+WHITE, APART = 0.2, 0.3  # how far estimates of noise may be apart, and how alike neighbouring values of it may be
+
+States = Float[np.ndarray, "n states values"]
+
+
+def unequal(name: str, times: np.ndarray, states: str) -> str:
+    """What is wrong with times that are not equispaced."""
+    steps = np.diff(times)
+    return (
+        f"the times {name} must be one after the other in equal steps; they are {steps.min():.3g} to {steps.max():.3g} apart. "
+        f"Interpolate {states} in time, or take the parts of it that have equal steps."
+    )
+
+
+def torn(u: States, stride: int = 1) -> list[str]:
+    """What to say of a jump between two states, as if others were missing there."""
+    if u.shape[1] < stride + 1:
+        return []
+    one = change(u, 1)
+    for k in range(1, len(one) - 1):
+        if one[k] > TORN * max(one[k - 1], one[k + 1]) and one[k] > EQUAL:
+            ratio = float(one[k] / max(one[k - 1], one[k + 1], EQUAL))
+            return [
+                f"from state {k} to {k + 1}, values change {ratio:.2g} times as much as before and after, in the trajectories looked at: "
+                "if states are missing there, write the parts before and after it as trajectories of their own."
+            ]
+    return []
+
+
+def still(u: States, stride: int) -> list[str]:
+    """What to say of states that are the same again and again."""
+    if u.shape[1] < stride + 1 or float(change(u, stride).mean()) >= EQUAL:
+        return []
+    return ["states are equal to rounding from step to step: a model has nothing to learn in so short a step."]
+
+
+def found_stride(u: States, otherwise: str) -> tuple[int, list[str]]:
+    """The stride to take where none is given, and why: 1, unless noise hides what changes in a step.
+
+    A model that is learnt from noise errs by it in every step; in longer steps there are fewer of them, and states change more. The stride
+    is the least in which states change ten times as much as noise alone changes them, or the largest that leaves four steps.
+    """
+    off = math.sqrt(2) * noise(u)
+    usual = [float(np.sqrt(np.mean((u[:, s:] - u[:, :-s]) ** 2))) for s in range(1, _most(u) + 1)]
+    if not usual or usual[0] >= FIRM * off:
+        return 1, still(u, 1)
+    size = _size(u) / math.sqrt(u.shape[2])
+    what = f"states change by {usual[0] / size:.2g} of their size in a step, and noise alone changes them by {off / size:.2g}"
+    stride = next((s for s, change in enumerate(usual, 1) if change >= FIRM * off), len(usual))
+    if stride == 1 or usual[stride - 1] < FAINT * off:
+        return 1, [f"{what}: a model may learn little but noise."]
+    return stride, [
+        f"{what}: pairs are states {stride} steps apart, which change by {usual[stride - 1] / size:.2g}; {otherwise}."
+    ]
+
+
+def noise(u: States) -> float:
+    """The standard deviation of white noise in values, by their third and fourth differences in time; 0 where there is none to tell.
+
+    Of states that change smoothly, differences fall with their order; of white noise, those of order p have the variance
+    (2p choose p) σ². What is alike in neighbouring values is no noise, but motion that is faster than the steps.
+    """
+    if u.shape[1] < LEAST:
+        return 0.0
+    third, fourth = np.diff(u, 3, axis=1), np.diff(u, 4, axis=1)
+    one, other = (float(np.sqrt(np.mean(d**2) / math.comb(2 * p, p))) for d, p in ((third, 3), (fourth, 4)))
+    if not one or abs(other / one - 1) > WHITE:
+        return 0.0
+    if u.shape[2] >= LEAST and np.mean(third[..., 1:] * third[..., :-1]) > APART * np.mean(third**2):
+        return 0.0
+    return min(one, other)
+
+
+def change(u: States, stride: int) -> Float[np.ndarray, "steps"]:
+    """The mean change over so many steps, of each state, beside the usual size of states about their mean."""
+    return np.linalg.norm(u[:, stride:] - u[:, :-stride], axis=2).mean(axis=0) / _size(u)
+
+
+def _size(u: States) -> float:
+    about = np.linalg.norm(u - u.mean(axis=2, keepdims=True), axis=2).mean()
+    return float(about or np.linalg.norm(u, axis=2).mean() or 1.0)
+
+
+def _most(u: States) -> int:
+    """The largest stride that leaves four steps, or the single step there is."""
+    return max(1, (u.shape[1] - 1) // 4) if u.shape[1] > 1 else 0

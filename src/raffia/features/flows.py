@@ -149,4 +149,4 @@ class Around(Flow):
 
     def vector(self, f: Held) -> list[list[Held]]:
         """One by one."""
-        return [self.potentials(part)[1] for part in f.unbind(2)]
+        return [self.potentials(f[:, :, axis])[1] for axis in range(3)]

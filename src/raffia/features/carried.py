@@ -25,9 +25,9 @@ class CarriedFeatures(FeatureMap):
 
     q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function, s_θ = 1 + spread·ξ_θ, and
     G = e^(−damping |k|²/L). f is `source`/scale, a function given on any grid, or None. L is `steps`: each traces back to the middle of
-    the way first. ± is `sense`, which a search tries both ways. Lengths are such that the longest side is 2π, or π where an axis has
-    ends. There M_θ is of sines under ∇^⊥ and of cosines under ∇, so that no velocity crosses a wall; `shift` has a part in the flow, and
-    power > 1 keeps it bounded at walls, unless functions vanish there.
+    the way first. ± is `sense`, which a search tries both ways, of one channel. Lengths are such that the longest side is 2π, or π where
+    an axis has ends. There M_θ is of sines under ∇^⊥ and of cosines under ∇, so that no velocity crosses a wall; `shift` has a part in
+    the flow, and power > 1 keeps it bounded at walls, unless functions vanish there.
 
     On a line the velocity is (±turn + climb ∂) M_θ p. In space a function of one channel makes no velocity but a gradient, as nothing
     else turns with it when space is turned. Three channels, a vorticity, make ±turn curl M_θ p, which carries each of them; that it also

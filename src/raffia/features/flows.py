@@ -117,17 +117,13 @@ class Around(Flow):
     def _multiplier(self) -> Tensor:
         return self.multiplier(self._squares)
 
-    @property
-    def _axes(self) -> tuple[int, ...]:
-        return tuple(range(-len(self.grid.shape), 0))
-
     def held(self, p: Functions) -> Held:
         """Spectra."""
-        return torch.fft.rfftn(p, dim=self._axes)
+        return torch.fft.rfftn(p, dim=tuple(range(3, p.ndim)))
 
     def values(self, f: Held) -> Functions:
         """A transform back."""
-        return torch.fft.irfftn(f, s=self.grid.shape, dim=self._axes)
+        return torch.fft.irfftn(f, s=self.grid.shape, dim=tuple(range(3, f.ndim)))
 
     def image(self, f: Held) -> Tensor:
         """From spectra."""

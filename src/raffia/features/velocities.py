@@ -64,7 +64,8 @@ class Roles:
             "steps": Choice((1, 4)),
         }
         ranges |= {"gain": Range(-5.0, 5.0, log=False)} if sourced else {}
-        ranges |= {"turn": Range(0.01, 5.0), "sense": Choice((1, -1))} if dim < 3 or not self.alone else {}
+        ranges |= {"turn": Range(0.01, 5.0)} if dim < 3 or not self.alone else {}
+        ranges |= {"sense": Choice((1, -1))} if dim < 3 and self.alone else {}  # a velocity, or a vorticity, has one
         ways = ("first", "made") if count == dim == 3 else ("first", "last") if count > dim else ()
         return ranges | ({"velocity": Choice(ways)} if self.weights and ways else {})
 

@@ -83,3 +83,13 @@ def test_other_suffixes_and_grids_that_are_interpolated_to_are_refused(tmp_path)
     with pytest.raises(RaffiaError, match="exports do not know"):
         trained(MAPS["scalar 1"]).export(tmp_path / "model.pt2", 11)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["carried 2", "carried along", "carried between 2", "carried by a curl"])
+def test_what_is_carried_is_carried_by_a_graph_without_complex_numbers(name):
+    predict = trained(MAPS[name], 2, coefficients="modal").at().operator.moved(torch.device("cpu"))
+    graph = recorded(predict, lambda n: pairs(MAPS[name].domain, n)[0])
+    for n in (1, 4):
+        a = pairs(MAPS[name].domain, n, seed=1)[0]
+        assert torch.allclose(graph(a), predict(a), rtol=1e-12, atol=1e-12)
+        assert torch.allclose(Real(graph).run(a), predict(a), rtol=1e-12, atol=1e-12)

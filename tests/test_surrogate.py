@@ -19,7 +19,7 @@ from raffia import (
     Vectors,
 )
 from raffia.data import open_source
-from raffia.surrogate.candidates import Candidate, candidates
+from raffia.surrogate.candidates import Candidate, candidates, named
 from raffia.surrogate.contest import Contest, Entry, Judge, contest
 from raffia.surrogate.fitting import too_large
 from raffia.surrogate.plan import Choice
@@ -125,10 +125,35 @@ def test_equal_seeds_hold_equal_contests(burgers):
         (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"]),
         (CIRCLE, CIRCLE, (16,), (12,), ["linear", "kernel"]),
         (CIRCLE, Domain(0), (16,), (), ["linear", "kernel"]),
-        (Channels(CIRCLE, 2), CIRCLE, (2, 16), (16,), ["linear", "kernel", "galerkin", "local", "iterated", "modal"]),
+        (
+            Channels(CIRCLE, 2),
+            CIRCLE,
+            (2, 16),
+            (16,),
+            ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"],
+        ),
         (Vectors(), SQUARE, (3,), (9, 9), ["linear", "kernel"]),
-        (SQUARE, SQUARE, (9, 9), (9, 9), ["linear", "kernel", "galerkin", "local", "iterated", "modal", "predictor-corrector"]),
-        (Channels(SQUARE, 2), SQUARE, (2, 9, 9), (9, 9), ["linear", "kernel", "galerkin", "local", "iterated", "modal"]),
+        (
+            SQUARE,
+            SQUARE,
+            (9, 9),
+            (9, 9),
+            ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal", "predictor-corrector"],
+        ),
+        (
+            Channels(SQUARE, 2),
+            SQUARE,
+            (2, 9, 9),
+            (9, 9),
+            ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"],
+        ),
+        (
+            Channels(Domain(3), 2),
+            Domain(3),
+            (2, 4, 4, 4),
+            (4, 4, 4),
+            ["linear", "kernel", "galerkin", "local", "iterated", "modal"],
+        ),
         (Mesh(torch.rand(20, 2)), Vectors(), (20,), (2,), ["linear", "kernel"]),
     ],
 )
@@ -137,6 +162,15 @@ def test_only_features_that_apply_take_part(domain, output, a, y, names):
     if output == SQUARE:
         outputs[:, [0, -1]] = outputs[..., [0, -1]] = 0
     assert [candidate.name for candidate in candidates(inputs, outputs, domain, output)] == names
+
+
+@pytest.mark.parametrize(("space", "shape"), [(SQUARE, (9, 9)), (Channels(CIRCLE, 2), (2, 9))])
+def test_outputs_of_another_size_are_not_inputs_that_were_moved(space, shape):
+    inputs = torch.rand(5, *shape) + 1
+    for factor in (0.01, 0.5, 100.0):
+        names = [candidate.name for candidate in candidates(inputs, factor * inputs, space, space)]
+        assert ("carried" in names) == (factor == 0.5)
+    assert named("carried", inputs, 0.01 * inputs, space, space).name == "carried"
 
 
 def test_features_that_fail_are_infinitely_wrong_and_say_why(burgers, monkeypatch):

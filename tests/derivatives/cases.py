@@ -48,6 +48,14 @@ MAPS = {
     "carried 1": CarriedFeatures(domain=CIRCLE),
     "carried 2": CarriedFeatures(2, domain=TORUS, source=torch.ones(5, 4).double().cumsum(0)),
     "carried 3": CarriedFeatures(domain=Domain(3)),
+    **{
+        f"carried between {i}": CarriedFeatures(2, power=2.0, domain=space)
+        for i, space in enumerate((LINE, SQUARE, MIXED, CELLS))
+    },
+    "carried along": CarriedFeatures(2, power=0.3, velocity="last", domain=Channels(TORUS, 3)),
+    "carried along walls": CarriedFeatures(power=0.3, velocity="first", domain=Channels(MIXED, 2)),
+    "carried by a curl": CarriedFeatures(power=2.0, domain=Channels(Domain(3), 3)),
+    "carried by a curl between": CarriedFeatures(power=2.0, domain=Channels(Domain(3, periodic=False), 3)),
     "additive": PredictorCorrectorFeatures(n_modes=6, eta=1e-2),
     "multiplicative": PredictorCorrectorFeatures(n_modes=6, randomisation="multiplicative", steps=2, eta=1e-2),
     **{f"scalar {i}": ScalarFeatures(4, domain=space) for i, space in enumerate([*GRIDS, MESH, Channels(LINE, 2)])},

@@ -4,11 +4,19 @@ import pytest
 import torch
 
 from raffia import Domain
-from raffia.spaces.between import values_at
+from raffia.spaces.between import image_around, image_within, values_at
 
 
-def at(f, positions, grid):
-    return values_at(torch.fft.rfftn(f, dim=tuple(range(2, f.ndim))), positions, grid)
+def at(f, positions, grid, twice=False):
+    around = grid.domain.periodic
+    image = image_around(torch.fft.rfftn(f, dim=tuple(range(2, f.ndim))), grid) if around else image_within(f, grid)
+    return values_at(image, positions, grid, twice)
+
+
+def anywhere(grid, n=1):
+    """Positions between the ends of every axis, in units of its spacing, and coordinates of the same."""
+    x = torch.rand(n, *grid.shape, len(grid.shape), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    return torch.stack([x[..., i] * kind.intervals(points) for i, (kind, points, _) in enumerate(grid.lines)], 1), x
 
 
 def wave(grid, shift=0.0):
@@ -45,3 +53,55 @@ def test_they_are_differentiable_in_values_and_positions(shape):
     f = torch.randn(1, 2, *shape, dtype=torch.float64, generator=generator, requires_grad=True)
     x = (5 * torch.rand(1, len(shape), *shape, dtype=torch.float64, generator=generator)).requires_grad_()
     assert torch.autograd.gradcheck(lambda f, x: at(f, x, grid), (f, x))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("axes", [("box",), ("cells",), ("left",), ("right",), ("box", "cells"), ("left", "box", "right")])
+def test_cubic_polynomials_are_what_they_are_up_to_the_walls(axes, twice):
+    domain = Domain(len(axes), axes=axes)
+    grid = domain.grid(*(6, 5, 4)[: len(axes)])
+    positions, x = anywhere(grid)
+    positions[0][(slice(None), *[0] * len(axes))], x[(0, *[0] * len(axes))] = 0.0, 0.0  # a corner
+
+    def cubic(x):
+        return ((x - 0.3) ** 3 + x.square() - 2 * x).prod(-1)
+
+    found = at(cubic(grid.nodes())[None, None], positions, grid, twice)[0, 0]
+    torch.testing.assert_close(found, cubic(x[0]), rtol=1e-11, atol=1e-11)
+
+
+def test_along_a_periodic_axis_beside_walls_they_go_around():
+    domain = Domain(2, axes=("periodic", "box"))
+    grid, torus = domain.grid(8, 5), Domain(1).grid(8)
+    wave = torch.randn(8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    positions, x = anywhere(grid)
+    positions[:, 0] += 3 * 8
+    found = at((wave[:, None] * grid.nodes()[..., 1])[None, None], positions, grid)
+    along = torch.stack([at(wave[None, None], positions[:, 0, :, j][None], torus)[0, 0] for j in range(5)], 1)
+    torch.testing.assert_close(found[0, 0], along * x[0, ..., 1])
+
+
+def test_near_walls_they_are_of_fourth_order_whatever_the_slope_is_there():
+    errors = []
+    for points in (17, 33):
+        grid = Domain(1, axes="box").grid(points)
+        positions, x = anywhere(grid, 20)
+        found = at(torch.exp(2 * grid.nodes()[..., 0]).expand(20, 1, points), positions, grid)
+        errors.append(float((found[:, 0] - torch.exp(2 * x[..., 0])).abs().max()))
+    assert math.log2(errors[0] / errors[1]) > 3.5
+
+
+def test_beyond_a_wall_is_what_the_wall_has():
+    grid = Domain(1, axes="box").grid(6)
+    f = torch.randn(1, 1, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    positions = torch.tensor([-3.0, -1e-9, 2.0, 5.0, 5.1, 40.0], dtype=torch.float64)[None, None]
+    torch.testing.assert_close(at(f, positions, grid)[0, 0], f[0, 0, [0, 0, 2, 5, 5, 5]])
+
+
+@pytest.mark.parametrize("axes", [("box",), ("periodic", "cells")])
+def test_between_walls_they_are_twice_differentiable(axes):
+    grid = Domain(len(axes), axes=axes).grid(*(5, 4)[: len(axes)])
+    f = torch.randn(1, 1, *grid.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    x = anywhere(grid)[0].requires_grad_()
+    assert torch.autograd.gradcheck(lambda f, x: at(f, x, grid), (f, x))
+    assert torch.autograd.gradgradcheck(lambda f, x: at(f, x, grid, twice=True), (f, x))

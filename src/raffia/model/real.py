@@ -90,7 +90,7 @@ PRODUCTS: dict[str, Callable[..., Pair]] = {
 
 def _along(x: Tensor, matrix: Tensor, dim: int) -> Tensor:
     """A matrix (new, old) applied along an axis."""
-    return (x.transpose(dim, -1) @ matrix.mT.to(x)).transpose(dim, -1)
+    return (x.transpose(dim, -1) @ matrix.mT.to(x)).transpose(dim, -1).contiguous()  # as transforms are, which graphs count on
 
 
 def _waves(rows: int, columns: int, points: int) -> tuple[Tensor, Tensor]:

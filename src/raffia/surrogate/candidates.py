@@ -28,6 +28,7 @@ Kind = Literal["ordinary", "modal", "kernel"]
 
 MOST_PAIRS = 4096  # of which a kernel is formed in a contest
 MODAL_BYTES = {1: 2**31, 2: 2**28, 3: 2**28}  # of block equations of modal coefficients, by dimension; time goes with them
+SIZES = 3  # how much larger or smaller what was moved may be
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
 
@@ -207,6 +208,22 @@ def _channelled(glance: Glance) -> bool:
     return glance.domain.has_components or glance.output.has_components
 
 
+def _carried(glance: Glance) -> bool:
+    """One function on a grid, or as many channels as dimensions, or more, which may be a velocity."""
+    enough = glance.domain.has_components and glance.domain.channels >= glance.domain.dim
+    return _on_one_grid(glance) and glance.domain.dim <= 3 and (enough or not _channelled(glance))
+
+
+def _moved(glance: Glance) -> bool:
+    """Whether outputs may be inputs that were moved: some are as large, or inputs are one function on a torus."""
+    if glance.domain.periodic:
+        return _few_pairs(glance)
+    (a, y), points = (glance.a, glance.y), math.prod(glance.output.one_channel.grid_of(glance.y).shape)
+    sizes = [f.double().reshape(len(f), -1, points).std((0, 2)) for f in (a, y)]
+    ratios = sizes[1][:, None] / sizes[0]
+    return _few_pairs(glance) and bool(((ratios > 1 / SIZES) & (ratios < SIZES)).any())
+
+
 def _most_modal(glance: Glance) -> int:
     """How many features memory, and patience, hold in every mode."""
     return max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes)))
@@ -276,13 +293,17 @@ FAMILIES = (
     _staged(
         "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, swept=True
     ),
-    _staged(
-        "carried",
-        lambda glance: _on_one_grid(glance) and glance.domain.periodic and not _channelled(glance),
-        lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
-        10,  # each of them takes as long as a hundred others
-        (10, 40),
-        trained_on=256,
+    replace(
+        _staged(
+            "carried",
+            _carried,
+            lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
+            10,  # each of them takes as long as a hundred others
+            (10, 40),
+            trained_on=256,
+        ),
+        enters=_moved,
+        most=lambda glance: min(10 * min(glance.domain.channels, 3), _most_modal(glance)),  # sums of channels want more
     ),
     _staged(
         "iterated",
@@ -341,7 +362,8 @@ def named(name: str, a: Tensor, y: Tensor, domain: Space, output: Space, streame
     if not family.applies(glance):
         raise RaffiaError(
             f"--map {name} (features={name!r}) does not go with these data, which have inputs in {domain} and outputs in {output}: "
-            "fourier and modal need functions on one domain, local, iterated and galerkin on one grid, carried one function on a torus, "
+            "fourier and modal need functions on one domain, local, iterated and galerkin on one grid, carried one function there, or "
+            "as many channels as dimensions, or more, "
             "predictor-corrector functions on a rectangle; the others take any inputs but single numbers."
         )
     features = family.learn(glance, math.inf)[0] if family.learn else (family.plain or family.make)(glance)

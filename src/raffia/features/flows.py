@@ -1,0 +1,148 @@
+"""Velocities that are made of functions, and what they carry: what all domains share, and tori."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.spaces import Grid
+from raffia.spaces.between import image_around, values_at
+from raffia.spaces.spectral import wavenumbers
+
+Number = float | Float[Tensor, ""]
+Functions = Float[Tensor, "m n functions *grid"]
+Held = Tensor
+"""Functions (m, n, functions, …) in the form that a flow works with; one in place of m where all features have the same."""
+
+
+SHAPES = 4  # random numbers of a multiplier
+
+
+def multiplier(squares: Float[Tensor, "*modes"], numbers: Tensor, power: Number, shape: Number) -> Float[Tensor, "m *modes"]:
+    """M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)), with r_θ a sum of four cosines."""
+    length = squares.sqrt()
+    phase = math.pi * length / (length + 4)
+    random = sum(numbers[:, j].reshape(-1, *[1] * squares.ndim) * torch.cos(j * phase) for j in range(SHAPES))
+    falling = squares.clamp(min=1) ** (-torch.as_tensor(power, dtype=squares.dtype, device=squares.device) / 2)
+    return falling * (1 + shape * random / math.sqrt(SHAPES))
+
+
+@dataclass(frozen=True, eq=False)
+class Flow(ABC):
+    """What moves features: M_θ and G as functions of |k|², and the rates of the turn and the climb."""
+
+    grid: Grid
+    multiplier: Callable[[Tensor], Float[Tensor, "m *modes"]]
+    blur: Callable[[Tensor], Float[Tensor, "*modes"]]
+    turn: Number
+    climb: Number
+    twice: bool
+    """Whether two derivatives may be wanted."""
+    like: Tensor
+    """Of the precision, and on the device, of all others."""
+
+    longest: ClassVar[float]
+    """How long the longest side is, in the units of |k|."""
+
+    @abstractmethod
+    def held(self, p: Functions) -> Held:
+        """Functions in the form of this flow."""
+
+    @abstractmethod
+    def values(self, f: Held) -> Functions:
+        """Their values at the nodes."""
+
+    @abstractmethod
+    def image(self, f: Held) -> Tensor:
+        """Their images, for values between nodes."""
+
+    @abstractmethod
+    def blurred(self, f: Held) -> Held:
+        """G f."""
+
+    @abstractmethod
+    def filtered(self, f: Held) -> Held:
+        """turn M f, of a velocity f that is given."""
+
+    @abstractmethod
+    def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
+        """M f of one function where there is a turn, its derivatives, and those of the M f that is climbed."""
+
+    @abstractmethod
+    def vector(self, f: Held) -> list[list[Held]]:
+        """The derivatives of M f of three functions."""
+
+    def made(self, f: Held) -> Held:
+        """The velocity that functions make: (turn ∇^⊥ + climb ∇) M f, on a line (turn + climb ∂) M f, of three in space turn curl M f."""
+        dim = len(self.grid.shape)
+        if f.shape[2] == 3:
+            each = self.vector(f)
+            return torch.stack([self.turn * (each[k][j] - each[j][k]) for j, k in ((1, 2), (2, 0), (0, 1))], 2)
+        stream, across, slopes = self.potentials(f[:, :, 0])
+        if dim == 3:
+            return torch.stack([self.climb * slope for slope in slopes], 2)
+        turned = [stream] if dim == 1 else [across[1], -across[0]]
+        return torch.stack([self.turn * u + self.climb * v for u, v in zip(turned, slopes, strict=True)], 2)
+
+    def at(self, f: Held, positions: Float[Tensor, "m n dim *grid"]) -> Functions:
+        """Values at positions in units of the spacings."""
+        image = self.image(f.flatten(0, 1)).unflatten(0, f.shape[:2])
+        image = image.expand(len(positions), *image.shape[1:]).flatten(0, 1)
+        return values_at(image, positions.flatten(0, 1), self.grid, self.twice).unflatten(0, positions.shape[:2])
+
+
+class Around(Flow):
+    """On a torus, functions are held by their spectra."""
+
+    longest = 2 * math.pi
+
+    @cached_property
+    def _waves(self) -> list[Tensor]:
+        """Along each axis; the highest of an even circle has no derivative."""
+        extents = self.grid.domain.extents
+        axes = zip(wavenumbers(self.grid), self.grid.shape, extents, strict=True)
+        return [torch.where(2 * k.abs() == n, 0.0, k).to(self.like) * max(extents) / extent for k, n, extent in axes]
+
+    @cached_property
+    def _squares(self) -> Tensor:
+        return reduce(torch.add, [k.square() for k in self._waves])
+
+    @cached_property
+    def _multiplier(self) -> Tensor:
+        return self.multiplier(self._squares)
+
+    def held(self, p: Functions) -> Held:
+        """Spectra."""
+        return torch.fft.rfftn(p, dim=tuple(range(3, p.ndim)))
+
+    def values(self, f: Held) -> Functions:
+        """A transform back."""
+        return torch.fft.irfftn(f, s=self.grid.shape, dim=tuple(range(3, f.ndim)))
+
+    def image(self, f: Held) -> Tensor:
+        """From spectra."""
+        return image_around(f, self.grid)
+
+    def blurred(self, f: Held) -> Held:
+        """A product."""
+        return self.blur(self._squares) * f
+
+    def filtered(self, f: Held) -> Held:
+        """A product."""
+        return self.turn * (self._multiplier[:, None, None] * f)
+
+    def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
+        """Products; the mean has no part in it, and no walls tell the two apart."""
+        potential = ((self._squares > 0) * self._multiplier)[:, None] * f
+        slopes = [1j * k * potential for k in self._waves]
+        return potential, slopes, slopes
+
+    def vector(self, f: Held) -> list[list[Held]]:
+        """One by one."""
+        return [self.potentials(f[:, :, axis])[1] for axis in range(3)]

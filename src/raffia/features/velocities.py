@@ -1,0 +1,89 @@
+"""Which channels of an input make a velocity, are one, or are carried, and what a search may vary then."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.hyperparameters import Choice, Range
+from raffia.features.regions import region_of
+from raffia.spaces import Domain, Space
+
+Velocity = Literal["made", "first", "last"]
+Numbers = float | Float[Tensor, "..."]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Of inputs in a space, with a velocity that is made of them, or that is the first or the last of their channels."""
+
+    space: Space
+    velocity: str
+
+    @property
+    def region(self) -> Domain:
+        """The torus or box of the inputs."""
+        return region_of(self.space, "CarriedFeatures")
+
+    @property
+    def weights(self) -> int:
+        """How many random numbers say what is carried: one for each channel, where there are several."""
+        return self.space.channels if self.space.has_components else 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether a function of one channel makes its own velocity."""
+        return self.weights == 0 and self.velocity == "made"
+
+    def check(self, steps: int, sourced: bool) -> None:
+        """Refuse what is none."""
+        dim, count = self.region.dim, self.space.channels
+        given = self.velocity in ("first", "last") and dim <= count
+        fits = dim <= 3 and (given or self.alone or (self.velocity, count, dim) == ("made", 3, 3))
+        if steps < 1 or not fits or (sourced and not self.alone):
+            raise RaffiaError(
+                "CarriedFeatures needs steps >= 1 and, in one to three dimensions, functions of one channel, in three also of three, which "
+                "make a velocity, or velocity='first' or 'last' and at least as many channels as dimensions; a source is for one channel "
+                f"that makes a velocity. Got steps={steps!r}, velocity={self.velocity!r}, {'a' if sourced else 'no'} source and "
+                f"{self.space!r}."
+            )
+
+    def searched(self, sourced: bool) -> dict[str, Range | Choice]:
+        """All numbers that there are, how many steps to take, and which channels are a velocity."""
+        dim, count = self.space.dim, self.space.channels
+        ranges: dict[str, Range | Choice] = {"climb": Range(-5.0, 5.0, log=False)} if self.alone else {}
+        steep = self.velocity == "made" and not self.region.periodic  # a smaller power makes velocities without bounds at walls
+        ranges |= {
+            "power": Range(1.0 if steep else 0.0, 4.0, log=False),
+            "spread": Range(0.01, 1.0),
+            "shape": Range(1e-3, 1.0),
+            "damping": Range(1e-6, 0.3),
+            "steps": Choice((1, 4)),
+        }
+        ranges |= {"gain": Range(-5.0, 5.0, log=False)} if sourced else {}
+        ranges |= {"turn": Range(0.01, 5.0)} if dim < 3 or not self.alone else {}
+        ranges |= {"sense": Choice((1, -1))} if dim < 3 and self.alone else {}  # a velocity, or a vorticity, has one
+        ways = ("first", "made") if count == dim == 3 else ("first", "last") if count > dim else ()
+        return ranges | ({"velocity": Choice(ways)} if self.weights and ways else {})
+
+    def parts(self, a: Tensor, shift: Numbers, scale: Numbers) -> tuple[Float[Tensor, "n functions *grid"], Tensor | None]:
+        """What is carried, and the velocity where it is given: of size one, but not shifted."""
+        channels, dim = a if self.weights else a[:, None], self.region.dim
+        shifts, scales = (
+            torch.as_tensor(numbers, dtype=a.dtype, device=a.device).expand(channels.shape[1]).reshape(-1, *[1] * dim)
+            for numbers in (shift, scale)
+        )
+        normalised = (channels - shifts) / scales
+        if self.alone:
+            return normalised, None
+        which = slice(-dim, None) if self.velocity == "last" else slice(dim)
+        vector = channels[:, which] / (scales[which] ** 2 + shifts[which] ** 2).mean().sqrt()
+        return (vector, None) if self.velocity == "made" else (normalised, vector)
+
+
+def mixed(p: Float[Tensor, "m n functions *grid"], weights: Tensor) -> Float[Tensor, "features n 1 *grid"]:
+    """Random sums of several functions; one is as it is."""
+    return p if p.shape[2] == 1 else torch.einsum("mc,mnc...->mn...", weights, p.expand(len(weights), *p.shape[1:]))[:, :, None]

@@ -1,0 +1,77 @@
+"""Velocities between walls, which they do not cross.
+
+Along axes with ends a stream function is a series of sines, so that ∇^⊥ of it is tangential at walls; a potential is one of cosines, so
+that ∇ of it is; component i of a vector potential is one of cosines along axis i and of sines along others, so that the curl is. What
+multiplies a given velocity leaves its component across a wall as it is there.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.features.flows import Flow, Functions, Held
+from raffia.spaces import Boundary
+from raffia.spaces.between import image_within
+from raffia.spaces.spectral import Series
+
+
+class Within(Flow):
+    """Where an axis has ends: functions are held by their values."""
+
+    longest = math.pi
+
+    def held(self, p: Functions) -> Held:
+        """As they are."""
+        return p
+
+    def values(self, f: Held) -> Functions:
+        """As they are."""
+        return f
+
+    def image(self, f: Held) -> Tensor:
+        """From values."""
+        return image_within(f, self.grid)
+
+    def blurred(self, f: Held) -> Held:
+        """By cosines; what G takes is taken from f, so that waves that the series does not hold are left."""
+        series = self._series("neumann", "neumann")
+        taken = (1 - self.blur(series.squares.to(self.like)))[..., None, None, None]
+        return f - series.synthesis(taken * series.analysis(f.movedim((0, 1, 2), (-3, -2, -1)))).movedim(
+            (-3, -2, -1), (0, 1, 2)
+        )
+
+    def filtered(self, f: Held) -> Held:
+        """Component i by sines along axis i; M − 1 of them is added, so that it is as given where they vanish."""
+        parts = []
+        for axis, part in enumerate(f.unbind(2)):
+            series = self._series("dirichlet", "neumann", axis)
+            changed = (self._multiplier(series) - 1) * series.analysis(part.movedim((0, 1), (-2, -1)))
+            parts.append(self.turn * (part + series.synthesis(changed).movedim((-2, -1), (0, 1))))
+        return torch.stack(parts, 2)
+
+    def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
+        """Sines for the turn, cosines for the climb."""
+        climbed = self._potential(f, self._series("neumann", "neumann"))
+        turned = self._potential(f, self._series("dirichlet", "dirichlet")) if len(self.grid.shape) < 3 else climbed
+        return turned[0], turned[1:], climbed[1:]
+
+    def vector(self, f: Held) -> list[list[Held]]:
+        """Cosines along its own axis, sines along others."""
+        parts = enumerate(f.unbind(2))
+        return [self._potential(part, self._series("neumann", "dirichlet", axis))[1:] for axis, part in parts]
+
+    def _potential(self, f: Held, series: Series) -> list[Held]:
+        """M f and its derivatives."""
+        value, slopes = series.with_gradient(self._multiplier(series) * series.analysis(f.movedim((0, 1), (-2, -1))))
+        return [part.movedim((-2, -1), (0, 1)) for part in (value, *slopes)]
+
+    def _series(self, along: Boundary, across: Boundary, axis: int = 0) -> Series:
+        """With one condition along an axis, another along others."""
+        kinds = self.grid.domain.kinds
+        words = tuple("periodic" if kind.around else along if i == axis else across for i, kind in enumerate(kinds))
+        return Series(self.grid, words)
+
+    def _multiplier(self, series: Series) -> Float[Tensor, "*ranks m 1"]:
+        return self.multiplier(series.squares.to(self.like)).movedim(0, -1)[..., None]

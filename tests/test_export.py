@@ -10,8 +10,7 @@ from raffia import RaffiaError
 from raffia.model.real import Pair, Real
 from raffia.model.recording import recorded
 from raffia.model.sizes import design, formula_of
-from tests.derivatives.cases import CIRCLE, MAPS, MODELS, pairs, trained
-from tests.derivatives.test_table import classes_in
+from tests.derivatives.cases import CIRCLE, KINDS, MAPS, MODELS, pairs, trained
 
 WAYS = ("False", "True", "function")
 EACH = [
@@ -21,8 +20,7 @@ EACH = [
 ]
 ROWS = [*EACH, "additive, normalize=False", "multiplicative, normalize=False", *list(MODELS)[-4:]]
 """Every map, with one normalisation or another."""
-KINDS = {frozenset(classes_in(feature_map)): name for name, feature_map in reversed(MAPS.items())}
-FIRST = [f"{prefix}{name}, normalize=False" for name in KINDS.values() for prefix in ("", "modal ")]
+FIRST = [f"{prefix}{name}, normalize=False" for name in KINDS for prefix in ("", "modal ")]
 FIRST = [name for name in FIRST if name in MODELS]
 """The first row of each kind of map, with both kinds of coefficients where it takes them."""
 ONE_GRID = {

@@ -139,3 +139,16 @@ MODELS = {
     "pruned": lambda: trained(MAPS["fourier 0"], 12).prune(6),
 }
 """What makes each."""
+
+
+def classes_in(part):
+    """The classes of a map, of the maps and of the networks that it is made of."""
+    found = {type(part)}
+    for value in part.get_params(deep=False).values():
+        for one in value if isinstance(value, tuple) else (value,):
+            found |= classes_in(one) if hasattr(one, "get_params") else set()
+    return found
+
+
+KINDS = [*{frozenset(classes_in(feature_map)): name for name, feature_map in reversed(MAPS.items())}.values()]
+"""The first row of each kind of map."""

@@ -3,16 +3,7 @@
 import inspect
 
 from raffia import FeatureMap, features
-from tests.derivatives.cases import MAPS, MODELS
-
-
-def classes_in(part):
-    """The classes of a map, of the maps and of the networks that it is made of."""
-    found = {type(part)}
-    for value in part.get_params(deep=False).values():
-        for one in value if isinstance(value, tuple) else (value,):
-            found |= classes_in(one) if hasattr(one, "get_params") else set()
-    return found
+from tests.derivatives.cases import MAPS, MODELS, classes_in
 
 
 def test_every_map_and_every_network_of_raffia_has_a_row():

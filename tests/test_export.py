@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from raffia import RaffiaError
+from raffia.cli import app
 from raffia.model.real import Pair, Real
 from raffia.model.recording import recorded
 from raffia.model.sizes import design, formula_of
@@ -91,6 +93,15 @@ def test_a_program_for_any_grid_has_modal_coefficients_too(tmp_path):
     model = trained(MAPS["fourier 0"], coefficients="modal")
     model.export(tmp_path / "model.pt2", "any")
     check_on_grids(model, tmp_path / "model.pt2", [(12,), (13,), (64,), (127,)])
+
+
+def test_the_command_says_from_which_grid_on_a_program_works(tmp_path):
+    trained(MAPS["fourier 3"]).save(tmp_path / "model.safetensors")
+    paths = [str(tmp_path / name) for name in ("model.safetensors", "model.pt2")]
+    result = CliRunner().invoke(app, ["export", *paths, "--any-grid"])
+    assert "grids of 3 × 3 points or more" in result.output
+    program = torch.export.load(paths[1]).module()
+    assert program(torch.ones(1, 3, 4, dtype=torch.float64)).shape == (1, 3, 4)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+import torch
 import typer
 
 from raffia.cli.common import app, console
@@ -34,8 +35,11 @@ def export(
         if points:
             raise RaffiaError("--any-grid and --points exclude each other: leave out one of them.")
         difference = model.export(output, "any")
+        ranges = [*torch.export.load(output).range_constraints.values()][1:]  # after that of the number of inputs
+        least = " × ".join(str(one.lower) for one in ranges)
         console.print(
-            f"wrote a program for any grid, float64, to {output}; it differs from predictions by {difference:.1e}",
+            f"wrote a program for grids of {least} points or more, which hold all that the features are made of, float64, to {output}; "
+            f"it differs from predictions by {difference:.1e}",
             soft_wrap=True,
         )
         return

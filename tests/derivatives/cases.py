@@ -11,17 +11,21 @@ from raffia import (
     Channels,
     Domain,
     FourierFeatures,
+    GalerkinFeatures,
+    GaussianField,
     IteratedFeatures,
     LocalFeatures,
     Mesh,
     NeuralFeatures,
+    PlacedFeatures,
     PredictorCorrectorFeatures,
     RandomFeatureModel,
     ScalarFeatures,
     Union,
     Vectors,
 )
-from raffia.features import ACTIVATIONS, BranchTrunk, SpectralNetwork
+from raffia.constraints import BoundaryValues, Conserved
+from raffia.features import ACTIVATIONS, BranchTrunk, Selected, SpectralNetwork
 
 CIRCLE, LINE, TORUS, SQUARE = Domain(1), Domain(1, periodic=False), Domain(2), Domain(2, periodic=False)
 MIXED, CELLS = Domain(2, axes=("periodic", "box")), Domain(2, axes=("cells", "left"))
@@ -33,6 +37,20 @@ FOURIER = {"n_modes": 6, "profile": "matern", "amplitude": 2.0, "bias": 0.5}
 
 def fourier(space, activation="elu", **more):
     return FourierFeatures(domain=space, activation=activation, **FOURIER | more)
+
+
+def galerkin(space):
+    """An equation whose functions, loads and correction mean nothing."""
+    grid, count = space.one_channel.grid(*SHAPES[space.one_channel]), space.channels
+    mass, stiffness, source = (
+        torch.tensor([first, *[0.2] * count, *[0.1] * count]).double()[skip:] for first, skip in ((3.0, 0), (0.5, 0), (0.0, 1))
+    )
+    basis = GaussianField(grid.domain, grid.domain.natural_boundary, n_modes=6).sample(4, grid, seed=3)
+    draws = torch.eye(4, dtype=torch.float64)
+    equation = {"basis": basis, "load": draws[0], "loads": draws, "correction": 0.1 * draws}
+    return GalerkinFeatures(
+        mass, stiffness, source, shift=0.8, scale=0.5, boundary=grid.domain.natural_boundary, domain=space, **equation
+    )
 
 
 MAPS = {
@@ -56,6 +74,12 @@ MAPS = {
     "carried along walls": CarriedFeatures(power=0.3, velocity="first", domain=Channels(MIXED, 2)),
     "carried by a curl": CarriedFeatures(power=2.0, domain=Channels(Domain(3), 3)),
     "carried by a curl between": CarriedFeatures(power=2.0, domain=Channels(Domain(3, periodic=False), 3)),
+    **{f"galerkin {i}": galerkin(space) for i, space in enumerate([*GRIDS, Channels(SQUARE, 2)])},
+    **{
+        f"placed {i}": PlacedFeatures(fourier(space, "identity"), n_modes=5)
+        for i, space in enumerate([*GRIDS, Channels(CIRCLE, 2)])
+    },
+    "placed of local ones": PlacedFeatures(LocalFeatures(0.5, domain=TORUS), n_modes=5, activation="sin"),
     "additive": PredictorCorrectorFeatures(n_modes=6, eta=1e-2),
     "multiplicative": PredictorCorrectorFeatures(n_modes=6, randomisation="multiplicative", steps=2, eta=1e-2),
     **{f"scalar {i}": ScalarFeatures(4, domain=space) for i, space in enumerate([*GRIDS, MESH, Channels(LINE, 2)])},
@@ -66,6 +90,7 @@ MAPS = {
     "neural square": NeuralFeatures(BranchTrunk(5, 3, 4), domain=SQUARE),
     "spectral": NeuralFeatures(SpectralNetwork(3, 3)),
     "union": Union((fourier(CIRCLE), LocalFeatures(0.5, domain=CIRCLE))),
+    "selected": Selected(fourier(CIRCLE), torch.tensor([0, 2, 3, 6, 7])),
     "union of numbers": Union((ScalarFeatures(3), ScalarFeatures(4, law="cauchy"))),
 }
 """By a name, which a test shows."""
@@ -117,6 +142,21 @@ MODELS = {
     "stacked": lambda: stacked(
         trained(MAPS["fourier 0"], normalize=True), trained(ScalarFeatures(4), math.inf, normalize="function")
     ),
+    "conserved": lambda: trained(MAPS["fourier 0"], constraints=[Conserved()]),
+    "boundary values": lambda: trained(MAPS["local 3"], constraints=[BoundaryValues("input")], normalize=True),
     "pruned": lambda: trained(MAPS["fourier 0"], 12).prune(6),
 }
 """What makes each."""
+
+
+def classes_in(part):
+    """The classes of a map, of the maps and of the networks that it is made of."""
+    found = {type(part)}
+    for value in part.get_params(deep=False).values():
+        for one in value if isinstance(value, tuple) else (value,):
+            found |= classes_in(one) if hasattr(one, "get_params") else set()
+    return found
+
+
+KINDS = [*{frozenset(classes_in(feature_map)): name for name, feature_map in reversed(MAPS.items())}.values()]
+"""The first row of each kind of map."""

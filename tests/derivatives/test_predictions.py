@@ -12,7 +12,7 @@ from torch.autograd import forward_ad, gradcheck, gradgradcheck
 from torch.func import grad, jacrev, jvp, vjp, vmap
 
 from raffia import FourierFeatures, Mesh, RaffiaError, RandomFeatureModel, ScalarFeatures, resample
-from tests.derivatives.cases import CIRCLE, LINE, MAPS, MESH, MODELS, SQUARE, fourier, pairs, stacked, trained
+from tests.derivatives.cases import CIRCLE, KINDS, LINE, MAPS, MESH, MODELS, SQUARE, fourier, pairs, stacked, trained
 
 ROOT = Path(__file__).parent.parent.parent
 CHECKS = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-4}
@@ -183,8 +183,9 @@ import sys
 import torch
 from tests.derivatives.cases import MAPS, pairs, trained
 
-operator = trained(MAPS[sys.argv[1]]).at()
-a = pairs(MAPS[sys.argv[1]].domain, 3)[0].flatten(1)
+name = sys.argv[1].removeprefix("modal ")
+operator = trained(MAPS[name], coefficients="ordinary" if name == sys.argv[1] else "modal").at()
+a = pairs(MAPS[name].domain, 3)[0].reshape(3, -1)
 compiled = torch.compile(lambda x: operator(x))
 assert torch.allclose(compiled(a), operator(a), atol=1e-10)
 x = a.clone().requires_grad_()
@@ -194,7 +195,7 @@ assert torch.allclose(x.grad, operator.vjp(a, torch.ones_like(operator(a))), ato
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fourier 0", "scalar 0", "additive"])
+@pytest.mark.parametrize("name", [*KINDS, "fourier 3", "multiplicative", "modal fourier 0", "modal local 0"])
 def test_a_compiled_operator_agrees(name):
     """By itself: checks of shapes, which tests have on, are not for compilers."""
     result = subprocess.run([sys.executable, "-c", COMPILED, name], cwd=ROOT, capture_output=True, text=True)

@@ -206,8 +206,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return FlatOperator(self._operator(), grid, prior)
 
     def export(self, path: archive.Path, grid: Any = None) -> float:
-        """Write what predicts on a grid for torch.export (.pt2) or ONNX (.onnx); the largest relative difference to `predict`."""
-        return export(self.at(grid), path)
+        """Write what predicts on a grid, or on "any" as fine, as torch.export (.pt2) or ONNX (.onnx); the difference to `predict`."""
+        return export(self._operator(), path, grid)
 
     def compose(self, a: Array, times: int) -> Array:
         """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""

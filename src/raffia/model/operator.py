@@ -15,7 +15,7 @@ from raffia.errors import RaffiaError
 from raffia.model.marching import Marching
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
-from raffia.spaces.followed import plainly, traced
+from raffia.spaces.followed import anywhere, plainly, traced
 from raffia.training.coefficients import coefficients_of
 from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
@@ -106,7 +106,7 @@ class Operator:
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """That of the trained coefficients; kept, so that predicting one input at a time is fast."""
         key, kept = (self.frame.input.grid_of(inputs), inputs.dtype, self.settings.place(inputs)), self._kept
-        if kept is None or not _same(kept[0], key):
+        if kept is None or anywhere() or not _same(kept[0], key):
             kind = coefficients_of(self.settings)
             with plainly():
                 kept = self._kept = (key, kind.combination(self.settings, self.frame, self.trained.solution, inputs))

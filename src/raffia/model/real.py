@@ -23,6 +23,8 @@ LINEAR = {
 }  # fmt: skip
 """Operations that do to either part what they do to a number."""
 
+SOLVERS = {"_linalg_solve_ex", "linalg_solve", "linalg_lu_factor_ex"}
+
 
 class Real(fx.Interpreter):
     """Runs a graph on real tensors alone; what cannot be is refused."""
@@ -39,6 +41,12 @@ class Real(fx.Interpreter):
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """By the rule for the operation, where there is one."""
         name = str(target).split(".")[1] if str(target).startswith("aten.") else ""
+        if name in ("view", "_unsafe_view"):  # parts of pairs, and products in place of transforms, lie otherwise in memory
+            target = torch.ops.aten.reshape.default
+        if name in SOLVERS:
+            raise RaffiaError(
+                "a model that solves linear equations cannot be written as ONNX, which has no solver: export it as .pt2."
+            )
         if name in RULES:
             return RULES[name](*args, **kwargs)
         if not any(_complex(part) for part in (*args, *kwargs.values())):

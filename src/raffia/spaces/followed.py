@@ -1,8 +1,10 @@
 """Tensors that are more than their values: those that a gradient, a tangent, a batch of `torch.func.vmap` or a compiler follows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -10,7 +12,10 @@ from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wr
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _TRACED: ContextVar[bool] = ContextVar("traced", default=False)
+_ANYWHERE: ContextVar[bool] = ContextVar("anywhere", default=False)
 
 
 def traced() -> bool:
@@ -18,14 +23,20 @@ def traced() -> bool:
     return torch.compiler.is_compiling() or _TRACED.get()
 
 
+def anywhere() -> bool:
+    """Whether operations are written down for any grid, so that what depends on it is made of it each time, and nothing is kept."""
+    return not torch.compiler.is_compiling() and _ANYWHERE.get()
+
+
 @contextmanager
-def tracing() -> Iterator[None]:
-    """What is done in here is written down."""
-    before = _TRACED.set(True)
+def tracing(grids: bool = False) -> Iterator[None]:
+    """What is done in here is written down; for any grid, if `grids` says so."""
+    before = _TRACED.set(True), _ANYWHERE.set(grids)
     try:
         yield
     finally:
-        _TRACED.reset(before)
+        _TRACED.reset(before[0])
+        _ANYWHERE.reset(before[1])
 
 
 def followed(x: Tensor) -> bool:
@@ -53,3 +64,19 @@ def plainly() -> Iterator[None]:
         return
     with temporarily_clear_interpreter_stack(), torch.inference_mode(False):
         yield
+
+
+def kept(count: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """What a function gave for the last `count` arguments is kept, but made again where operations are written down for any grid."""
+
+    def decorated(function: Callable[P, T]) -> Callable[P, T]:
+        plain = plainly()(function)
+        remembered = lru_cache(maxsize=count)(plain)
+
+        @wraps(function)
+        def found(*args: P.args, **kwargs: P.kwargs) -> T:
+            return plain(*args, **kwargs) if anywhere() else remembered(*args, **kwargs)  # type: ignore[arg-type]
+
+        return found
+
+    return decorated

@@ -91,7 +91,7 @@ class Waves(Modes):
         """Waves are the same if both grids have more than two points a wavelength."""
         axes, ranks = [], (*self.grid.shape[:-1], self.grid.shape[-1] // 2 + 1)
         for axis, (here, there) in enumerate(zip(nodes.shape, self.grid.shape, strict=True)):
-            k = torch.fft.fftfreq(here, 1 / here).round().long()
+            k = (torch.arange(here) + here // 2) % here - here // 2  # as fftfreq, in whole numbers
             k = k[: here // 2 + 1].abs() if axis == len(ranks) - 1 else k
             held = (2 * k.abs() < min(here, there)) | (here == there)
             axes.append(torch.where(held, k % ranks[axis] if axis < len(ranks) - 1 else k, -1))

@@ -6,7 +6,6 @@ periodic or have both ends.
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from jaxtyping import Float
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary
-from raffia.spaces.followed import plainly
+from raffia.spaces.followed import anywhere, kept
 from raffia.spaces.grid import Grid
 
 Field = Float[Tensor, "*shape_and_batch"]
@@ -108,11 +107,11 @@ class Line:
             return _along(f, _matrices(self.points, self.kind, self.boundary)[0], axis)
         f, points = f.movedim(axis, -1), self.points
         if self.boundary == "periodic":
-            spectrum = torch.fft.rfft(f)[..., : (points + 1) // 2] * (2 / points)
+            spectrum = torch.fft.rfft(f).narrow(-1, 0, (points + 1) // 2) * (2 / points)  # of an odd circle, all
             parts = torch.cat([spectrum.real, -spectrum.imag[..., 1:]], -1)
         else:
             ends = torch.nn.functional.pad(f[..., 1:-1], (1, 1)) + f
-            spectrum = torch.fft.rfft(ends, n=2 * (points - 1))[..., :-1] / (points - 1)  # half of either end
+            spectrum = torch.fft.rfft(ends, n=2 * (points - 1))[..., :-1] / float(points - 1)  # half of either end
             parts = spectrum.real if self.boundary == "neumann" else -spectrum.imag[..., 1:]
         return (parts * torch.where(self.wavenumbers == 0, 0.5, 1.0).to(f)).movedim(-1, axis)
 
@@ -130,7 +129,7 @@ class Line:
 
     @property
     def _dense(self) -> bool:
-        return self.points <= MATRIX_POINTS or self.kind not in (PERIODIC, BOX)
+        return (self.points <= MATRIX_POINTS and not anywhere()) or self.kind not in (PERIODIC, BOX)
 
     def _summed(self, coef: Tensor, axis: int, slope: float = 0.0) -> Tensor:
         """f = Re Σ_k (c_k − i s_k) e^(ikx), from cosines and sines, or `slope` times its derivative."""
@@ -142,6 +141,8 @@ class Line:
         Z = torch.complex(nothing if boundary == "dirichlet" else cosine, nothing if boundary == "neumann" else -sine)
         k = torch.arange(Z.shape[-1], dtype=coef.dtype, device=coef.device)
         Z = Z * (period / 2 * (1 + (k == 0))) * (1j * slope * k if slope else 1.0)
+        if anywhere():  # even and odd circles alike
+            Z = torch.nn.functional.pad(Z, (0, 1)).narrow(-1, 0, period // 2 + 1)
         return torch.fft.irfft(Z, n=period)[..., : self.points].movedim(-1, axis)
 
 
@@ -153,8 +154,7 @@ def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
     return torch.arange(0 if boundary == "neumann" else 1, intervals, dtype=torch.float64)
 
 
-@lru_cache(maxsize=64)
-@plainly()
+@kept(64)
 def _matrices(points: int, kind: Axis, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends that were left out are put back."""
     whole, (first, last) = kind.with_ends, kind.left_out

@@ -28,6 +28,7 @@ Kind = Literal["ordinary", "modal", "kernel"]
 
 MOST_PAIRS = 4096  # of which a kernel is formed in a contest
 MODAL_BYTES = {1: 2**31, 2: 2**28, 3: 2**28}  # of block equations of modal coefficients, by dimension; time goes with them
+CROWDED = 32  # features of a mode, below which local ones are also tried with ordinary coefficients
 SIZES = 3  # how much larger or smaller what was moved may be
 MOST_NODES = 2048  # of a mesh on which Fourier series are summed one by one in a contest
 
@@ -229,6 +230,11 @@ def _most_modal(glance: Glance) -> int:
     return max(16, math.isqrt(MODAL_BYTES[glance.domain.dim] // (48 * glance.modes)))
 
 
+def _crowded(glance: Glance) -> bool:
+    """A grid so large that each mode can have few features only: they may be better off with equal coefficients, and more of them."""
+    return _few_pairs(glance) and _most_modal(glance) < CROWDED
+
+
 def _staged(
     name: str,
     applies: Callable[[Glance], bool],
@@ -292,6 +298,17 @@ FAMILIES = (
     ),
     _staged(
         "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, swept=True
+    ),
+    Family(
+        "pointwise",
+        _on_one_grid,
+        lambda glance: LocalFeatures(domain=glance.domain, activation="tanh"),
+        enters=_crowded,
+        normalize=True,
+        most=lambda glance: 512,
+        steps=(6, 14),
+        trained_on=32,  # each has thousands of points, and coefficients are few
+        swept=True,
     ),
     replace(
         _staged(

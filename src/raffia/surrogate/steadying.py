@@ -13,7 +13,7 @@ from raffia.surrogate.plan import Choice
 from raffia.surrogate.rollouts import LONGER, Paths, many, stays_bounded
 from raffia.training.accumulator import Accumulator
 
-RAISED = 4  # times that ridges are raised tenfold, to keep a model bounded
+RAISED = (10, 100, 1e4, 1e6)  # times: how much larger ridges are taken, to keep a model bounded
 SO_THAT = "so that values stay bounded step after step."
 
 
@@ -50,15 +50,15 @@ def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tupl
         alone = replace(choice, model=single, partner=None)
         yield "the better of two models is taken alone", alone
     before = alone.model.trained_
-    for tenfold in range(1, RAISED + 1):
+    for factor in RAISED:
         if before.statistics is None:
             break
-        settings = replace(before.settings, ridge=10**tenfold * before.ridge)
+        settings = replace(before.settings, ridge=factor * before.ridge)
         try:
             after = replace(Accumulator.going_on(before), settings=settings).finish()
         except RaffiaError:
             break
         model = of(replace(after, settings=before.settings, noise=before.noise, pairs=before.pairs), choice.model.device)
-        yield f"ridges are {10**tenfold} times as large", replace(alone, model=model)
+        yield f"ridges are {factor:.0f} times as large", replace(alone, model=model)
     for name, other in others:
         yield f"{name} features are taken", other

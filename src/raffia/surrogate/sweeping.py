@@ -25,8 +25,8 @@ from raffia.training.trained import LEFT_OUT, Trained
 
 FACTORS = (1.25, 1.1)  # that numbers are multiplied or divided by, as long as errors fall
 MOST_FEATURES = 256
-PAIRS, VALUES = (128, 1024), 2**25  # of the models to judge by: from so many pairs to so many, of so many values of features
-JUDGED = 6  # paths that models are followed along
+PAIRS, VALUES = (16, 128, 1024), 2**25  # of the models to judge by: at least, with ordinary and modal coefficients, and at most
+JUDGED, STEPPED = (2, 6), 2**27  # paths that models are followed along: from so many to so many, of so many values of features
 
 Error = Callable[[FeatureMap], float]
 
@@ -66,7 +66,8 @@ def left_out(settings: Settings, a: Tensor, y: Tensor) -> Error:
 def composed(settings: Settings, paths: Paths) -> Error:
     """The error along some of the paths, of models trained on the others: the geometric mean over all steps."""
     settings, judged = _smaller(settings), torch.zeros(len(paths.states), dtype=torch.bool)
-    judged[torch.linspace(0, len(judged) - 1, min(JUDGED, len(judged) // 2)).round().long()] = True
+    many = min(max(JUDGED[0], STEPPED // (int(settings.n_features) * paths.states[0].numel())), JUDGED[1], len(judged) // 2)
+    judged[torch.linspace(0, len(judged) - 1, many).round().long()] = True
     held, states = paths.part(judged.nonzero()[:, 0].tolist()), paths.states[~judged]
     pairs = prepare(settings, states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1))
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
@@ -90,7 +91,7 @@ def _smaller(settings: Settings) -> Settings:
 def _count(settings: Settings, pairs: Prepared) -> int:
     """How many pairs a model is trained on."""
     many = VALUES // (int(settings.n_features) * max(1, pairs.grid.size))
-    return min(max(PAIRS[0], many), PAIRS[1], len(pairs))
+    return min(max(PAIRS[settings.modal], many), PAIRS[-1], len(pairs))
 
 
 def _trained(settings: Settings, feature_map: FeatureMap, pairs: Prepared, errors: bool = False) -> Trained | None:

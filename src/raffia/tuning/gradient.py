@@ -71,7 +71,7 @@ class GradientSearch(Search):
         score(objective, chosen | found, history)
         if objective.last is not None:
             best = history.best.parameters
-            chosen = {name: best[name] for name in chosen}
+            chosen = {name: best[name] for name in chosen if name in best}  # the start has those of the map
             rung = objective.with_choices(chosen).with_last()
             score(rung, best, history)
             score(rung, chosen | self._descend(rung, self.last_steps, history, progress, 0, best), history)

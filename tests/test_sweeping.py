@@ -3,10 +3,12 @@ import math
 import pytest
 import torch
 
-from raffia import Domain, LocalFeatures, RandomFeatureModel, Scenario
+from raffia import Domain, FourierFeatures, LocalFeatures, RandomFeatureModel, Scenario
 from raffia.model.marching import Marching
 from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
+from raffia.training.coefficients import coefficients_of
+from raffia.training.coefficients.modal import Modal
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +60,30 @@ def test_features_that_see_too_little_have_larger_errors_both_ways(settings, pat
     a, y = paths.states[:, :-1].flatten(0, 1), paths.states[:, 1:].flatten(0, 1)
     for error in (composed(settings, paths), left_out(settings, a, y)):
         assert error(LocalFeatures(0.1)) < 0.3 * error(LocalFeatures(1e-3))
+
+
+@pytest.mark.parametrize("coefficients", ["ordinary", "modal"])
+def test_features_twice_as_large_want_ridges_four_times_as_large(coefficients, paths):
+    """ReLU is homogeneous."""
+    a, y = paths.states[:, :-1].flatten(0, 1), paths.states[:, 1:].flatten(0, 1)
+    once, twice = (
+        RandomFeatureModel(FourierFeatures(16, amplitude=size, activation="relu"), 24, "auto", coefficients=coefficients).fit(
+            a, y
+        )
+        for size in (1.0, 2.0)
+    )
+    kind = coefficients_of(once.settings)
+    ridge = kind.transferred(once.ridge_, once.trained_.statistics, twice.trained_.statistics)
+    torch.testing.assert_close(torch.as_tensor(ridge), 4 * torch.as_tensor(once.ridge_))
+    torch.testing.assert_close(torch.as_tensor(twice.ridge_), torch.as_tensor(ridge), rtol=1e-3, atol=0)
+
+
+def test_ridges_are_found_once_for_all_features_that_are_compared(settings, paths, monkeypatch):
+    """And errors are nearly those of ridges that are found for each."""
+    found, search = [], Modal.chosen
+    monkeypatch.setattr(Modal, "chosen", lambda *given: found.append(1) or search(*given))
+    error = composed(settings, paths)
+    once = [error(LocalFeatures(length)) for length in (0.06, 0.07, 0.05)]
+    assert len(found) == 1
+    again = [composed(settings, paths)(LocalFeatures(length)) for length in (0.06, 0.07, 0.05)]
+    assert once == pytest.approx(again, rel=0.1)

@@ -64,7 +64,11 @@ def left_out(settings: Settings, a: Tensor, y: Tensor) -> Error:
 
 
 def composed(settings: Settings, paths: Paths) -> Error:
-    """The error along some of the paths, of models trained on the others: the geometric mean over all steps."""
+    """The error along some of the paths, of models trained on the others: the geometric mean over all steps.
+
+    Ridges are found for the first features that have a model, which takes longer than all else; for others they are as large, relative to
+    the features.
+    """
     settings, judged = _smaller(settings), torch.zeros(len(paths.states), dtype=torch.bool)
     many = min(max(JUDGED[0], STEPPED // (int(settings.n_features) * paths.states[0].numel())), JUDGED[1], len(judged) // 2)
     judged[torch.linspace(0, len(judged) - 1, many).round().long()] = True
@@ -72,10 +76,14 @@ def composed(settings: Settings, paths: Paths) -> Error:
     pairs = prepare(settings, states[:, :-1].flatten(0, 1), states[:, 1:].flatten(0, 1))
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
 
+    first: Trained | None = None
+
     def error(feature_map: FeatureMap) -> float:
-        trained = _trained(settings, feature_map, some)
+        nonlocal first
+        trained = _trained(settings, feature_map, some, like=first)
         if trained is None:
             return float("inf")
+        first = first or trained
         reached = [*islice(held.followed_by(of(trained, settings.device)), 1, held.states.shape[1])]
         if len(reached) < held.states.shape[1] - 1:
             return float("inf")
@@ -94,10 +102,16 @@ def _count(settings: Settings, pairs: Prepared) -> int:
     return min(max(PAIRS[settings.modal], many), PAIRS[-1], len(pairs))
 
 
-def _trained(settings: Settings, feature_map: FeatureMap, pairs: Prepared, errors: bool = False) -> Trained | None:
-    """A model of these features, or None where there is none."""
+def _trained(
+    settings: Settings, feature_map: FeatureMap, pairs: Prepared, errors: bool = False, like: Trained | None = None
+) -> Trained | None:
+    """A model of these features, or None where there is none; with the ridges of another, if there is one."""
     told = replace(settings, feature_map=feature_map)
     try:
-        return Accumulator(told, expected=len(pairs)).take(pairs.with_modes(told)).finish(errors)
+        known = Accumulator(told, expected=len(pairs)).take(pairs.with_modes(told))
+        if like is not None and like.statistics is not None and known.statistics is not None:
+            ridge = known.coefficients.transferred(like.ridge, like.statistics, known.statistics)
+            known = replace(known, settings=replace(told, ridge=ridge))
+        return known.finish(errors)
     except RaffiaError:
         return None

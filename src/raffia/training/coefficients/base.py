@@ -61,6 +61,10 @@ class Coefficients(ABC):
     def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
         """The coefficients."""
 
+    def transferred(self, ridge: Any, before: Statistics, after: Statistics) -> Any:
+        """A ridge that was found for some features, for others of the same number: as large, relative to them."""
+        return ridge * after.scale / before.scale
+
     @abstractmethod
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator on the grid and in the precision of the inputs, all in training units; what `Frame.outputs` takes."""

@@ -94,6 +94,11 @@ class Modal(Coefficients):
             ridges[1:] = torch.where(failed, 10 * ridges[1:], ridges[1:])
         return _solution(solved(known, ridges))
 
+    def transferred(self, ridge: Any, before: Statistics, after: Statistics) -> Any:
+        """Block by block, as shorter lengths make features larger in high modes alone."""
+        old, new = _modal(before), _modal(after)
+        return torch.cat([ridge[:1] * new.scale / old.scale, ridge[1:] * (new.scales / old.scales).to(ridge)])
+
     def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
         """A block for each mode and one more, with rows for features, channels of the input and the mean function."""
         rows = int(settings.n_features) + settings.feature_map.domain.channels + 1

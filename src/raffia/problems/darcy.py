@@ -20,7 +20,7 @@ from raffia.spaces.calculus import poisson
 Source = float | Callable[[Tensor, Tensor], Tensor] | Float[Tensor, "r1 r2"]
 
 NUMBERS_IN_CACHE, NUMBERS_ELSEWHERE = 2**19, 2**26  # of a batch on a CPU, and on a GPU, which wants large ones
-DIRECT, DIRECT_ELSEWHERE = 33, 65  # points along the shorter axis up to which elimination is the faster, on a CPU and on a GPU
+DIRECT, DIRECT_ELSEWHERE = 33, 49  # points along the shorter axis up to which elimination is the faster, on a CPU and on a GPU
 UNRESOLVED, LOOKED_AT = 0.01, 8  # the mean relative error above which to warn, and of how many samples it is estimated
 
 

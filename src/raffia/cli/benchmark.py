@@ -14,6 +14,8 @@ from raffia.errors import RaffiaError
 from raffia.reproduce.evolution import CASES, Comparison, compared, published
 from raffia.storage import atomic
 
+LATER = 10  # steps after which errors are shown beside those of one
+
 benchmarks = typer.Typer(help="Errors, times and sizes of models beside published ones.", no_args_is_help=True)
 app.add_typer(benchmarks, name="benchmark")
 
@@ -59,7 +61,7 @@ def over_time(
 
 def _table(names: list[str], found: list[Comparison]) -> Table:
     """A row for each model, then one for each that was published."""
-    table = Table("case", "method", "measure", "error", "numbers", "seconds")
+    table = Table("case", "method", "measure", "error", f"after {LATER} steps", "numbers", "seconds")
     for name in names:
         facts = published(name)
         for one in (one for one in found if one.name == name):
@@ -69,7 +71,8 @@ def _table(names: list[str], found: list[Comparison]) -> Table:
                 if one.mean is not None or "one step" in facts["measure"]
                 else f"{facts['measure']} of one step"
             )
-            table.add_row(name, one.method, measure, f"{error:.3g}", str(one.parameters), f"{one.seconds:.0f}")
+            later = f"{float(one.errors[LATER - 1]):.3g}"
+            table.add_row(name, one.method, measure, f"{error:.3g}", later, str(one.parameters), f"{one.seconds:.0f}")
         for row in facts["rows"]:
-            table.add_row(name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "")
+            table.add_row(name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "", "")
     return table

@@ -108,7 +108,7 @@ def published(name: str) -> dict[str, Any]:
     return json.loads(files("raffia.reproduce").joinpath("published.json").read_text())[name]
 
 
-def drawn(name: str, seed: int, trajectories: int | None = None) -> tuple[States, States]:
+def drawn(name: str, seed: int, trajectories: int | None = None) -> tuple[States, Float[Tensor, "tests followed *grid"]]:
     """Trajectories to train on and others to test on: functions of the case and the seed alone."""
     if name not in CASES:
         raise RaffiaError(f"the case must be one of {', '.join(CASES)}; got {name!r}.")

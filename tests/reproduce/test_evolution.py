@@ -1,0 +1,69 @@
+"""Models of one step beside published ones: what `raffia benchmark time` prints."""
+
+import json
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from raffia import RaffiaError, Scenario
+from raffia.cli import app
+from raffia.reproduce import evolution
+from raffia.reproduce.evolution import CASES, Case, compared, drawn, in_deviations, published, relative
+
+
+@pytest.fixture
+def small(monkeypatch):
+    case = Case(Scenario(points=32, fine_points=32), 32, 1.0, 6, 6, 3, 12, (1, 12), averaged=10)
+    monkeypatch.setitem(CASES, "burgers", case)
+    return case
+
+
+def test_the_table_has_errors_beside_published_ones_and_the_file_has_all_of_them(small, tmp_path):
+    told = ["benchmark", "time", "--only", "burgers", "--effort", "quick", "--output", str(tmp_path / "found.json")]
+    result = CliRunner().invoke(app, told, env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / "found.json").read_text())
+    errors = torch.tensor(row["errors"], dtype=torch.float64)
+    assert len(errors) == small.followed
+    assert f"{errors[:10].log().mean().exp():.3g}" in result.output
+    assert f"{errors[9]:.3g}" in result.output
+    for other in published("burgers")["rows"]:
+        assert f"{other['method']} (published)" in result.output
+        assert f"{other['error']:.3g}" in result.output
+    assert "APEBench" in result.output
+
+
+def test_errors_are_those_of_paths_from_the_beginnings_of_other_trajectories(small):
+    found, surrogate = compared("burgers", 0, effort="quick")
+    train, test = drawn("burgers", 0)
+    assert train.shape == (6, 7, 32)
+    assert not (train[:3, 0] == test[:, 0]).any()
+    state, errors = test[:, 0], []
+    for truth in test.unbind(1)[1:]:
+        state = surrogate.model.predict(state)
+        errors.append(((state - truth).norm(dim=1) / truth.norm(dim=1)).mean())
+    torch.testing.assert_close(found.errors, torch.stack(errors))
+    assert found.mean == pytest.approx(float(torch.stack(errors)[:10].log().mean().exp()))
+
+
+def test_errors_in_deviations_are_one_for_the_mean_of_the_truth():
+    truth = torch.randn(2, 4, 2, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 3
+    mean = truth.mean((-2, -1), keepdim=True).expand_as(truth)
+    torch.testing.assert_close(in_deviations(mean, truth), torch.ones(2, 3, dtype=torch.float64))
+    torch.testing.assert_close(relative(2 * truth, truth), torch.ones(2, 3, dtype=torch.float64))
+
+
+def test_every_case_has_published_facts_with_a_source():
+    for name in CASES:
+        facts = published(name)
+        assert facts["source"]
+        assert all(row["error"] > 0 for row in facts["rows"])
+
+
+def test_an_unknown_case_is_refused(capsys):
+    with pytest.raises(RaffiaError, match="must be one of burgers, kdv"):
+        evolution.drawn("heat", 0)
+    result = CliRunner().invoke(app, ["benchmark", "time", "--only", "heat"])
+    assert isinstance(result.exception, RaffiaError)
+    assert "heat" in str(result.exception)

@@ -59,10 +59,12 @@ def leave_one_out(
         seen += n
         if B.shape[1] > max_points:
             modes = _leading_modes(B, max_points) if modes is None else modes
-        batch = []
-        for ridge in ridges:
-            r = truth - B @ (path.projected / (path.s + ridge)[:, None]) / m
-            inside, reach = (r, B) if modes is None else (modes.mT @ r, modes.mT @ B)
+        batch, reach = [], B if modes is None else modes.mT @ B
+        coefs = [path.projected / (path.s + ridge)[:, None] / m for ridge in ridges]
+        values = (B @ torch.cat(coefs, dim=1)).split(coefs[0].shape[1], dim=2)
+        for ridge, value in zip(ridges, values, strict=True):
+            r = truth - value
+            inside = r if modes is None else modes.mT @ r
             H = (reach / (m * (path.s + ridge))) @ reach.mT
             factor, failed = torch.linalg.cholesky_ex(torch.eye(H.shape[1], dtype=H.dtype, device=H.device) - H)
             e = torch.where((failed == 0)[:, None, None], torch.cholesky_solve(inside, factor), inside)

@@ -14,6 +14,7 @@ from raffia import (
     SketchedLSQR,
     TriangularQR,
 )
+from raffia.metrics import measure_for
 from raffia.regression import (
     DualPath,
     FeatureStream,
@@ -24,6 +25,8 @@ from raffia.regression import (
     k_fold_errors,
     leave_one_out,
     leave_one_out_dual,
+    left_out_ridge,
+    ridge_choice,
 )
 
 RIDGES = [1e-9, 1e-6, 1e-3]
@@ -89,6 +92,20 @@ def test_projection_on_output_modes_keeps_the_errors(setting):
     stream, a, y, path = setting
     exact, projected = leave_one_out(path, stream, a, y, RIDGES), leave_one_out(path, stream, a, y, RIDGES, max_points=48)
     torch.testing.assert_close(projected.errors, exact.errors, rtol=1e-2, atol=0)
+
+
+def test_on_fine_grids_fewer_functions_are_left_out_and_say_the_same(setting, monkeypatch):
+    stream, a, y, path = setting
+    measure = measure_for(stream.grid, False).of(y, stream.grid)
+    ridge, told = left_out_ridge(path, stream, a, y, measure)
+    assert left_out_ridge(path, stream, a, y, measure, told=False) == (ridge, None)
+    assert told.errors.shape == (1, 12)
+    for name, value in {"FINE": 32, "SCANNED_LEAST": 6, "SCANNED_SAMPLES": 12, "TOLD_LEAST": 8, "LEFT_OUT_SAMPLES": 16}.items():
+        monkeypatch.setattr(ridge_choice, name, value)
+    other, some = left_out_ridge(path, stream, a, y, measure)  # of 64 points: half as many, but eight at least
+    rows = torch.linspace(0, 11, 8).long()
+    torch.testing.assert_close(some.errors, leave_one_out(path, stream, a, y, [other], measure=measure).errors[:, rows])
+    assert other == pytest.approx(ridge, rel=30)
 
 
 @pytest.mark.parametrize("columns", [(), (5,)])

@@ -3,8 +3,9 @@
 A new map is one short file: `theta_shape` says what one θ looks like, `__call__` evaluates φ. Every hyperparameter enters
 in `__call__`, never in `draw`, so θ can be drawn anywhere, and φ can be differentiated in its hyperparameters.
 
-Two optional hooks make a map faster without changing it. `prepare` computes what depends on θ and the grid alone, once, and
-`evaluate` uses it; `combination` is the trained operator Σ_j α_j φ(·; θ_j), which may have a shortcut.
+Three optional hooks make a map faster without changing it. `prepare` computes what depends on θ and the grid alone, once, and
+`evaluate` uses it; `seen` computes what depends on the input alone, once for all tiles of features; `combination` is the trained operator
+Σ_j α_j φ(·; θ_j), which may have a shortcut.
 """
 
 from abc import ABC, abstractmethod
@@ -102,6 +103,10 @@ class FeatureMap(BaseEstimator, ABC):
         """φ(a_i; θ_j) from what `prepare` made of θ."""
         return self(a, prepared[0])
 
+    def seen(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
+        """φ(a; ·) from what `prepare` made of some θ: `evaluate`, with what depends on the input alone computed once for all of them."""
+        return lambda prepared: self.evaluate(a, prepared)
+
     def coordinates(self, a: Float[Tensor, "n *input"]) -> Float[Tensor, "n size"]:
         """What the kernel sees of an input: numbers whose squares add up to a norm of it."""
         raise RaffiaError(f"{type(self).__name__} has no kernel in closed form, so n_features must be a number, not inf.")
@@ -122,9 +127,9 @@ class FeatureMap(BaseEstimator, ABC):
         prepared = self.prepare(theta, grid)
 
         def combined(a: Float[Tensor, "n *input"]) -> Float[Tensor, "n *output"]:
-            size = tile_size(a)
+            size, features = tile_size(a), self.seen(a)
             parts = zip(tiles(prepared, size), coef.split(size), strict=True)
-            return sum_of(_weighted(self.evaluate(a, part), weights) for (part, _), weights in parts)
+            return sum_of(_weighted(features(part), weights) for (part, _), weights in parts)
 
         return combined
 

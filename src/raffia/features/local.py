@@ -1,5 +1,6 @@
 """Local random features: a pointwise function of the input and its derivatives, smoothed over a short length."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -65,8 +66,12 @@ class LocalFeatures(FeatureMap):
         return self.evaluate(a, (theta,))
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
-        """Derivatives once, then one product."""
-        (theta,), grid = prepared, self._region.grid_of(a)
+        """Derivatives, then one product."""
+        return self.seen(a)(prepared)
+
+    def seen(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
+        """Derivatives once, then one product for each tile of features."""
+        grid = self._region.grid_of(a)
         series = Series(grid, self._region.natural_boundary)
         channels = a if self.domain.has_components else a[:, None]
         length = torch.as_tensor(self.length, dtype=a.dtype, device=a.device)
@@ -77,9 +82,14 @@ class LocalFeatures(FeatureMap):
             value, slopes = series.with_gradient(smooth)
             parts += [value, *(length * slope for slope in slopes)]
             smooth = -squares * smooth
-        fields = torch.stack(parts).movedim((-2, -1), (0, 2)).flatten(0, 1)  # (channels · derivatives, n, *grid)
-        waves = (self.amplitude * theta[:, 1:]) @ fields.flatten(1) + self.bias * theta[:, :1]
-        return activate(self.activation, waves.reshape(len(theta), len(a), *grid.shape)).transpose(0, 1)
+        fields = torch.stack(parts).movedim((-2, -1), (0, 2)).flatten(0, 1).flatten(1)  # (channels · derivatives, n · points)
+
+        def features(prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+            (theta,) = prepared
+            waves = (self.amplitude * theta[:, 1:]) @ fields + self.bias * theta[:, :1]
+            return activate(self.activation, waves.reshape(len(theta), len(a), *grid.shape)).transpose(0, 1)
+
+        return features
 
     @property
     def _region(self) -> Domain:

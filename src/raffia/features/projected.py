@@ -27,6 +27,11 @@ class Projected(OfAnother, FeatureMap):
         """As the map does, projected."""
         return self._project(a, self.of.evaluate(a, prepared))
 
+    def seen(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
+        """As the map does, projected."""
+        features = self.of.seen(a)
+        return lambda prepared: self._project(a, features(prepared))
+
     def combination(self, theta: Tensor, coef: Tensor, grid: Nodes) -> Callable[[Tensor], Tensor]:
         """That of the map, projected once."""
         combined, one = self.of.combination(theta, coef, grid), grid.one_channel

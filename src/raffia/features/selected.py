@@ -31,6 +31,10 @@ class Selected(OfAnother, FeatureMap):
         """As the map does."""
         return self.of.evaluate(a, prepared)
 
+    def seen(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
+        """As the map does."""
+        return self.of.seen(a)
+
     def combination(self, theta: Tensor, coef: Tensor, grid: Nodes) -> Callable[[Tensor], Tensor]:
         """As the map does."""
         return self.of.combination(theta, coef, grid)

@@ -84,8 +84,9 @@ class FeatureStream:
 
     def _tiles(self, a: Tensor, prepared: Prepared | None, values: Nodes) -> Iterator[tuple[Tensor, int]]:
         size = max(1, self.tile // (len(a) * values.size))
+        seen = None if prepared is None else self.feature_map.seen(a)
         for part, start in tiles((self.theta,) if prepared is None else prepared, size):
-            phi = self.feature_map(a, *part) if prepared is None else self.feature_map.evaluate(a, part)
+            phi = self.feature_map(a, *part) if seen is None else seen(part)
             if phi[0, 0].numel() != values.size:
                 raise RaffiaError(
                     f"{type(self.feature_map).__name__}.values_on says that a feature has {values.size} values; it has "

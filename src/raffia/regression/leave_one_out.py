@@ -53,16 +53,20 @@ def leave_one_out(
     per_sample, sizes, seen = stream.values_at(a).size, _sizes(measure, y, stream.grid), 0
     for rows, target in stream.blocks(a, y):
         n = rows.shape[1] // per_sample
-        B = (rows.mT @ path.V).reshape(n, -1, len(path.s))
-        truth = target.reshape(n, B.shape[1], -1)
+        A = rows.mT.reshape(n, -1, m)
+        truth = target.reshape(n, A.shape[1], -1)
         norm = sizes[seen : seen + n].to(truth)
         seen += n
-        if B.shape[1] > max_points:
-            modes = _leading_modes(B, max_points) if modes is None else modes
-        batch, reach = [], B if modes is None else modes.mT @ B
         coefs = [path.projected / (path.s + ridge)[:, None] / m for ridge in ridges]
-        values = (B @ torch.cat(coefs, dim=1)).split(coefs[0].shape[1], dim=2)
-        for ridge, value in zip(ridges, values, strict=True):
+        stacked = torch.cat(coefs, dim=1)
+        if A.shape[1] > max_points:
+            modes = _leading_modes(A, max_points) if modes is None else modes
+            reach, values = (modes.mT @ A) @ path.V, A @ (path.V @ stacked)
+        else:
+            reach = A @ path.V
+            values = reach @ stacked
+        batch = []
+        for ridge, value in zip(ridges, values.split(coefs[0].shape[1], dim=2), strict=True):
             r = truth - value
             inside = r if modes is None else modes.mT @ r
             H = (reach / (m * (path.s + ridge))) @ reach.mT
@@ -94,7 +98,7 @@ def _sizes(measure: ErrorMeasure | None, y: Tensor, grid: Nodes) -> Float[Tensor
     return measure.sizes(y, grid)
 
 
-def _leading_modes(B: Float[Tensor, "n points rank"], count: int) -> Float[Tensor, "points modes"]:
+def _leading_modes(B: Float[Tensor, "n points m"], count: int) -> Float[Tensor, "points modes"]:
     """Orthonormal functions that span most of the features of a batch; of many points, by products with random vectors."""
     points = B.shape[1]
     if points <= 4 * count:

@@ -24,14 +24,13 @@ from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets
 from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.ridge_choice import SCANNED_SAMPLES, best_ridge, fold_ridge
+from raffia.regression.ridge_choice import LEFT_OUT_SAMPLES, SCANNED_SAMPLES, best_ridge, fold_ridge
 from raffia.regression.ridge_path import RidgePath
 from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
 ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
 MOST_ORDINARY = 8192  # features that are tried with an ordinary part, which takes an eigendecomposition of their Gram matrix
-LEFT_OUT_SAMPLES = 512  # of which errors and noise are told
 LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
 
 

@@ -18,6 +18,12 @@ from raffia.regression.statistics import Statistics
 from raffia.regression.streamed import Streamed
 
 SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
+LEFT_OUT_SAMPLES = 512  # of which errors and noise are told, where that is not of all
+FINE, SCANNED_LEAST, TOLD_LEAST = (
+    2**12,
+    16,
+    64,
+)  # points of functions that say more each, so that fewer are left out: but so many
 
 
 def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, out: Tensor, measure: ErrorMeasure) -> tuple[float, float]:
@@ -49,17 +55,29 @@ def dual_ridge_for(equations: Streamed, measure: ErrorMeasure) -> tuple[float, f
 
 
 def left_out_ridge(
-    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, measure: ErrorMeasure
-) -> tuple[float, LeftOut]:
-    """The ridge of the least leave-one-function-out error over some of the samples, and what it gives over all of them."""
-    few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
-    some_a, some_y = (f[few.to(f.device)] for f in (a, y))
+    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, measure: ErrorMeasure, told: bool = True
+) -> tuple[float, LeftOut | None]:
+    """The ridge of the least leave-one-function-out error over some of the samples, and, if it is to be told, what it gives over all.
+
+    Of functions on more than 4,096 points fewer are left out, for these take long and say more each.
+    """
+    share = min(1.0, FINE / stream.values_at(a).size)
+    some_a, some_y = _spread(a, y, max(SCANNED_LEAST, int(share * SCANNED_SAMPLES)))
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         return leave_one_out(path, stream, some_a, some_y, ridges, measure=measure).errors
 
     ridge, _ = best_ridge(errors, float(path.s[-1]))
-    return ridge, leave_one_out(path, stream, a, y, [ridge], measure=measure)
+    if not told:
+        return ridge, None
+    most = len(a) if share == 1 else max(TOLD_LEAST, int(share * LEFT_OUT_SAMPLES))
+    return ridge, leave_one_out(path, stream, *_spread(a, y, most), [ridge], measure=measure)
+
+
+def _spread(a: Tensor, y: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """So many of the samples, evenly spread."""
+    rows = torch.linspace(0, len(a) - 1, min(len(a), most)).long()
+    return a[rows.to(a.device)], y[rows.to(y.device)]
 
 
 def fold_ridge(folds: Sequence[Statistics]) -> tuple[float, float]:

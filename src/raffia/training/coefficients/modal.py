@@ -126,11 +126,11 @@ class Modal(Coefficients):
         prepared, gained = feature_map.prepare(theta, grid), gains(frame).to(theta).reshape(-1, *[1] * len(nodes.shape))
 
         def combined(a: Tensor) -> Tensor:
-            size = tile_size(a)
+            size, features = tile_size(a), feature_map.seen(a)
             own = modes.analysis(gained * a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
             total = _products(own[..., :reach], weights[:, m:-1]) + mean
             for part, start in tiles(prepared, size):
-                phi = modes.analysis(feature_map.evaluate(a, part).transpose(0, 1), nodes)
+                phi = modes.analysis(features(part).transpose(0, 1), nodes)
                 total += _products(phi[..., :reach], weights[:, start : start + len(phi)])
             whole = torch.nn.functional.pad(total, (0, len(places) - reach))
             values = modes.synthesis(whole, nodes)

@@ -1,5 +1,6 @@
 """One number for each feature, or for each feature and channel; functions, where features are numbers: the paper's model."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -59,7 +60,11 @@ class Ordinary(Coefficients):
         if isinstance(statistics, Streamed) and len(pairs) == statistics.n_rows:
             return Chosen(*dual_ridge_for(statistics, pairs.frame.measure))
         stream = self.stream(settings, pairs.frame, pairs)
-        ridge, left_out = left_out_ridge(RidgePath(statistics), stream, pairs.inputs, pairs.outputs, pairs.frame.measure)
+        ridge, left_out = left_out_ridge(
+            RidgePath(statistics), stream, pairs.inputs, pairs.outputs, pairs.frame.measure, errors
+        )
+        if left_out is None:
+            return Chosen(ridge, math.nan)
         noise = noise_of(left_out, pairs.grid) if statistics.rhs.ndim == 1 else None
         return Chosen(ridge, float(left_out.errors.mean()), noise)
 

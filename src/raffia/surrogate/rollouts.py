@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.model import RandomFeatureModel
-from raffia.model.marching import Marching
+from raffia.model.marching import Marching, finite_rows
+from raffia.model.operator import Operator
 from raffia.pairs import Dataset
 from raffia.spaces import Space
 
@@ -38,6 +39,8 @@ class Rollout:
     predicted: Float[Tensor, "some states ..."] | None = None
     space: Space | None = None
     """What states are."""
+    lost: int = 0
+    """How many of the trajectories are lost before their end, with predictions that are no longer finite."""
 
     @property
     def alike(self) -> int:
@@ -56,7 +59,8 @@ class Rollout:
         correlated = f" correlation above {ALIKE:g} {alike} of them;" if function else ""
         end = "values stayed bounded" if self.bounded else "values grew without bounds"
         held = f"{self.trajectories} {'trajectory' if self.trajectories == 1 else 'trajectories'} held out"
-        return f"applied again and again, on {held}: mean relative error {errors} steps;{correlated} over {self.followed} steps {end}"
+        lost = f" predictions for {self.lost} of them did not stay finite;" if self.lost else ""
+        return f"applied again and again, on {held}: mean relative error {errors} steps;{correlated}{lost} over {self.followed} steps {end}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +72,9 @@ class Paths:
     marching: Marching
 
     def followed_by(self, model: RandomFeatureModel) -> Iterator[Tensor]:
-        """The states that a model leads to, (paths, *state), as long as all are finite."""
-        begin = self.begin
-        for state in self.marching.path(lambda a: torch.as_tensor(model.predict(a)), begin):
-            if not state.isfinite().all():
+        """The states that a model leads to, (paths, *state), as long as any is finite; what is lost is NaN from the next step on."""
+        for state in self.marching.path(Operator(model.trained_, model.settings).again, self.begin):
+            if not finite_rows(state).any():
                 return
             yield state
 
@@ -105,20 +108,27 @@ def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
     reached = [state.double() for state in islice(paths.followed_by(model), 1, paths.states.shape[1])]
     lost = [torch.full_like(truth[:, 0], torch.nan)] * (truth.shape[1] - len(reached))
     predicted = torch.stack([*reached, *lost], 1)
-    errors = errors_along(predicted, truth)
+    errors, finite = errors_along(predicted, truth), finite_rows(predicted)
     order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
     bounded = stays_bounded(model, paths, followed, order[-many(paths, followed) :])
     some = [order[round(place)] for place in torch.linspace(0, len(order) - 1, min(FOLLOWED, len(order))).tolist()]
     return Rollout(
         errors.mean(0), _correlation(predicted, truth).mean(0), len(paths.states), followed, bounded,
         paths.states[some], torch.cat([paths.states[some, :1].double(), predicted[some]], 1), paths.marching.space_of(paths.states),
+        int((~finite).sum()),
     )  # fmt: skip
 
 
 def errors_along(predicted: Tensor, truth: Tensor) -> Float[Tensor, "paths states"]:
     """The relative error of each state, infinite where nothing is predicted."""
     off, size = (_values(f.double()).norm(dim=-1) for f in (predicted - truth, truth))
-    return (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
+    return (off / size.clamp(min=1e-300)).nan_to_num(torch.inf, torch.inf)
+
+
+def usual_value(model: RandomFeatureModel) -> float:
+    """The root mean square of the values that a model was trained to give, in the channel where they are largest; 0 if it is not known."""
+    trained = model.trained_
+    return 0.0 if trained.sizes is None else float(trained.sizes.values(trained.frame.output_nodes).max())
 
 
 def many(paths: Paths, steps: int) -> int:

@@ -223,6 +223,29 @@ def test_numbers_are_followed_from_one_state_as_from_two(tmp_path):
     np.testing.assert_allclose(found.model.rollout(u[:, :1], 7), u, atol=1e-8)
 
 
+def test_errors_of_small_states_are_relative_to_the_usual_size_as_in_tables():
+    """After one step errors are those of the table: of states that vanish, relative to a tenth of the root mean square norm."""
+    model, a = multiplying(0.5)
+    u = torch.stack([a, 1e-3 * a, 0 * a, 0 * a], 1)
+    paths, outputs = Paths(a, u, Marching(CIRCLE, CIRCLE)), 2 * a
+    rollout = rolled_out(model, paths, 3, outputs)
+    usual = outputs.norm(dim=1).square().mean().sqrt()
+    for step, error in enumerate(rollout.errors, 1):
+        off = (model.compose(a, step) - u[:, step]).norm(dim=1)
+        torch.testing.assert_close(error, (off / (0.1 * usual).clamp(min=u[:, step].norm(dim=1))).mean())
+    sizes = raffia.metrics.Sizes.of(outputs, CIRCLE.grid(32))
+    torch.testing.assert_close(rollout.errors[0], sizes.errors(u[:, 1], model.predict(a), CIRCLE.grid(32)).relative.mean())
+
+
+def test_parts_of_one_long_trajectory_are_not_called_trajectories():
+    u = standing_waves(1, 80)
+    found = raffia.fit(raffia.Dataset.of_trajectories(u, CIRCLE, window=2), "linear")
+    assert "on 2 parts of 1 trajectory held out" in found.rollout.words
+    other = raffia.Dataset.of_trajectories(standing_waves(2, 14), CIRCLE, window=2)
+    tested = raffia.fit(raffia.Dataset.of_trajectories(u, CIRCLE, window=2), "linear", test=other)
+    assert "on 2 trajectories held out" in tested.rollout.words
+
+
 def test_the_steps_until_predictions_are_no_longer_alike_are_counted():
     correlations = torch.tensor([0.99, 0.95, 0.7, 0.95])
     rollout = Rollout(torch.ones(4), correlations, 2, 40, True)

@@ -143,7 +143,7 @@ def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | Non
         judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes)
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
     paths = paths_of(data, holding.held) if count else None if test is None else paths_of(test, range(len(test)))
-    rollout = None if paths is None else rolled_out(model, paths, each)
+    rollout = None if paths is None else rolled_out(model, paths, each, train.y)
     judged = replace(judged, notes=[*judged.notes, *noted])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
@@ -209,7 +209,7 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
         judged = judged.on(model, some, test, partial(_linear, plan, choice.contest, some))
         plan.tell(judged.notes)
     paths = paths_of(test, range(count)) if test is not None and n > source.each else None
-    rollout = None if paths is None else rolled_out(model, paths, source.each)
+    rollout = None if paths is None else rolled_out(model, paths, source.each, some.y)
     judged.kept_by(model, test)
     words = f"the last {count} of {n} pairs; the model was trained on the others"
     return Surrogate(

@@ -279,3 +279,38 @@ def test_files_are_read_with_a_window_that_was_chosen_as_with_one_that_was_asked
     assert raffia.data.reading_for(wide, one) == two.reading
     assert torch.equal(wide.a, two.dataset().a)
     assert wide.along.fixed == 2
+
+
+def test_a_test_on_another_grid_is_compared_with_the_mean_there(flow):
+    found = raffia.fit(
+        Dataset.of_trajectories(flow[:9], CIRCLE),
+        "local",
+        n_features=16,
+        test=Dataset.of_trajectories(flow[9:, :, ::2], CIRCLE),
+    )
+    data, test = Dataset.of_trajectories(flow[:9], CIRCLE), Dataset.of_trajectories(flow[9:], CIRCLE)
+    there = raffia.fit(data, "local", n_features=16, test=test)
+    of_mean = [float(one.simpler["the training mean"].relative.mean()) for one in (found, there)]
+    assert of_mean[0] == pytest.approx(of_mean[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("how", [{"stride": 2}, {"window": 2}, {"horizon": 2}])
+def test_a_test_of_other_steps_is_refused(flow, how):
+    data, test = Dataset.of_trajectories(flow[:9], CIRCLE, stride=1), Dataset.of_trajectories(flow[9:], CIRCLE, **how)
+    with pytest.raises(RaffiaError, match="a stride of 2, the data have 1" if "stride" in how else "must be of one kind"):
+        raffia.fit(data, "linear", test=test)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_states_that_are_all_equal_are_refused(value):
+    for features in ("auto", "local"):
+        with pytest.raises(RaffiaError, match="inputs are equal, value for value, all 72: there is nothing to learn"):
+            raffia.fit(Dataset.of_trajectories(np.full((8, 10, 16), value), CIRCLE), features, n_features=16, effort="quick")
+
+
+def test_labels_of_trajectories_are_those_of_their_pairs(flow):
+    data, species = Dataset.of_trajectories(flow, CIRCLE), np.repeat(["one", "two", "three", "four"], 3)
+    found = raffia.fit(data, "linear", groups=species, held_out=24)
+    assert len(set(found.groups)) == 1
+    assert found.rows == [row for row in range(96) if species[row // 8] == found.groups[0]]
+    assert found.rows == raffia.fit(data, "linear", groups=np.repeat(species, 8), held_out=24).rows

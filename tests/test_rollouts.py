@@ -234,6 +234,8 @@ def test_errors_of_small_states_are_relative_to_the_usual_size_as_in_tables():
         off = (model.compose(a, step) - u[:, step]).norm(dim=1)
         torch.testing.assert_close(error, (off / (0.1 * usual).clamp(min=u[:, step].norm(dim=1))).mean())
     sizes = raffia.metrics.Sizes.of(outputs, CIRCLE.grid(32))
+    coarse = Paths(a[:, ::2], u[..., ::2], Marching(CIRCLE, CIRCLE))
+    torch.testing.assert_close(rolled_out(model, coarse, 3, outputs).errors, rollout.errors, rtol=1e-3, atol=1e-9)
     torch.testing.assert_close(rollout.errors[0], sizes.errors(u[:, 1], model.predict(a), CIRCLE.grid(32)).relative.mean())
 
 

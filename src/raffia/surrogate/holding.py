@@ -100,6 +100,13 @@ def labels_for(groups: Any, source: Source | None) -> np.ndarray | None:
     return labels_in(source, str(groups))
 
 
+def spread(labels: np.ndarray | None, along: Along | None) -> np.ndarray | None:
+    """Labels of pairs, where there may be one for each trajectory instead."""
+    if labels is None or along is None or labels.size == len(along) or labels.size != along.count:
+        return labels
+    return labels.reshape(-1)[along.trajectory.unique(return_inverse=True)[1].numpy(force=True)]
+
+
 def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> Groups | None:
     """What is held out together of n pairs: those of one label, or blocks of consecutive rows, for `count` pairs to hold out."""
     if blocks:
@@ -111,7 +118,9 @@ def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> G
     if labels is None:
         return None
     if labels.size != n or labels.shape.count(1) < labels.ndim - 1:
-        raise RaffiaError(f"groups=… (--groups) must be one label for each of {n} pairs; got shape {labels.shape}.")
+        raise RaffiaError(
+            f"groups=… (--groups) must be one label for each of {n} pairs, or of all trajectories; got shape {labels.shape}."
+        )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise RaffiaError("groups=… (--groups) must say the group of every pair; some are missing (NaN or infinite).")
     names, numbers = np.unique(labels.reshape(-1), return_inverse=True)

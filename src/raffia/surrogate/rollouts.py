@@ -121,7 +121,7 @@ def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int, outputs: Ten
     reached = [state.double() for state in islice(paths.followed_by(model), 1, paths.states.shape[1])]
     lost = [torch.full_like(truth[:, 0], torch.nan)] * (truth.shape[1] - len(reached))
     predicted = torch.stack([*reached, *lost], 1)
-    usual = usual_size(paths.states if outputs is None else paths.marching.states(outputs))
+    usual = usual_size(paths.states if outputs is None else paths.marching.states(outputs)) * truth[0, 0].numel() ** 0.5
     errors, finite = errors_along(predicted, truth, FLOOR * usual), finite_rows(predicted)
     order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
     bounded = stays_bounded(model, paths, followed, order[-many(paths, followed) :])
@@ -140,8 +140,8 @@ def errors_along(predicted: Tensor, truth: Tensor, least: float) -> Float[Tensor
 
 
 def usual_size(states: Float[Tensor, "paths states ..."]) -> float:
-    """The root mean square norm of states."""
-    return float(torch.linalg.vector_norm(_values(states), dim=-1, dtype=torch.float64).square().mean().sqrt())
+    """The root mean square of their values."""
+    return float(torch.linalg.vector_norm(states, dtype=torch.float64)) / states.numel() ** 0.5
 
 
 def usual_value(model: RandomFeatureModel) -> float:

@@ -79,7 +79,9 @@ def composed(settings: Settings, paths: Paths) -> Error:
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
 
     first: Trained | None = None
-    least = ROUNDING * usual_size(paths.states)  # late states count, however small, unless they are rounding
+    least = (
+        ROUNDING * usual_size(paths.states) * paths.states[0, 0].numel() ** 0.5
+    )  # late states count, however small, unless they are rounding
 
     def error(feature_map: FeatureMap) -> float:
         nonlocal first

@@ -314,3 +314,40 @@ def test_labels_of_trajectories_are_those_of_their_pairs(flow):
     assert len(set(found.groups)) == 1
     assert found.rows == [row for row in range(96) if species[row // 8] == found.groups[0]]
     assert found.rows == raffia.fit(data, "linear", groups=np.repeat(species, 8), held_out=24).rows
+
+
+def test_a_stride_that_is_found_leaves_the_steps_of_a_pair():
+    u = RNG.standard_normal((6, 1, 16)) + 0.02 * np.arange(18)[:, None] * RNG.standard_normal((6, 1, 16))
+    u = u + 0.01 * RNG.standard_normal(u.shape)
+    free, bound = (Dataset.of_trajectories(u, CIRCLE, horizon=h).along.stride for h in (1, 8))
+    assert (free, bound) == (4, 2)
+    assert Dataset.of_trajectories(u, CIRCLE, horizon=8).along.each == 2
+    with pytest.raises(RaffiaError, match=r"pairs need 33 or more.* horizon=8 .--horizon. and stride=4"):
+        Dataset.of_trajectories(u, CIRCLE, stride=4, horizon=8)
+
+
+@pytest.mark.parametrize(
+    "of", [lambda u: u[:, ::-1][:, ::-1], lambda u: u.astype(">f8"), np.ndarray.tolist], ids=["views", "bytes", "lists"]
+)
+def test_numbers_in_other_orders_are_the_same_numbers(of):
+    u = states(3, 6)
+    a, wanted = Dataset.of_trajectories(of(u), CIRCLE, stride=np.int64(2)), Dataset.of_trajectories(u, CIRCLE, stride=2)
+    assert a.a.dtype == torch.float64
+    assert torch.equal(a.a, wanted.a)
+    flipped = Dataset.of_trajectories(u[:, ::-1], CIRCLE, stride=1)
+    np.testing.assert_array_equal(flipped.a[0], u[0, -1])
+
+
+def test_what_are_no_numbers_is_refused():
+    u = states(3, 6)
+    for words, told in (
+        ("times must be numbers", {"times": "abc"}),
+        ("^times must be one after the other", {"times": np.arange(6) ** 2}),
+        ("stride must be 1 or more", {"stride": True}),
+    ):
+        with pytest.raises(RaffiaError, match=words):
+            Dataset.of_trajectories(u, CIRCLE, **told)
+    with pytest.raises(RaffiaError, match="masked"):
+        Dataset.of_trajectories(np.ma.masked_array(u), CIRCLE)
+    with pytest.raises(RaffiaError, match="u must be a NumPy array or a tensor; got list"):
+        Dataset.of_trajectories([[1.0], [1.0, 2.0]], CIRCLE)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Channels, Domain, cli, data, load, metrics
+from raffia import Burgers, Channels, Domain, GaussianField, cli, data, load, metrics
 from raffia.cli.generate import PROBLEMS
 from raffia.pages import ridge_in_words
 from raffia.tuning import GradientSearch
@@ -106,6 +106,41 @@ def test_a_path_that_is_lost_is_written_as_far_as_it_goes(model, train, tmp_path
     assert first > 1
     assert np.isfinite(path[:, :first]).all()
     assert f"from step {first} on some are not finite" in words
+
+
+def linear_step(folder, capsys, factor):
+    """A model of u ↦ factor·u in a file, and states."""
+    a = GaussianField(n_modes=6).sample(12, Domain(1).grid(32), seed=0).numpy()
+    np.savez(folder / "d.npz", u=np.stack([factor**k * a for k in range(3)], 1), t=np.arange(3))
+    model = folder / "m.safetensors"
+    assert run(capsys, "fit", folder / "d.npz", "--periodic", "--map", "linear", "--no-report", "--model", model)[0] == 0
+    return model, a
+
+
+def test_one_path_that_is_lost_leaves_the_others_in_the_file(tmp_path, capsys, monkeypatch):
+    model, a = linear_step(tmp_path, capsys, 1.5)
+    a[3] *= 1e300
+    np.save(tmp_path / "wild.npy", a)
+    monkeypatch.setattr("raffia.cli.rollout.TOGETHER", 5 * 32)
+    _, out, _ = run(capsys, "rollout", model, tmp_path / "wild.npy", "--steps", 60, "-o", tmp_path / "path.npy")
+    path = np.load(tmp_path / "path.npy")
+    step = int(np.isnan(path[3]).any(-1).argmax())
+    assert step > 1
+    assert np.isnan(path[3, step:]).all()
+    assert np.isfinite(np.delete(path, 3, 0)).all()
+    assert f"from step {step} on some are not finite, 1 of 12 paths: 3 (step {step}), and missing" in " ".join(out.split())
+
+
+def test_bounds_of_a_rollout_are_of_all_paths_and_of_the_training(tmp_path, capsys, monkeypatch):
+    model, a = linear_step(tmp_path, capsys, 0.5)
+    monkeypatch.setattr("raffia.cli.rollout.TOGETHER", 5 * 32)
+    np.save(tmp_path / "a.npy", a * np.linspace(1, 0.1, 12)[:, None])
+    np.save(tmp_path / "zero.npy", 0 * a)
+    _, out, _ = run(capsys, "rollout", model, tmp_path / "a.npy", "--steps", 2, "-o", tmp_path / "path.npy")
+    path = np.abs(np.load(tmp_path / "path.npy"))
+    assert f"at most {path[:, -1].max():.3g} at the end, {path[:, 0].max():.3g} at the start" in " ".join(out.split())
+    _, out, _ = run(capsys, "rollout", model, tmp_path / "zero.npy", "--steps", 5, "-o", tmp_path / "path.npy")
+    assert "values stayed bounded" in out
 
 
 def test_fitting_with_a_bar_is_fitting(train, model):

@@ -10,7 +10,8 @@ import raffia
 from raffia import Dataset, Domain, RaffiaError, Vectors, load
 from raffia.data import open_source
 from raffia.surrogate.contest import contest
-from raffia.training.copies import folds_of, split, together
+from raffia.surrogate.holding import Groups, hold
+from raffia.training.copies import folds_of, groups_of, split, together
 from raffia.training.neighbours import nearness
 from tests.test_cli import run
 
@@ -41,7 +42,7 @@ def test_rows_with_one_label_and_copies_are_on_one_side():
     a[50:] = a[:10]
     labels = torch.arange(60) // 5
     for seed in range(5):
-        held, rest, _ = split(a, 20, seed, "held out", labels)
+        held, rest, _ = split(a, 20, seed, "held out", together(groups_of(a), labels))
         assert sorted([*held.tolist(), *rest.tolist()]) == list(range(60))
         assert set(labels[held].tolist()).isdisjoint(labels[rest].tolist())
         assert set((held % 50).tolist()).isdisjoint((rest % 50).tolist())
@@ -54,6 +55,64 @@ def test_what_is_held_out_together_is_linked_by_chains():
     copies, labels = torch.tensor([0, 1, 1, 3, 4, 4]), torch.tensor([0, 0, 1, 1, 2, 3])
     assert together(copies, labels).tolist() == [0, 0, 0, 0, 4, 4]
     assert together(copies, None) is copies
+
+
+def test_where_copies_chain_all_groups_labels_alone_are_held_out():
+    assert together(torch.tensor([0, 1, 2, 2, 4, 4]), torch.tensor([0, 0, 0, 1, 1, 2])).tolist() == [0, 0, 0, 3, 3, 5]
+
+
+def decaying(n=10, steps=30, points=16):
+    """Waves that decay to nothing: whatever they begin with, they end alike."""
+    x = torch.arange(points, dtype=torch.float64) / points
+    return random(n, 1, 1) * torch.sin(2 * torch.pi * (x + random(n, 1, 1, seed=1))) * 0.5 ** torch.arange(steps)[:, None]
+
+
+def test_trajectories_that_end_alike_are_held_out_whole():
+    data = Dataset.of_trajectories(decaying(), CIRCLE, window=1)
+    for given in (None, np.repeat(np.arange(10), 29)):
+        found = raffia.fit(data, "linear", groups=given)
+        held = data.along.trajectory[found.rows].unique()
+        assert len(held) == 2
+        assert found.rows == [row for row in range(len(data)) if data.along.trajectory[row] in held]
+        assert f"in whole {'trajectories' if given is None else 'groups'} (2 of 10)" in found.split
+        assert found.rollout.trajectories == 2
+        assert len(found.rollout.errors) == 29
+        copies = groups_of(data.a)
+        known = int(np.isin(copies[found.rows], np.delete(copies.numpy(), found.rows)).sum())
+        assert any(note.startswith(f"{known} of 58 inputs held out are copies of ones trained on") for note in found.notes)
+
+
+def test_trajectories_that_begin_alike_are_held_out_together():
+    u = decaying(12)
+    u[6:] = u[:6]
+    data = Dataset.of_trajectories(u, CIRCLE, window=1)
+    for seed in range(4):
+        held = set(data.along.trajectory[hold(data, 60, seed, Groups.by_trajectories(data.along, len(data), 60)).held].tolist())
+        assert {(one + 6) % 12 for one in held} == held
+        assert len(held) == 2
+
+
+def test_of_few_large_groups_the_smallest_is_held_out():
+    labels = torch.tensor([0] * 40 + [1] * 12 + [2] * 40)
+    for seed in range(5):
+        assert split(random(92, 3), 10, seed, "held out", labels)[0].sort().values.tolist() == list(range(40, 52))
+
+
+def test_a_single_label_is_taken_apart_in_blocks_of_rows():
+    labels = torch.zeros(60, dtype=torch.long)
+    held, rest, _ = split(random(60, 3), 12, 0, "contest split", labels)
+    assert (len(held), len(rest)) == (12, 48)
+    assert (held.sort().values.diff() > 1).sum() <= 1
+    for _, judged in folds_of(random(60, 3), 5, 0, "contest split", labels):
+        assert len(judged) == 12
+        assert (judged.diff() > 1).sum() <= 1
+
+
+@pytest.mark.parametrize("size", [1e200, 1e308, 1.0, 1e-200, 1e-300])
+def test_copies_are_the_same_in_all_units(size):
+    a = random(40, 5) / 10
+    a[30:] = a[:10]
+    assert groups_of(size * a).tolist() == [*range(30), *range(10)]
 
 
 def test_whole_groups_are_held_out_by_a_fit_and_inside_its_contest(monkeypatch):

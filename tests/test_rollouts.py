@@ -165,6 +165,89 @@ def test_a_path_that_is_lost_has_infinite_errors_and_no_correlation():
     assert not rollout.bounded
 
 
+def multiplying(factor):
+    """A linear model of u ↦ factor·u, and states."""
+    a = raffia.GaussianField(n_modes=6).sample(12, CIRCLE.grid(32), seed=0)
+    return raffia.RandomFeatureModel(raffia.ScalarFeatures(None, law="affine"), math.inf, 1e-9).fit(a, factor * a), a
+
+
+def test_a_path_that_grows_beyond_all_numbers_leaves_the_others_alone():
+    model, a = multiplying(1.5)
+    wild = a.clone()
+    wild[3] *= 1e300
+    with pytest.warns(UserWarning, match=r"from step (\d+) on some are not finite, 1 of 12 paths: 3 \(step \1\)") as told:
+        path = model.rollout(wild, 60, every=5)
+    step = int(str(told[0].message).split()[2])
+    assert (path[3].isfinite().all(1) == (5 * torch.arange(13) < step)).all()
+    calm = [row for row in range(12) if row != 3]
+    torch.testing.assert_close(path[calm], model.rollout(a[calm], 60, every=5))
+    states = torch.stack([*islice(model.states(wild), 61)], 1)
+    assert (states[3].isfinite().all(1) == (torch.arange(61) < step)).all()
+    with pytest.raises(raffia.RaffiaError, match=r"samples hold NaN or infinite values, the first is a\[3\]"):
+        model.rollout(torch.where(torch.arange(12)[:, None] == 3, torch.inf, a), 2)
+
+
+def test_errors_along_other_trajectories_do_not_depend_on_one_that_is_lost():
+    model, a = multiplying(1.5)
+    truth = torch.stack([1.5**k * a for k in range(21)], 1)
+    wild = Paths(torch.cat([1e306 * a[:1], a[1:4]]), truth[:4], Marching(CIRCLE, CIRCLE))
+    rollout = rolled_out(model, wild, 20)
+    assert rollout.lost == 1
+    assert "predictions for 1 of them did not stay finite" in rollout.words
+    reached = torch.stack([*islice(wild.followed_by(model), 21)], 1)
+    torch.testing.assert_close(reached[1:], torch.stack([*islice(wild.part(slice(1, 4)).followed_by(model), 21)], 1))
+    assert not rollout.bounded
+
+
+def test_a_state_on_the_way_may_end_where_it_begins():
+    """Users are asked whether a periodic grid repeats its first point; what a model predicts is not."""
+    x = torch.arange(16, dtype=torch.float64) / 16
+    even = torch.cos(2 * torch.pi * (x - 15 / 32))  # as large in the first point as in the last
+    a = raffia.GaussianField(n_modes=4).sample(30, CIRCLE.grid(16), seed=0)
+    model = raffia.RandomFeatureModel(raffia.ScalarFeatures(None, law="affine"), math.inf, 1e-12).fit(a, 0 * a + even)
+    torch.testing.assert_close(model.rollout(a[:4], 3)[:, 3], even.expand(4, 16), atol=1e-8, rtol=0)
+
+
+def test_a_path_of_its_start_alone_is_refused():
+    model, a = multiplying(0.5)
+    with pytest.raises(raffia.RaffiaError, match="every must be at most steps=5"):
+        model.rollout(a, 5, every=9)
+
+
+def test_numbers_are_followed_from_one_state_as_from_two(tmp_path):
+    """Numbers that are halved in a step: inputs are vectors of one component, outputs are numbers."""
+    u = np.random.default_rng(0).uniform(1, 2, (12, 1)) * 0.5 ** np.arange(8)
+    np.savez(tmp_path / "d.npz", v=u)
+    found = raffia.fit(open_source(tmp_path / "d.npz", time=1, window=1), "linear")
+    assert found.rollout.errors.max() < 1e-8
+    np.testing.assert_allclose(found.model.rollout(u[:, :1], 7), u, atol=1e-8)
+
+
+def test_errors_of_small_states_are_relative_to_the_usual_size_as_in_tables():
+    """After one step errors are those of the table: of states that vanish, relative to a tenth of the root mean square norm."""
+    model, a = multiplying(0.5)
+    u = torch.stack([a, 1e-3 * a, 0 * a, 0 * a], 1)
+    paths, outputs = Paths(a, u, Marching(CIRCLE, CIRCLE)), 2 * a
+    rollout = rolled_out(model, paths, 3, outputs)
+    usual = outputs.norm(dim=1).square().mean().sqrt()
+    for step, error in enumerate(rollout.errors, 1):
+        off = (model.compose(a, step) - u[:, step]).norm(dim=1)
+        torch.testing.assert_close(error, (off / (0.1 * usual).clamp(min=u[:, step].norm(dim=1))).mean())
+    sizes = raffia.metrics.Sizes.of(outputs, CIRCLE.grid(32))
+    coarse = Paths(a[:, ::2], u[..., ::2], Marching(CIRCLE, CIRCLE))
+    torch.testing.assert_close(rolled_out(model, coarse, 3, outputs).errors, rollout.errors, rtol=1e-3, atol=1e-9)
+    torch.testing.assert_close(rollout.errors[0], sizes.errors(u[:, 1], model.predict(a), CIRCLE.grid(32)).relative.mean())
+
+
+def test_parts_of_one_long_trajectory_are_not_called_trajectories():
+    u = standing_waves(1, 80)
+    found = raffia.fit(raffia.Dataset.of_trajectories(u, CIRCLE, window=2), "linear")
+    assert "on 2 parts of 1 trajectory held out" in found.rollout.words
+    other = raffia.Dataset.of_trajectories(standing_waves(2, 14), CIRCLE, window=2)
+    tested = raffia.fit(raffia.Dataset.of_trajectories(u, CIRCLE, window=2), "linear", test=other)
+    assert "on 2 trajectories held out" in tested.rollout.words
+
+
 def test_the_steps_until_predictions_are_no_longer_alike_are_counted():
     correlations = torch.tensor([0.99, 0.95, 0.7, 0.95])
     rollout = Rollout(torch.ones(4), correlations, 2, 40, True)

@@ -12,7 +12,8 @@ from raffia.cli.common import app, batches, check_output, console, reading_of
 from raffia.data.formats.growing import SUFFIXES, growing
 from raffia.errors import RaffiaError
 from raffia.model import load
-from raffia.surrogate.rollouts import GROWN
+from raffia.model.marching import Lost
+from raffia.surrogate.rollouts import GROWN, usual_value
 
 TOGETHER = 2**22  # numbers of the inputs that are followed at once
 
@@ -47,26 +48,31 @@ def rollout(
     n, size = len(opened), max(1, TOGETHER // one.numel())
     shape = (n, 1 + steps // every, *begin.shape[1:])
     name = "u" if reading.steps is None else reading.steps.name
-    start, last, grown, lost = 0.0, 0.0, steps + 1, steps + 1
     blocks = [range(first, min(first + size, n)) for first in range(0, n, size)]
+    largest, lost = np.zeros(steps + 1), Lost(n)
     with growing(output, name, shape, begin.numpy(force=True).dtype, size) as path:
         for places in batches("rolling out", len(blocks) * (steps + 1), steps + 1):
             rows = blocks[places.start // (steps + 1)]
             for step, state in enumerate(islice(model.states(opened.read(rows)), steps + 1)):
-                last = float(torch.as_tensor(state).abs().max())
-                if not np.isfinite(last):
+                values = torch.as_tensor(state)
+                finite = lost.look(step, values, rows.start)
+                if not finite.any():
                     path[rows.start : rows.stop, -(-step // every) :] = np.nan
-                    lost = min(lost, step)
                     break
-                start = max(start, last) if step == 0 else start
-                grown = min(grown, step) if last > GROWN * start else grown
+                largest[step] = max(largest[step], float(values[finite].abs().max()))
                 if step % every == 0:
-                    path[rows.start : rows.stop, step // every] = torch.as_tensor(state).numpy(force=True)
+                    values = torch.where(finite.reshape(-1, *(1 for _ in values.shape[1:])), values, torch.nan)
+                    path[rows.start : rows.stop, step // every] = values.numpy(force=True)
     console.print(f"wrote {shape[1]} states of {shape[0]} trajectories, {shape}, to {output}")
-    if grown <= steps or lost <= steps:
-        rest = f"; from step {lost} on some are not finite, and missing (NaN) in the file" if lost <= steps else ""
-        console.print(
-            f"values grew beyond {GROWN:g} times the largest at the start, {start:.3g}, at step {min(grown, lost)}{rest}."
-        )
-    else:
-        console.print(f"values stayed bounded: at most {last:.3g} at the end, {start:.3g} at the start.")
+    console.print(_said(largest, lost, usual_value(model)))
+
+
+def _said(largest: np.ndarray, lost: Lost, usual: float) -> str:
+    """Whether values stayed bounded, by the largest after each step and the usual ones of the training."""
+    start = largest[0]
+    size, of = (start, "the largest at the start") if start >= usual else (usual, "the usual size of the training outputs")
+    missing = f"{lost.words}, and missing (NaN) in the file" if lost.words else ""
+    grown = np.flatnonzero(largest > GROWN * size)
+    if len(grown):
+        return f"values grew beyond {GROWN:g} times {of}, {size:.3g}, at step {grown[0]}{missing and f'; {missing}'}."
+    return f"{missing or f'values stayed bounded: at most {largest[-1]:.3g} at the end, {start:.3g} at the start'}."

@@ -69,6 +69,10 @@ class Sizes:
             off / varies,
         )
 
+    def values(self, grid: Nodes) -> Float[Tensor, "channels"]:
+        """The root mean square of the values of each channel, where outputs are on such a grid."""
+        return self.norms / _norms(torch.ones(1, *grid.shape, dtype=self.norms.dtype), grid)[0]
+
 
 def _norms(f: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n channels"]:
     """The norm of each channel or component of each sample."""

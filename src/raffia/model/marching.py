@@ -10,6 +10,11 @@ from raffia.data import Steps
 from raffia.errors import RaffiaError
 from raffia.pairs import Along
 from raffia.spaces import Channels, Space
+from raffia.spaces.followed import hidden
+
+SHOWN = 5  # paths that are named
+
+Predict = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,9 @@ class Marching:
 
     @property
     def plain(self) -> bool:
-        """Whether outputs are inputs again."""
-        return self.window == self.horizon == 1 and not self.fixed
+        """Whether outputs are inputs again, as they are."""
+        alike = self.inputs.has_components == self.outputs.has_components
+        return alike and self.window == self.horizon == 1 and not self.fixed
 
     def states(self, y: Tensor) -> Tensor:
         """The states in outputs: (n, horizon, *state)."""
@@ -72,15 +78,18 @@ class Marching:
         whole = torch.cat([after, known[:, past:]], 1)
         return whole if self.inputs.has_components else whole[:, 0]
 
-    def path(self, predict: Callable[[Tensor], Tensor], a: Tensor) -> Iterator[Tensor]:
-        """The newest state of inputs, and one after the other all that a model leads to; there is no end of them."""
+    def path(self, predict: Predict, a: Tensor, again: Predict | None = None) -> Iterator[Tensor]:
+        """The newest state of inputs, and one after the other all that a model leads to; there is no end of them.
+
+        What has grown beyond all numbers is NaN from the next step on, and the others go on. `again` predicts from what was predicted.
+        """
         y = predict(a).to(a.device)  # a model may compute elsewhere
         self._check(a, y)
         yield self.newest(a, self.channels(y))
         while True:
             yield from self.states(y).unbind(1)
             a = self.next(a, y)
-            y = predict(a).to(a.device)
+            y = _finite(again or predict, a, y)
 
     def _check(self, a: Tensor, y: Tensor) -> None:
         """Refuse models that cannot go on: a next input must be like the one before."""
@@ -94,3 +103,44 @@ class Marching:
                 f"a model is applied again and again where outputs are inputs; got inputs of shape {tuple(a.shape)} and "
                 f"outputs of shape {tuple(y.shape)}."
             )
+
+
+class Lost:
+    """Which paths are no longer finite, and from which step on."""
+
+    def __init__(self, paths: int) -> None:
+        self.paths = paths
+        self.since: dict[int, int] = {}
+
+    def look(self, step: int, state: Tensor, first: int = 0) -> Tensor:
+        """Whether each path is finite in a state, (n, *state), of the paths from number `first` on."""
+        finite = finite_rows(state)
+        for row in (~finite).nonzero()[:, 0].tolist():
+            self.since.setdefault(first + row, step)
+        return finite
+
+    @property
+    def words(self) -> str:
+        """What was lost; nothing where nothing was."""
+        if not self.since:
+            return ""
+        shown = ", ".join(f"{path} (step {step})" for path, step in sorted(self.since.items())[:SHOWN])
+        more = ", …" if len(self.since) > SHOWN else ""
+        count = f"{len(self.since)} of {self.paths} path{'s' if self.paths > 1 else ''}"
+        return f"from step {min(self.since.values())} on some are not finite, {count}: {shown}{more}"
+
+
+def finite_rows(f: Tensor) -> Tensor:
+    """Whether all values of each are finite: (n,)."""
+    return f.isfinite().reshape(len(f), -1).all(1)
+
+
+def _finite(predict: Predict, a: Tensor, before: Tensor) -> Tensor:
+    """Predictions from the inputs that are finite; NaN, like those before, from the others."""
+    finite = None if hidden(a) else finite_rows(a)
+    if finite is None or finite.all():
+        return predict(a).to(a.device)
+    y = torch.full_like(before, torch.nan)
+    if finite.any():
+        y[finite] = predict(a[finite]).to(y)
+    return y

@@ -1,5 +1,6 @@
 """The trained operator a ↦ F(a; α) = (1/m) Σ_j α_j φ(a; θ_j), on whatever grid inputs come."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -12,10 +13,10 @@ from torch import Tensor
 from raffia.checks import as_tensor, check_count, check_pairs
 from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
-from raffia.model.marching import Marching
+from raffia.model.marching import Lost, Marching
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
-from raffia.spaces.followed import anywhere, plainly, traced
+from raffia.spaces.followed import anywhere, hidden, plainly, traced
 from raffia.training.coefficients import coefficients_of
 from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
@@ -39,6 +40,10 @@ class Operator:
         """Predictions, in the units of the data and the precision of the inputs."""
         return self.mean(self.inputs(a))
 
+    def again(self, a: Tensor) -> Tensor:
+        """Predictions for what was predicted: it is not looked at as what a user passes is, and may repeat its first point by chance."""
+        return self.mean(self.frame.input_scaling.apply(a))
+
     def moved(self, device: torch.device) -> "Operator":
         """The same, computing elsewhere."""
         return Operator(self.trained, replace(self.settings, device=device))
@@ -51,7 +56,7 @@ class Operator:
         """Predictions for inputs in training units, with the share of a partner's."""
         if self.partner is None:
             return self._mean(inputs)
-        return torch.lerp(self._mean(inputs), self.partner(self.frame.input_scaling.undo(inputs)), self.trained.share)
+        return torch.lerp(self._mean(inputs), self.partner.again(self.frame.input_scaling.undo(inputs)), self.trained.share)
 
     def _mean(self, inputs: Tensor) -> Tensor:
         combined, device = self._combination(inputs), self.settings.place(inputs)
@@ -68,12 +73,23 @@ class Operator:
         """The state in a, and where applying the operator again and again leads it, after each `every` steps: (n, states, *state)."""
         check_count("steps", steps)
         check_count("every", every)
-        return torch.stack([*islice(self.states(a), 0, steps + 1, every)], 1)
+        if every > steps:
+            raise RaffiaError(f"every must be at most steps={steps}, or the path is its start alone; got {every}.")
+        kept, lost = [], None
+        for step, state in enumerate(islice(self.states(a), steps + 1)):
+            lost = lost or Lost(len(state))
+            if not hidden(state):
+                lost.look(step, state)
+            if step % every == 0:
+                kept.append(state)
+        if lost is not None and lost.words:
+            warnings.warn(f"{lost.words}. What follows is NaN; the others went on.", stacklevel=3)
+        return torch.stack(kept, 1)
 
     def states(self, a: object) -> Iterator[Tensor]:
         """The state in a, and one after the other those that it leads to, without end."""
         steps = None if self.trained.reading is None else self.trained.reading.steps
-        return Marching.of(self.frame.input, self.frame.output, steps).path(self, as_tensor("a", a))
+        return Marching.of(self.frame.input, self.frame.output, steps).path(self, as_tensor("a", a), self.again)
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:
         """Predictions for a, and the error of each against y, by the measure of the model."""

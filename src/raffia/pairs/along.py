@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -53,6 +54,12 @@ class Along:
     def each(self) -> int:
         """How many pairs a trajectory has, at most."""
         return int(self.trajectory.unique(return_counts=True)[1].max()) if len(self) else 0
+
+    @property
+    def starts(self) -> Int[Tensor, "trajectories"]:
+        """The first pair of each trajectory."""
+        rows = np.lexsort((self.first.numpy(force=True), self.trajectory.numpy(force=True)))
+        return torch.from_numpy(rows[np.unique(self.trajectory.numpy(force=True)[rows], return_index=True)[1]])
 
     def part(self, rows: Sequence[int] | Tensor) -> "Along":
         """Where some of the pairs lie."""

@@ -5,7 +5,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 import torch
@@ -74,9 +74,9 @@ class Dataset(Readable):
         cls,
         u: Any,
         domain: Any,
-        stride: int | None = None,
-        window: int | None = None,
-        horizon: int = 1,
+        stride: SupportsIndex | None = None,
+        window: SupportsIndex | None = None,
+        horizon: SupportsIndex = 1,
         parameters: Any = None,
         times: Any = None,
     ) -> "Dataset":
@@ -91,8 +91,9 @@ class Dataset(Readable):
         """
         check_steps(1 if stride is None else stride, 1 if window is None else window, horizon)
         found = Trajectories.of(u, domain, parameters, times)
-        stride, notes = found.paced(stride)
-        made = found.pairs(stride, window or 1, horizon)
+        states, after = int(window or 1), int(horizon)
+        apart, notes = found.paced(None if stride is None else int(stride), states + after - 1)
+        made = found.pairs(apart, states, after)
         along = replace(made.along, said=window is not None, notes=tuple(notes))
         return cls(made.a, made.y, made.inputs, output=made.output, along=along)
 

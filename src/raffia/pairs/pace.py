@@ -17,9 +17,9 @@ States = Float[np.ndarray, "n states values"]
 
 def unequal(name: str, times: np.ndarray, states: str) -> str:
     """What is wrong with times that are not equispaced."""
-    steps = np.diff(times)
+    steps, which = np.diff(times), name if name == "times" else f"the times {name}"
     return (
-        f"the times {name} must be one after the other in equal steps; they are {steps.min():.3g} to {steps.max():.3g} apart. "
+        f"{which} must be one after the other in equal steps; they are {steps.min():.3g} to {steps.max():.3g} apart. "
         f"Interpolate {states} in time, or take the parts of it that have equal steps."
     )
 
@@ -46,14 +46,15 @@ def still(u: States, stride: int) -> list[str]:
     return ["states are equal to rounding from step to step: a model has nothing to learn in so short a step."]
 
 
-def found_stride(u: States, otherwise: str) -> tuple[int, list[str]]:
+def found_stride(u: States, otherwise: str, steps: int = 1) -> tuple[int, list[str]]:
     """The stride to take where none is given, and why: 1, unless noise hides what changes in a step.
 
     A model that is learnt from noise errs by it in every step; in longer steps there are fewer of them, and states change more. The stride
-    is the least in which states change ten times as much as noise alone changes them, or the largest that leaves four steps.
+    is the least in which states change ten times as much as noise alone changes them, or the largest that leaves four steps, or as many
+    as a pair has: those of its window and horizon.
     """
     off = math.sqrt(2) * noise(u)
-    usual = [float(np.sqrt(np.mean((u[:, s:] - u[:, :-s]) ** 2))) for s in range(1, _most(u) + 1)]
+    usual = [float(np.sqrt(np.mean((u[:, s:] - u[:, :-s]) ** 2))) for s in range(1, _most(u, steps) + 1)]
     if not usual or usual[0] >= FIRM * off:
         return 1, still(u, 1)
     size = _size(u) / math.sqrt(u.shape[2])
@@ -93,6 +94,6 @@ def _size(u: States) -> float:
     return float(about or np.linalg.norm(u, axis=2).mean() or 1.0)
 
 
-def _most(u: States) -> int:
-    """The largest stride that leaves four steps, or the single step there is."""
-    return max(1, (u.shape[1] - 1) // 4) if u.shape[1] > 1 else 0
+def _most(u: States, steps: int) -> int:
+    """The largest stride that leaves four steps, or as many as are needed; or the single step there is."""
+    return max(1, (u.shape[1] - 1) // max(4, steps)) if u.shape[1] > 1 else 0

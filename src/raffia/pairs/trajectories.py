@@ -1,6 +1,7 @@
 """Trajectories in memory, and the pairs of states that are made of them."""
 
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,12 @@ class Trajectories:
         fixed = values.new_zeros(len(values), 0) if parameters is None else _fixed(parameters, values)
         return cls(values, space, fixed, () if times is None else (_even(times, values.shape[1]),))
 
-    def paced(self, stride: int | None) -> tuple[int, list[str]]:
-        """The stride that was given, or the one that noise asks for, and what there is to say of steps."""
+    def paced(self, stride: int | None, steps: int) -> tuple[int, list[str]]:
+        """The stride that was given, or the one that noise asks for and that pairs of so many steps allow; and what there is to say."""
         some = _looked_at(self.u)
         if stride is not None:
             return stride, [*self.notes, *still(some, stride), *torn(some, stride)]
-        found, why = found_stride(some, "stride=1 takes single steps")
+        found, why = found_stride(some, "stride=1 takes single steps", steps)
         return found, [*self.notes, *why, *torn(some, found)]
 
     def pairs(self, stride: int, window: int, horizon: int) -> Made:
@@ -65,8 +66,9 @@ class Trajectories:
         needed = 1 + (window + horizon - 1) * stride
         if states < needed:
             raise RaffiaError(
-                f"u has {states} state{'s' if states > 1 else ''} along axis 1, and pairs need {needed} or more. Axes are (trajectories, "
-                f"states, *grid); got {tuple(self.u.shape)}."
+                f"u has {states} state{'s' if states > 1 else ''} along axis 1, and pairs need {needed} or more. They have window={window} "
+                f"(--window), horizon={horizon} (--horizon) and stride={stride} (--stride): make one of these smaller. Axes are "
+                f"(trajectories, states, *grid); got {tuple(self.u.shape)}."
             )
         each = states - needed + 1
         parts = [self._from(step * stride, each) for step in range(window + horizon)]
@@ -87,7 +89,11 @@ class Trajectories:
 def check_steps(stride: object, window: object, horizon: object) -> None:
     """Whole numbers, of 1 or more."""
     for name, value in (("stride", stride), ("window", window), ("horizon", horizon)):
-        if type(value) is not int or value < 1:
+        try:
+            count = index(value)  # type: ignore[arg-type]
+        except TypeError:
+            count = 0
+        if type(value) is bool or count < 1:
             raise RaffiaError(f"{name} must be 1 or more, a whole number; got {value!r}.")
 
 
@@ -109,13 +115,20 @@ def _space(states: Space, count: int) -> Space:
 
 def _numbers(name: str, values: Any) -> Tensor:
     check_dense(name, values)
+    if np.ma.isMaskedArray(values):
+        raise RaffiaError(f"{name} must not be a masked array: leave out what is masked, and pass a plain array.")
     try:
-        found = torch.as_tensor(values)
+        found = values if torch.is_tensor(values) else torch.from_numpy(_native(np.asarray(values)))
     except (TypeError, ValueError, RuntimeError):
         raise RaffiaError(f"{name} must be a NumPy array or a tensor; got {type(values).__name__}.") from None
     if found.dtype not in (torch.float32, torch.float64):
         raise RaffiaError(f"{name} must be float32 or float64; got {found.dtype}. Convert it, as in np.asarray({name}, float).")
     return found
+
+
+def _native(values: np.ndarray) -> np.ndarray:
+    """The same numbers in the order of bytes and rows that tensors have."""
+    return np.require(values, values.dtype.newbyteorder("="), ["C", "W"])
 
 
 def _check_axes(u: Tensor, space: Any) -> None:
@@ -153,7 +166,10 @@ def _fixed(parameters: Any, u: Tensor) -> Tensor:
 
 def _even(times: Any, states: int) -> str:
     """What times say of the steps; steps of unequal length are refused."""
-    t = np.asarray(times, dtype=np.float64).reshape(-1)
+    try:
+        t = np.asarray(times, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise RaffiaError(f"times must be numbers, one for each of {states} states; got {times!r}.") from None
     if len(t) != states:
         raise RaffiaError(f"times must be one for each of {states} states, along axis 1 of u; got {len(t)}.")
     if states > 1 and not (np.isfinite(t).all() and equispaced(t)):

@@ -9,6 +9,7 @@ from raffia.errors import RaffiaError
 from raffia.metrics import Errors, Sizes
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
+from raffia.spaces import resample
 
 MEAN, INPUT, LINEAR = "the training mean", "output = input", "the best linear map"
 SAME, NEARLY = 1e-6, 0.02  # mean relative errors of the input, taken for the output: below them both are one, or nearly
@@ -19,7 +20,11 @@ def baselines(
 ) -> dict[str, Errors]:
     """Their errors on the test pairs; `linear` trains the linear map, where it can be had."""
     grid = test.output_space.grid_of(test.y)
-    guesses: dict[str, Tensor] = {MEAN: train.y.double().mean(0).expand(test.y.shape)}
+    here = train.output_space.grid_of(train.y)
+    mean = train.y.double().mean(0)
+    if here != grid:  # the test is on another grid
+        mean = resample(mean, here.one_channel, grid.one_channel)
+    guesses: dict[str, Tensor] = {MEAN: mean.expand(test.y.shape)}
     if test.domain == test.output_space and test.a.shape == test.y.shape:
         guesses[INPUT] = test.a
     try:

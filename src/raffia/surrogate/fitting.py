@@ -23,7 +23,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
 from raffia.surrogate.contest import Contest, Effort
-from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for
+from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.plan import Choice, Plan
 from raffia.surrogate.result import Surrogate
@@ -116,11 +116,17 @@ def too_large(source: Source) -> bool:
 
 def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | None, refit: bool, told: bool) -> Surrogate:
     """Pairs that memory holds: some are held out, and trained on in the end. What was noticed of steps is said, unless it is `told`."""
+    if test is not None:
+        _check_test(test, data)
     count = 0 if test is not None else _count(plan.held_out, len(data))
-    groups = groups_for(plan.groups, plan.blocks, len(data), count) or Groups.by_trajectories(data.along, len(data), count)
+    _check_several(plan, data, len(data))
+    groups = groups_for(spread(plan.groups, data.along), plan.blocks, len(data), count) or Groups.by_trajectories(
+        data.along, len(data), count
+    )
     holding = hold(data, count, plan.seed, groups)
     chosen = [] if data.along is None or told else list(data.along.notes)
-    if data.along is not None and (test is None or test.along is not None) and (why := incomplete(data, holding.train)):
+    wide = test is None or (test.along is not None and test.along.preceded()[0])
+    if data.along is not None and wide and (why := incomplete(data, holding.train)):
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
         holding, chosen = holding.part(kept), [*chosen, why]
@@ -136,14 +142,13 @@ def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | Non
     words = holding.words + ("" if test is None else "; the errors are of other data")
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
     if test is not None:
-        _check_test(test, data)
         judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes, known(train, test))
     elif count:
         test = data.part(holding.held)
         judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes)
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
     paths = paths_of(data, holding.held) if count else None if test is None else paths_of(test, range(len(test)))
-    rollout = None if paths is None else rolled_out(model, paths, each)
+    rollout = None if paths is None else rolled_out(model, paths, each, train.y)
     judged = replace(judged, notes=[*judged.notes, *noted])
     plan.tell(judged.notes[len(holding.notes) :])
     if count and refit:
@@ -186,6 +191,7 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     checkpoint = batches.get("checkpoint")
     kept = None if checkpoint is None else Path(f"{checkpoint}.features")
     some = Dataset(*_spread(source, part.rows, SEARCHED), source.domain, source.settings, source.output)
+    _check_several(plan, some, len(part))
     asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, plan.normalize, n, source.stamp))
     if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
         choice = Choice(plan.model(Candidate("kept", content["features"], **content["settings"]), source.output_space))
@@ -209,7 +215,7 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
         judged = judged.on(model, some, test, partial(_linear, plan, choice.contest, some))
         plan.tell(judged.notes)
     paths = paths_of(test, range(count)) if test is not None and n > source.each else None
-    rollout = None if paths is None else rolled_out(model, paths, source.each)
+    rollout = None if paths is None else rolled_out(model, paths, source.each, some.y)
     judged.kept_by(model, test)
     words = f"the last {count} of {n} pairs; the model was trained on the others"
     return Surrogate(
@@ -233,6 +239,27 @@ def _check_test(test: Dataset, data: Dataset) -> None:
     for name, one, other in (("inputs", test.domain, data.domain), ("outputs", test.output, data.output)):
         if one != other:
             raise RaffiaError(f"the test data have {name} in {one}, the training data in {other}: they must be of one kind.")
+    if test.along is None or data.along is None:
+        return
+    for name in ("stride", "window", "horizon", "fixed"):
+        theirs, ours = getattr(test.along, name), getattr(data.along, name)
+        if theirs != ours:
+            of = "numbers that are fixed along trajectories" if name == "fixed" else f"a {name}"
+            raise RaffiaError(
+                f"test=… (--test) has pairs with {of} of {theirs}, the data have {ours}: a model of one kind of steps is tested on that "
+                f"kind. Make both with the same {'parameters' if name == 'fixed' else name}."
+            )
+
+
+def _check_several(plan: Plan, data: Dataset, n: int) -> None:
+    """Refuse inputs that are all equal, of which neither features nor ridges can be chosen."""
+    same, still = (bool((f[1:] == f[:1]).all()) for f in (data.a, data.y))
+    if same and (still or "auto" in (plan.features, plan.ridge)):
+        which = f"all {n}" if len(data) == n else f"the {len(data)} of {n} that were looked at"
+        raise RaffiaError(
+            f"inputs are equal, value for value, {which}: there is nothing to learn from them. Check the data: whether this is the array "
+            "that is meant, and was filled."
+        )
 
 
 def _spread(source: Source, rows: range, count: int) -> tuple[Tensor, Tensor]:

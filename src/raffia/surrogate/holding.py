@@ -13,7 +13,7 @@ from raffia.data import Source
 from raffia.data.labels import labels_in
 from raffia.errors import RaffiaError
 from raffia.pairs import Along, Dataset
-from raffia.training.copies import blocks_of, groups_of, split
+from raffia.training.copies import blocks_of, groups_of, split, together
 from raffia.training.neighbours import Nearness, nearness
 from raffia.training.scaling import Scaling
 
@@ -22,10 +22,11 @@ BLOCKS = 2  # that the pairs held out are in, where they are in blocks
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What is held out together: the number of the group of each pair, and the names of groups that the user named."""
+    """What is held out together: the number of the group of each pair, and the names of groups, if they are not blocks of rows."""
 
     numbers: Int[Tensor, "n"]
     names: list[str] | None = None
+    kind: str = "groups"
 
     @classmethod
     def by_trajectories(cls, along: Along | None, n: int, count: int) -> "Groups | None":
@@ -33,7 +34,19 @@ class Groups:
         if along is None:
             return None
         single = along.count == 1
-        return groups_for(None if single else along.trajectory.numpy(force=True), single, n, count)
+        made = groups_for(None if single else along.trajectory.numpy(force=True), single, n, count)
+        return None if made is None else replace(made, kind="trajectories")
+
+    def linked(self, data: Dataset) -> Int[Tensor, "n"]:
+        """Labels of what is held out together, where copies of inputs are in several groups: these are one.
+
+        Along trajectories, their beginnings count: many come to the same states in the end.
+        """
+        starts = torch.arange(len(data)) if data.along is None else data.along.starts
+        own = self.numbers[starts]
+        joined = torch.arange(int(self.numbers.max()) + 1)
+        joined[own] = own[together(groups_of(data.a[starts]), own)]
+        return joined[self.numbers]
 
     def part(self, rows: list[int]) -> "Groups":
         """The groups of some of the pairs."""
@@ -47,7 +60,7 @@ class Groups:
         """How these pairs were held out."""
         if self.names is None:
             return "in blocks of consecutive rows"
-        return f"in whole groups ({len(self.numbers[held].unique())} of {len(self.names)})"
+        return f"in whole {self.kind} ({len(self.numbers[held].unique())} of {len(self.names)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +100,13 @@ def labels_for(groups: Any, source: Source | None) -> np.ndarray | None:
     return labels_in(source, str(groups))
 
 
+def spread(labels: np.ndarray | None, along: Along | None) -> np.ndarray | None:
+    """Labels of pairs, where there may be one for each trajectory instead."""
+    if labels is None or along is None or labels.size == len(along) or labels.size != along.count:
+        return labels
+    return labels.reshape(-1)[along.trajectory.unique(return_inverse=True)[1].numpy(force=True)]
+
+
 def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> Groups | None:
     """What is held out together of n pairs: those of one label, or blocks of consecutive rows, for `count` pairs to hold out."""
     if blocks:
@@ -98,7 +118,9 @@ def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> G
     if labels is None:
         return None
     if labels.size != n or labels.shape.count(1) < labels.ndim - 1:
-        raise RaffiaError(f"groups=… (--groups) must be one label for each of {n} pairs; got shape {labels.shape}.")
+        raise RaffiaError(
+            f"groups=… (--groups) must be one label for each of {n} pairs, or of all trajectories; got shape {labels.shape}."
+        )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise RaffiaError("groups=… (--groups) must say the group of every pair; some are missing (NaN or infinite).")
     names, numbers = np.unique(labels.reshape(-1), return_inverse=True)
@@ -111,7 +133,7 @@ def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> G
 
 def hold(data: Dataset, count: int, seed: int, groups: Groups | None) -> Holding:
     """Hold out about `count` pairs, whole groups of them where there are any."""
-    n, labels = len(data), None if groups is None else groups.numbers
+    n, labels = len(data), None if groups is None else groups.linked(data)
     held_rows, others, copies = split(data.a, count, seed, "held out", labels)
     held, train = held_rows.sort().values, others.sort().values
     if not count:

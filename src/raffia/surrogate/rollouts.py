@@ -8,8 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.metrics.relative import FLOOR
 from raffia.model import RandomFeatureModel
-from raffia.model.marching import Marching
+from raffia.model.marching import Marching, finite_rows
+from raffia.model.operator import Operator
 from raffia.pairs import Dataset
 from raffia.spaces import Space
 
@@ -38,6 +40,10 @@ class Rollout:
     predicted: Float[Tensor, "some states ..."] | None = None
     space: Space | None = None
     """What states are."""
+    lost: int = 0
+    """How many of the trajectories are lost before their end, with predictions that are no longer finite."""
+    parts_of: int = 0
+    """Of how many trajectories these are parts, where they are not whole ones."""
 
     @property
     def alike(self) -> int:
@@ -55,8 +61,12 @@ class Rollout:
         function = self.space is None or (self.space.dim and not self.space.tabular)
         correlated = f" correlation above {ALIKE:g} {alike} of them;" if function else ""
         end = "values stayed bounded" if self.bounded else "values grew without bounds"
-        held = f"{self.trajectories} {'trajectory' if self.trajectories == 1 else 'trajectories'} held out"
-        return f"applied again and again, on {held}: mean relative error {errors} steps;{correlated} over {self.followed} steps {end}"
+        held = f"{_counted(self.trajectories, 'trajectory', 'trajectories')} held out"
+        if self.parts_of:
+            parts = _counted(self.trajectories, "part", "parts")
+            held = f"{parts} of {_counted(self.parts_of, 'trajectory', 'trajectories')} held out"
+        lost = f" predictions for {self.lost} of them did not stay finite;" if self.lost else ""
+        return f"applied again and again, on {held}: mean relative error {errors} steps;{correlated}{lost} over {self.followed} steps {end}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +76,13 @@ class Paths:
     begin: Float[Tensor, "paths ..."]
     states: Float[Tensor, "paths states ..."]
     marching: Marching
+    parts_of: int = 0
+    """Of how many trajectories these are parts, where they are not whole ones."""
 
     def followed_by(self, model: RandomFeatureModel) -> Iterator[Tensor]:
-        """The states that a model leads to, (paths, *state), as long as all are finite."""
-        begin = self.begin
-        for state in self.marching.path(lambda a: torch.as_tensor(model.predict(a)), begin):
-            if not state.isfinite().all():
+        """The states that a model leads to, (paths, *state), as long as any is finite; what is lost is NaN from the next step on."""
+        for state in self.marching.path(Operator(model.trained_, model.settings).again, self.begin):
+            if not finite_rows(state).any():
                 return
             yield state
 
@@ -96,29 +107,47 @@ def paths_of(data: Dataset, rows: Sequence[int]) -> Paths | None:
         torch.stack([marching.states(data.y[run[: length - 1]])[:, 0] for run in runs]),
         marching.states(last),
     ]
-    return Paths(begin, torch.cat([part.to(last.dtype) for part in states], 1), marching)
+    followed = data.along.trajectory[list(rows)].unique()
+    cut = int(torch.isin(data.along.trajectory, followed).sum()) > len(rows)
+    return Paths(begin, torch.cat([part.to(last.dtype) for part in states], 1), marching, len(followed) if cut else 0)
 
 
-def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int) -> Rollout:
-    """Follow a model along these paths, and the worst of them for many times as long as a trajectory of so many steps."""
+def rolled_out(model: RandomFeatureModel, paths: Paths, steps: int, outputs: Tensor | None = None) -> Rollout:
+    """Follow a model along these paths, and the worst of them for many times as long as a trajectory of so many steps.
+
+    Errors are relative, as in tables: of states smaller than a tenth of the usual training `outputs`, to that.
+    """
     truth = paths.states[:, 1:].double()
     reached = [state.double() for state in islice(paths.followed_by(model), 1, paths.states.shape[1])]
     lost = [torch.full_like(truth[:, 0], torch.nan)] * (truth.shape[1] - len(reached))
     predicted = torch.stack([*reached, *lost], 1)
-    errors = errors_along(predicted, truth)
+    usual = usual_size(paths.states if outputs is None else paths.marching.states(outputs)) * truth[0, 0].numel() ** 0.5
+    errors, finite = errors_along(predicted, truth, FLOOR * usual), finite_rows(predicted)
     order, followed = errors[:, -1].argsort().tolist(), LONGER * steps
     bounded = stays_bounded(model, paths, followed, order[-many(paths, followed) :])
     some = [order[round(place)] for place in torch.linspace(0, len(order) - 1, min(FOLLOWED, len(order))).tolist()]
     return Rollout(
         errors.mean(0), _correlation(predicted, truth).mean(0), len(paths.states), followed, bounded,
         paths.states[some], torch.cat([paths.states[some, :1].double(), predicted[some]], 1), paths.marching.space_of(paths.states),
+        int((~finite).sum()), paths.parts_of,
     )  # fmt: skip
 
 
-def errors_along(predicted: Tensor, truth: Tensor) -> Float[Tensor, "paths states"]:
-    """The relative error of each state, infinite where nothing is predicted."""
+def errors_along(predicted: Tensor, truth: Tensor, least: float) -> Float[Tensor, "paths states"]:
+    """The error of each state, relative to its size or the `least` that counts, infinite where nothing is predicted."""
     off, size = (_values(f.double()).norm(dim=-1) for f in (predicted - truth, truth))
-    return (off / size.clamp(min=1e-300)).nan_to_num(torch.inf)
+    return torch.where(off == 0, 0.0, off / size.clamp(min=least)).nan_to_num(torch.inf, torch.inf)
+
+
+def usual_size(states: Float[Tensor, "paths states ..."]) -> float:
+    """The root mean square of their values."""
+    return float(torch.linalg.vector_norm(states, dtype=torch.float64)) / states.numel() ** 0.5
+
+
+def usual_value(model: RandomFeatureModel) -> float:
+    """The root mean square of the values that a model was trained to give, in the channel where they are largest; 0 if it is not known."""
+    trained = model.trained_
+    return 0.0 if trained.sizes is None else float(trained.sizes.values(trained.frame.output_nodes).max())
 
 
 def many(paths: Paths, steps: int) -> int:
@@ -130,6 +159,10 @@ def _correlation(predicted: Tensor, truth: Tensor) -> Tensor:
     """That of each state predicted with the true one; 0 where there is none."""
     p, t = (_values(f) - _values(f).mean(-1, keepdim=True) for f in (predicted, truth))
     return ((p * t).sum(-1) / (p.norm(dim=-1) * t.norm(dim=-1)).clamp(min=1e-300)).nan_to_num(0.0)
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def _values(states: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.features.hyperparameters import Range
 from raffia.model.estimator import of
-from raffia.surrogate.rollouts import Paths, errors_along
+from raffia.surrogate.rollouts import Paths, errors_along, usual_size
 from raffia.training.accumulator import Accumulator
 from raffia.training.frame import Prepared, prepare
 from raffia.training.settings import Settings
@@ -27,6 +27,8 @@ FACTORS = (1.25, 1.1)  # that numbers are multiplied or divided by, as long as e
 MOST_FEATURES = 256
 PAIRS, VALUES = (16, 128, 1024), 2**25  # of the models to judge by: at least, with ordinary and modal coefficients, and at most
 JUDGED, STEPPED = (2, 6), 2**27  # paths that models are followed along: from so many to so many, of so many values of features
+
+ROUNDING = 1e-14  # of the usual size of states
 
 Error = Callable[[FeatureMap], float]
 
@@ -77,6 +79,9 @@ def composed(settings: Settings, paths: Paths) -> Error:
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
 
     first: Trained | None = None
+    least = (
+        ROUNDING * usual_size(paths.states) * paths.states[0, 0].numel() ** 0.5
+    )  # late states count, however small, unless they are rounding
 
     def error(feature_map: FeatureMap) -> float:
         nonlocal first
@@ -87,7 +92,8 @@ def composed(settings: Settings, paths: Paths) -> Error:
         reached = [*islice(held.followed_by(of(trained, settings.device)), 1, held.states.shape[1])]
         if len(reached) < held.states.shape[1] - 1:
             return float("inf")
-        return float(errors_along(torch.stack(reached, 1), held.states[:, 1:]).mean(0).clamp(min=1e-300).log().mean().exp())
+        errors = errors_along(torch.stack(reached, 1), held.states[:, 1:], least)
+        return float(errors.mean(0).clamp(min=1e-300).log().mean().exp())
 
     return error
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features import LocalFeatures, ScalarFeatures
+from raffia.metrics.relative import FLOOR
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 
@@ -67,13 +68,16 @@ def _untold(data: Dataset, train: Sequence[int], judged: Sequence[int]) -> float
     """The share of what changes in a step that the best of some quick models of the change leaves unexplained."""
     known, other = data.part(list(train)), data.part(list(judged))
     change, truth = (part.y - _newest(part) for part in (known, other))
-    errors = [math.inf]
+    usual = float(change.norm()) * math.sqrt(len(judged) / len(train))
+    if not usual:  # nothing changes, which is told
+        return 0.0
+    least, errors = FLOOR * usual, [math.inf]
     for model in _models(data):
         try:
             guess = torch.as_tensor(model.fit(known.a, change).predict(other.a))
         except RaffiaError:  # such features are undefined on these data
             continue
-        errors.append(float((guess - truth).norm() / truth.norm().clamp(min=1e-300)))
+        errors.append(float((guess - truth).norm() / truth.norm().clamp(min=least)))
     return min(error for error in errors if not math.isnan(error))
 
 

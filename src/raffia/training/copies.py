@@ -1,5 +1,7 @@
 """Pairs that are held out together: inputs that are copies of one another, of which a model that has seen one has seen all, and groups."""
 
+import math
+
 import numpy as np
 import torch
 from jaxtyping import Int
@@ -12,6 +14,7 @@ from raffia.measures.noise import uniform_noise, white_noise
 
 NEAR = 1e-4  # of the usual distance between inputs: closer ones are copies
 DIRECTIONS, FINENESS = 8, 1e3  # random projections, and how many steps of them NEAR has
+BLOCKS = 10  # that the rows of a single label are taken apart in
 ROWS = 2**22  # elements that are copied to float64 at once
 
 
@@ -22,9 +25,10 @@ def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
     """
     flat = inputs.detach().reshape(len(inputs), -1)
     parts = flat.split(max(1, ROWS // max(1, flat.shape[1])))
-    mean = torch.stack([part.double().sum(0) for part in parts]).sum(0) / len(flat)
+    unit = _unit(max((float(part.double().abs().max()) for part in parts if part.numel()), default=0.0))
+    mean = torch.stack([(part.double() * unit).sum(0) for part in parts]).sum(0) / len(flat)
     directions = white_noise(DIRECTIONS, (flat.shape[1],), 0, "copies").mT.to(flat.device) / DIRECTIONS**0.5
-    centred = (part.double() - mean for part in parts)
+    centred = (part.double() * unit - mean for part in parts)
     squares, places = zip(*((part.square().sum(), part @ directions) for part in centred), strict=True)
     usual = float((torch.stack(squares).sum() / len(flat)).sqrt())
     if usual == 0:
@@ -32,7 +36,7 @@ def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
     steps = (torch.cat(places) / (NEAR * usual / FINENESS)).round().cpu().numpy()
     distinct, first, which = np.unique(steps, axis=0, return_index=True, return_inverse=True)
     pairs = cKDTree(distinct).query_pairs(3 * FINENESS, output_type="ndarray")
-    rows = [flat[torch.from_numpy(first[end]).to(flat.device)].double() for end in pairs.T]
+    rows = [flat[torch.from_numpy(first[end]).to(flat.device)].double() * unit for end in pairs.T]
     near = pairs[((rows[0] - rows[1]).norm(dim=1) <= NEAR * usual).cpu().numpy()]
     links = coo_array((np.ones(len(near)), tuple(near.T)), shape=(len(distinct),) * 2)
     label = connected_components(links, directed=False)[1][which.reshape(-1)]
@@ -45,15 +49,19 @@ def firsts(groups: Int[Tensor, "n"]) -> Int[Tensor, "distinct"]:
 
 
 def together(copies: Int[Tensor, "n"], labels: Int[Tensor, "n"] | None) -> Int[Tensor, "n"]:
-    """The number of the first input that each is held out with: as a copy, as one with the same label, or by a chain of these."""
+    """The number of the first input that each is held out with: as a copy, as one with the same label, or by a chain of these.
+
+    Where chains leave nothing apart, labels alone say it.
+    """
     if labels is None:
         return copies
     rows = np.arange(len(copies))
     first = np.unique(labels.numpy(), return_index=True, return_inverse=True)
-    ends = np.concatenate([copies.numpy(), first[1][first[2].reshape(-1)]])
+    own = first[1][first[2].reshape(-1)]
+    ends = np.concatenate([copies.numpy(), own])
     links = coo_array((np.ones(2 * len(rows)), (np.tile(rows, 2), ends)), shape=(len(rows),) * 2)
-    part = connected_components(links, directed=False)[1]
-    return torch.from_numpy(np.unique(part, return_index=True)[1][part])
+    count, part = connected_components(links, directed=False)
+    return torch.from_numpy(np.unique(part, return_index=True)[1][part] if count > 1 else own)
 
 
 def blocks_of(n: int, size: int) -> Int[Tensor, "n"]:
@@ -64,39 +72,58 @@ def blocks_of(n: int, size: int) -> Int[Tensor, "n"]:
 def split(
     inputs: Tensor, count: int, seed: int, stream: str, labels: Int[Tensor, "n"] | None = None
 ) -> tuple[Int[Tensor, "held"], Int[Tensor, "rest"], str]:
-    """The numbers of at most `count` inputs at random and of the others, with copies and equal labels on one side; and what to tell.
+    """The numbers of at most `count` inputs at random and of the others, with equal labels on one side; and what to tell of copies.
 
-    At least one group is held out, and one is left; where all inputs are of one group, they are split as they are.
+    Without labels, copies are on one side. At least one group is held out, and one is left; a single label is taken apart in blocks of
+    consecutive rows, and where all inputs are copies of one, they are split as they are.
     """
     order = uniform_noise(range(1), (len(inputs),), seed, stream)[0].argsort()
     copies = groups_of(inputs)
-    groups = together(copies, labels)
+    groups = _sides(copies if labels is None else labels, labels is None)
     _, inverse, sizes = groups[order].unique(return_inverse=True, return_counts=True)
     seen = torch.full((len(sizes),), len(order)).scatter_reduce(
         0, inverse, torch.arange(len(order)), "amin"
     )  # where each begins
     queue = seen.argsort()
     taken = queue[(sizes[queue].cumsum(0) <= count) & (torch.arange(len(queue)) < len(queue) - 1)]
-    if count and not len(taken) and len(queue) > 1:
-        taken = queue[:1]
-    held = torch.isin(inverse, taken) if len(queue) > 1 else torch.arange(len(order)) < count
-    extra = len(copies) - len(copies.unique())
-    told = "copies are held out together, lest errors look small" if len(queue) > 1 else "no errors can be told from them"
-    return (
-        order[held],
-        order[~held],
-        f"{extra} of {len(groups)} inputs are copies of others, or nearly: {told}." if extra else "",
-    )
+    if count and not len(taken):
+        taken = queue[sizes[queue].argsort(stable=True)[:1]]
+    held = torch.isin(inverse, taken)
+    return order[held], order[~held], _told(copies, order[held], order[~held], labels is not None)
 
 
 def folds_of(
     inputs: Tensor, count: int, seed: int, stream: str, labels: Int[Tensor, "n"] | None = None
 ) -> list[tuple[Int[Tensor, "rest"], Int[Tensor, "held"]]]:
-    """The numbers of all inputs but a fold, and of that fold, for each of `count` folds at random; copies and equal labels are in one."""
-    groups = together(groups_of(inputs), labels)
-    if len(groups) > 1 and not groups.any():  # one group: they are split as they are
-        groups = torch.arange(len(groups))
+    """The numbers of all inputs but a fold, and of that fold, for each of `count` folds at random; equal labels, or copies, are in one."""
+    groups = _sides(groups_of(inputs) if labels is None else labels, labels is None)
     names, inverse = groups.unique(return_inverse=True)
     order = uniform_noise(range(1), (len(names),), seed, stream)[0].argsort().argsort()
     fold = (order % min(count, len(names)))[inverse]
     return [((fold != i).nonzero()[:, 0], (fold == i).nonzero()[:, 0]) for i in range(min(count, len(names)))]
+
+
+def _sides(groups: Int[Tensor, "n"], of_copies: bool) -> Int[Tensor, "n"]:
+    """What is on one side of a split: each group; of a single one, blocks of consecutive rows, or every row where all are copies."""
+    if len(groups.unique()) > 1:
+        return groups
+    return blocks_of(len(groups), 1 if of_copies else max(1, len(groups) // BLOCKS))
+
+
+def _told(copies: Int[Tensor, "n"], held: Int[Tensor, "held"], rest: Int[Tensor, "rest"], labelled: bool) -> str:
+    """What to say of copies, by whether they were held out with what they are copies of."""
+    extra, known = len(copies) - len(copies.unique()), int(torch.isin(copies[held], copies[rest]).sum())
+    if not extra:
+        return ""
+    if known and labelled:
+        return (
+            f"{known} of {len(held)} inputs held out are copies of ones trained on, or nearly: what belongs together is held out whole, "
+            "and comes to the same inputs. Errors of these look small."
+        )
+    then = "no errors can be told from them" if known else "copies are held out together, lest errors look small"
+    return f"{extra} of {len(copies)} inputs are copies of others, or nearly: {then}."
+
+
+def _unit(largest: float) -> float:
+    """A power of two that brings values near 1, so that their squares neither overflow nor vanish."""
+    return 2.0 ** -min(max(math.frexp(largest)[1], -1000), 1000)

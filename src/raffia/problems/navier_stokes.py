@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
@@ -29,9 +30,10 @@ FORCINGS: dict[str | None, Callable[[Tensor, Tensor], Tensor]] = {
 class NavierStokes(Evolution, Problem):
     """∂ω/∂t + u·∇ω = ν Δω + f on the unit torus, u = (∂ψ/∂y, −∂ψ/∂x), −Δψ = ω, ω(0) ~ N(0, c (−Δ + τ²)^(−α)); F†: ω(0) ↦ ω(T).
 
-    `viscosity` is ν. `forcing` is f: None, "diagonal" for 0.1 (sin 2π(x+y) + cos 2π(x+y)), "kolmogorov" for cos 8πy, or a function of
-    (x, y); its mean is left out. The law is that of Li et al. (2021), c = 7^(3/2), τ = 7, α = 5/2. `variance` is c; `deviation`,
-    if given, is the standard deviation of ω(0) at a point, in place of c: theirs is 0.04, which moves little.
+    `viscosity` is ν. `forcing` is f: None for a flow that decays, "diagonal" for 0.1 (sin 2π(x+y) + cos 2π(x+y)), that of Li et al.,
+    "kolmogorov" for cos 8πy, whose laminar flow ω = f / 64π²ν stands still, or a function of (x, y); its mean is left out. The law is that
+    of Li et al. (2021), c = 7^(3/2), τ = 7, α = 5/2. `variance` is c; `deviation`, if given, is the standard deviation of ω(0) at a
+    point, in place of c: theirs is 0.04, which moves little.
 
     `step` is the time step; the fastest waves allow 2.8 / (max|u| k_max).
     """
@@ -80,4 +82,9 @@ class NavierStokes(Evolution, Problem):
 
     def _force(self, grid: Grid) -> Float[Tensor, "r1 r2"]:
         force = self.forcing if callable(self.forcing) else FORCINGS[self.forcing]
-        return force(*grid.nodes().unbind(-1))
+        values = torch.as_tensor(force(*grid.nodes().unbind(-1)), dtype=torch.float64)
+        if (values.ndim and tuple(values.shape) != grid.shape) or not torch.isfinite(values).all():
+            raise RaffiaError(
+                f"NavierStokes(forcing=…) must give a finite value for each node, {grid.shape}; got shape {tuple(values.shape)}."
+            )
+        return values.expand(grid.shape)

@@ -29,3 +29,8 @@ def test_a_coarse_grid_sees_the_same_coefficient():
 def test_impossible_values_are_refused():
     with pytest.raises(RaffiaError, match="0 < low <= high"):
         LevelSet(low=-1.0).sample(1, GRID, seed=0)
+
+
+def test_values_are_those_asked_for_to_the_last_digit():
+    a = LevelSet(low=0.1, high=0.3, n_modes=50).sample(2, GRID, seed=0)
+    assert set(a.unique().tolist()) == {0.1, 0.3}

@@ -1,4 +1,5 @@
 import math
+import re
 import warnings
 
 import pytest
@@ -253,12 +254,17 @@ def test_kuramoto_sivashinsky_stays_on_its_attractor():
         KortewegDeVries(dispersion=1e-5, fine_points=64, time=0.2),
         KuramotoSivashinsky(viscosity=0.2, fine_points=64, warm_up=0.0, step=0.02),
         NavierStokes(viscosity=1e-5, deviation=2.0, fine_points=32),
+        AllenCahn(width=0.04, fine_points=32, time=1.0),
+        VectorBurgers(viscosity=0.02, fine_points=32, time=0.2),
     ],
     ids=lambda problem: type(problem).__name__,
 )
 def test_grids_that_do_not_resolve_are_told(problem):
-    with pytest.warns(UserWarning, match=rf"{type(problem).__name__} is not resolved: with \d+ points .* fine_points=\d+"):
+    words = rf"{type(problem).__name__} is not resolved: with (\d+) points .* fine_points=(\d+)"
+    with pytest.warns(UserWarning, match=words) as told:
         problem.dataset(2, problem.fine_points, seed=0)
+    points, enough = next(found.groups() for one in told if (found := re.search(words, str(one.message))))
+    assert int(enough) > int(points)
 
 
 def test_steps_that_are_too_long_are_told_or_refused():
@@ -278,7 +284,10 @@ def test_steps_that_are_too_long_are_told_or_refused():
             lambda: AllenCahn(domain=Domain(2, periodic=False)).solve(torch.zeros(1, 9, 9)),
             "must be a torus of dimension 1 or 2 or 3",
         ),
-        (lambda: NavierStokes(forcing="wind").dataset(1, 16), "must be None, 'diagonal', 'kolmogorov' or a function"),
+        (
+            lambda: NavierStokes().set_params(forcing="wind").dataset(1, 16),
+            "must be None, 'diagonal', 'kolmogorov' or a function",
+        ),
         (lambda: AllenCahn().solve(torch.zeros(1, 16)), r"of shape \(n, points, points\); got shape \(1, 16\)"),
         (lambda: GrayScott().solve(torch.zeros(1, 3, 8, 8)), r"of shape \(n, 2, points, points\)"),
         (lambda: AllenCahn().trajectories(1, 16, steps=0, dt=0.1), r"steps=…\) must be 1 or more"),

@@ -1,9 +1,12 @@
+import json
 import math
+import sys
 
+import numpy as np
 import pytest
 import torch
 
-from raffia import Domain
+from raffia import Domain, RaffiaError, cli
 from raffia.problems import NavierStokes
 from raffia.problems.navier_stokes import FORCINGS
 
@@ -44,6 +47,59 @@ def test_forced_fluid_at_rest_has_the_laminar_solution(forcing, squared):
     rate = 0.01 * squared
     wanted = FORCINGS[forcing](X, Y) * (1 - math.exp(-rate * 0.7)) / rate
     torch.testing.assert_close(problem.solve(torch.zeros(1, 32, 32).double())[0], wanted)
+
+
+@pytest.mark.parametrize(("forcing", "squared"), [("diagonal", 8 * PI**2), ("kolmogorov", 64 * PI**2)])
+def test_the_laminar_flow_of_a_forcing_stands_still(forcing, squared):
+    """ω = f / νκ with −Δf = κf: u·∇ω = 0 and νΔω + f = 0. For Kolmogorov's, ω = cos 8πy / 64π²ν."""
+    laminar = FORCINGS[forcing](X, Y)[None] / (0.01 * squared)
+    u = NavierStokes(viscosity=0.01, forcing=forcing, time=(1.0, 20.0), fine_points=32).solve(laminar)
+    torch.testing.assert_close(u, laminar[:, None].expand_as(u), rtol=0, atol=1e-12)
+
+
+def test_energy_of_a_flow_without_forcing_is_lost_to_viscosity():
+    """d/dt ½∫|u|² = −ν∫ω², the integral over time by Simpson's rule."""
+    problem = NavierStokes(viscosity=0.01, forcing=None, deviation=3.0, regularity=4.0)
+    w = problem.trajectories(3, 64, steps=8, dt=0.02, seed=0)
+    u1, u2 = velocity(w)
+    energy, enstrophy = (u1**2 + u2**2).mean((-2, -1)) / 2, w.square().mean((-2, -1))
+    assert (energy.diff() < 0).all()
+    simpson = torch.tensor([1, 4, 2, 4, 2, 4, 2, 4, 1], dtype=torch.float64) * 0.02 / 3
+    torch.testing.assert_close(energy[:, 0] - energy[:, -1], 0.01 * enstrophy @ simpson, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("forcing", [None, "diagonal", "kolmogorov"])
+def test_forcings_have_names_on_the_command_line(forcing, tmp_path, monkeypatch):
+    words = [
+        "--trajectories",
+        "1",
+        "--steps",
+        "2",
+        "--dt",
+        "0.1",
+        "--points",
+        "16",
+        "--fine-points",
+        "32",
+        "--viscosity",
+        "0.05",
+    ]
+    command = ["raffia", "generate", "navier-stokes", *words, "--set", f"forcing={forcing}", "-o", str(tmp_path / "w.npz")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    with np.load(tmp_path / "w.npz") as file:
+        w, settings = file["u"], json.loads(str(file["settings"]))
+    assert settings["forcing"] == forcing
+    wanted = NavierStokes(viscosity=0.05, forcing=forcing, fine_points=32).trajectories(1, 16, 2, 0.1)
+    np.testing.assert_array_equal(w, wanted.numpy())
+
+
+@pytest.mark.parametrize("forcing", [lambda x, y: x[0], lambda x, y: x / 0])
+def test_forcings_that_are_no_functions_on_the_torus_are_refused(forcing):
+    with pytest.raises(RaffiaError, match=r"forcing=…\) must give a finite value for each node"):
+        NavierStokes(forcing=forcing, fine_points=16).solve(torch.zeros(1, 16, 16))
 
 
 def test_vorticity_is_carried_by_the_velocity():

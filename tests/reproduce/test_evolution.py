@@ -1,6 +1,7 @@
 """Models of one step beside published ones: what `raffia benchmark time` prints."""
 
 import json
+import warnings
 
 import pytest
 import torch
@@ -67,3 +68,33 @@ def test_an_unknown_case_is_refused(capsys):
     result = CliRunner().invoke(app, ["benchmark", "time", "--only", "heat"])
     assert isinstance(result.exception, RaffiaError)
     assert "heat" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--trajectories", "0"], "--trajectories must be a positive integer"),
+        (["--trajectories", "-5"], "--trajectories must be a positive integer"),
+        (["--seeds", "0"], "--seeds must be a positive integer"),
+        (["--seeds", "-1"], "--seeds must be a positive integer"),
+        (["--effort", "huge"], "--effort must be quick, normal or long; got 'huge'"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_work(words, said, monkeypatch):
+    monkeypatch.setattr("raffia.cli.benchmark.compared", lambda *_, **__: pytest.fail("work was begun"))
+    result = CliRunner().invoke(app, ["benchmark", "time", *words])
+    assert isinstance(result.exception, RaffiaError)
+    assert str(result.exception).startswith(said)
+
+
+def test_no_trajectories_are_not_the_default():
+    with pytest.raises(RaffiaError, match="trajectories must be a positive integer"):
+        evolution.drawn("burgers", 0, trajectories=0)
+
+
+def test_the_maze_is_resolved():
+    case = CASES["gray-scott"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        u = case.problem.trajectories(1, case.points, 1, case.dt)
+    assert u.shape == (1, 2, 2, 128, 128)

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
@@ -13,6 +13,7 @@ from raffia.cli.common import app, check_output, console
 from raffia.errors import RaffiaError
 from raffia.reproduce.evolution import CASES, Comparison, compared, published
 from raffia.storage import atomic
+from raffia.surrogate.contest import Effort
 
 LATER = 10  # steps after which errors are shown beside those of one
 
@@ -35,6 +36,10 @@ def over_time(
     """
     check_device(device)
     check_count("--seeds", seeds)
+    if trajectories is not None:
+        check_count("--trajectories", trajectories)
+    if effort not in get_args(Effort):
+        raise RaffiaError(f"--effort must be quick, normal or long; got {effort!r}.")
     if output is not None:
         check_output(output, ".json")
     names = only or list(CASES)

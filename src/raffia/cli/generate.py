@@ -4,8 +4,7 @@ import ast
 import re
 from enum import StrEnum
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -14,6 +13,7 @@ from raffia import data, problems
 from raffia.cli.common import app, batches, check_output, console, generate_in_batches
 from raffia.errors import RaffiaError
 from raffia.problems import Evolution, Problem
+from raffia.problems.parameters import admits, check, check_parameters, hints_of
 
 PROBLEMS: dict[str, type[Problem]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Regression")).lower(): getattr(problems, name)
@@ -21,6 +21,7 @@ PROBLEMS: dict[str, type[Problem]] = {
     if issubclass(getattr(problems, name), Problem) and name != "Problem"
 }
 """By their names, KortewegDeVries as korteweg-de-vries."""
+PAIRS, STEPS = 512, 50  # if nobody says
 Name = StrEnum("Name", list(PROBLEMS))  # type: ignore[misc]
 
 
@@ -28,13 +29,13 @@ Name = StrEnum("Name", list(PROBLEMS))  # type: ignore[misc]
 def generate(
     problem: Annotated[Name, typer.Argument(help="Which problem.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
-    n: Annotated[int, typer.Option(min=1, help="Number of pairs.")] = 512,
+    n: Annotated[int | None, typer.Option(min=1, help=f"Number of pairs; {PAIRS} if not said.")] = None,
     points: Annotated[int, typer.Option(min=1, max=2**40, help="Grid points along an axis.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed; pair i is a function of (seed, i).")] = 0,
     trajectories: Annotated[
         int | None, typer.Option(min=1, help="Number of trajectories, in place of pairs: u(0), u(Δt), u(2Δt), ….")
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of a trajectory.")] = 50,
+    steps: Annotated[int | None, typer.Option(min=1, max=2**40, help=f"Steps of a trajectory; {STEPS} if not said.")] = None,
     dt: Annotated[
         float | None, typer.Option(help="Time between states of a trajectory; the problem's time, if not said.")
     ] = None,
@@ -53,6 +54,7 @@ def generate(
 
     Example: raffia generate burgers --n 512 --points 128 --output train.npz
     """
+    _check_options(n, trajectories, steps, dt)
     chosen = PROBLEMS[problem]()
     given = {"viscosity": viscosity, "time": final_time, "low": low, "high": high, "fine_points": fine_points}
     for name, value in {key: value for key, value in given.items() if value is not None}.items():
@@ -60,18 +62,29 @@ def generate(
     for words in parameter or []:
         name, _, text = words.partition("=")
         _set(chosen, name, _value(text), f"--set {name}")
+    check_parameters(chosen)
     check_output(output, ".npz")
     if trajectories is not None:
-        return _write_trajectories(chosen, trajectories, points, steps, dt, seed, output)
-    dataset = generate_in_batches(chosen, n, points, seed)
+        return _write_trajectories(chosen, trajectories, points, steps or STEPS, dt, seed, output)
+    dataset = generate_in_batches(chosen, n or PAIRS, points, seed)
     data.write(output, dataset)
     console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
+
+
+def _check_options(n: int | None, trajectories: int | None, steps: int | None, dt: float | None) -> None:
+    if n is not None and trajectories is not None:
+        raise RaffiaError(f"--n {n} asks for pairs and --trajectories {trajectories} for trajectories. Pass one of them.")
+    for option, value in {"--steps": steps, "--dt": dt}.items():
+        if value is not None and trajectories is None:
+            raise RaffiaError(f"{option} {value} is for trajectories. Pass their number too, e.g. --trajectories 16.")
 
 
 def _write_trajectories(problem: Problem, n: int, points: int, steps: int, dt: float | None, seed: int, output: Path) -> None:
     if not isinstance(problem, Evolution):
         raise RaffiaError(f"--trajectories is for problems with a time; {type(problem).__name__} has none.")
-    dt = problem.times[-1] if dt is None else dt
+    if dt is not None:
+        problem.check_step(dt, "--dt")
+    dt = float(problem.times[-1]) if dt is None else dt
     parts = [problem.trajectories(rows, points, steps, dt, seed) for rows in batches("generating", n, 128)]
     u, grid = torch.cat(parts), problem.domain.grid(points)
     data.write_trajectories(output, u, grid, dt, problem.settings(range(n), grid, seed) | {"steps": steps, "dt": dt})
@@ -82,31 +95,19 @@ def _set(problem: Problem, name: str, value: Any, option: str) -> None:
     known = sorted(problem.get_params(deep=False))
     if name not in known:
         raise RaffiaError(f"{option}: {type(problem).__name__} has no {name}, but {', '.join(known)}.")
-    hint = get_type_hints(type(problem))[name]
-    if not _admits(hint, value):
+    hint = hints_of(type(problem))[name]
+    if not admits(hint, value):
         present = getattr(problem, name)
         raise RaffiaError(
             f"{option}: {value!r} is no value for {name} of {type(problem).__name__}, which is {present!r} if not said."
         )
+    check(f"{option}: {type(problem).__name__}({name}=…)", hint, value)
     problem.set_params(**{name: value})
-
-
-def _admits(hint: Any, value: Any) -> bool:
-    """Whether a value from the command line is of a kind that an annotation names."""
-    if get_origin(hint) in (Union, UnionType):
-        return any(_admits(option, value) for option in get_args(hint))
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if get_origin(hint) is tuple:
-        return type(value) is tuple and all(_admits(float, part) for part in value)
-    if hint is float:
-        return type(value) in (int, float)
-    return hint in (int, str, bool, type(None)) and type(value) is hint
 
 
 def _value(text: str) -> Any:
     """A number, True, None or a tuple as Python writes them; other words as they are."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return text

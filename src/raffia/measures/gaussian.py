@@ -44,6 +44,16 @@ class GaussianField(Measure):
         """λ_k, the variances of the coefficients, nonincreasing."""
         return matern(self.basis.eigenvalues, self.tau, self.regularity, self.domain.dim)
 
+    @property
+    def variances(self) -> Float[Tensor, "modes"]:
+        """λ_k, where float64 holds them."""
+        found = self.eigenvalues
+        if not torch.isfinite(found).all() or found[0] <= 0:
+            raise RaffiaError(
+                f"tau={self.tau} and regularity={self.regularity} make variances that float64 cannot hold. Pass smaller ones."
+            )
+        return found
+
     def __call__(self, xi: Float[Tensor, "*batch modes"], grid: Grid | Mesh) -> Float[Tensor, "*batch_and_shape"]:
         """The fields with white coefficients ξ, on the grid or mesh."""
         return self.basis.synthesis(xi * self.eigenvalues.sqrt().to(xi), grid)
@@ -70,4 +80,5 @@ class GaussianField(Measure):
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
         """Draw fields from white coefficients of (seed, i)."""
+        _ = self.variances
         return self(white_noise(rows, (self.n_modes,), seed, stream="input"), grid)

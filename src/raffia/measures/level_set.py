@@ -33,4 +33,4 @@ class LevelSet(Measure):
         if not 0 < self.low <= self.high:
             raise RaffiaError(f"LevelSet needs 0 < low <= high; got low={self.low}, high={self.high}.")
         g = GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes).sample(rows, grid, seed)
-        return torch.where(g > 0, self.high, self.low).double()
+        return torch.where(g > 0, g.new_tensor(self.high), g.new_tensor(self.low))

@@ -35,13 +35,13 @@ def uniform_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> F
     return torch.from_numpy(_uniform(rows, shape, seed, stream))
 
 
-def as_rows(rows: Rows) -> range:
-    """A count, or a range of consecutive row numbers, as a range."""
+def as_rows(rows: object, name: str = "rows") -> range:
+    """A count, or a range of consecutive row numbers, as a range; `name` is what users call it."""
     if isinstance(rows, bool) or not isinstance(rows, (Integral, range)):
-        raise RaffiaError(f"rows must be a positive count or a range of consecutive numbers; got {rows!r}.")
+        raise RaffiaError(f"{name} must be a positive count or a range of consecutive numbers; got {rows!r}.")
     found = rows if isinstance(rows, range) else range(int(rows))
     if found.step != 1 or found.start < 0 or len(found) == 0:
-        raise RaffiaError(f"rows must be a positive count or a nonempty range of consecutive numbers from 0; got {rows}.")
+        raise RaffiaError(f"{name} must be a positive count or a nonempty range of consecutive numbers from 0; got {rows}.")
     return found
 
 

@@ -1,7 +1,7 @@
 """Advection with constant speed on a torus, solved exactly, jumps included."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import ClassVar, Literal
 
@@ -9,10 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -27,14 +29,13 @@ class Advection(Evolution, Problem):
     """
 
     degree: ClassVar[int] = 0
-    positive: ClassVar[tuple[str, ...]] = ()
 
     speed: float | tuple[float, ...] = 1.0
-    time: float | tuple[float, ...] = 0.5
+    time: Times = 0.5
     profile: Literal["smooth", "jumps"] = "smooth"
-    tau: float = 3.0
+    tau: Positive = 3.0
     regularity: float = 2.0
-    fine_points: int = 256
+    fine_points: FinePoints = 256
     domain: Domain = field(default_factory=lambda: Domain(1))
 
     @property
@@ -43,9 +44,15 @@ class Advection(Evolution, Problem):
         law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, 1.0, degree=1)
         return law if self.profile == "smooth" else Pushforward(law, lambda g: torch.where(g >= 0, 1.0, -1.0).to(g))
 
-    def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_grid"]:
-        """u(T) on the grid of a; jumps are moved on that grid as it is, since their interpolant on a finer one would ring."""
-        return Evolution.solve(self if self.profile == "smooth" else replace(self, fine_points=1), a)
+    def check_together(self) -> None:
+        """A speed for each axis, where there are several."""
+        super().check_together()
+        if torch.tensor(self.speed).numel() not in (1, self.domain.dim):
+            raise RaffiaError(f"Advection(speed=…) must be one number, or {self.domain.dim}, one per axis; got {self.speed}.")
+
+    def grid_to_solve_on(self, grid: Grid) -> Grid:
+        """Jumps are moved on the grid as it is, since their interpolant on a finer one would ring."""
+        return grid if self.profile == "jumps" else self.fine_grid(grid)
 
     def flow(self, u: Float[Tensor, "n *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *shape"]:
         """Whole grid points, or ℓ_k = −i c·k and no N, for which exponential integration is exact."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -11,6 +10,7 @@ from raffia.measures import Measure
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -23,15 +23,13 @@ class AllenCahn(Evolution, Problem):
     at a point.
     """
 
-    positive: ClassVar[tuple[str, ...]] = ("width", "deviation", "step")
-
-    width: float = 0.05
-    time: float | tuple[float, ...] = 5.0
-    deviation: float = 0.5
-    tau: float = 7.0
+    width: Positive = 0.05
+    time: Times = 5.0
+    deviation: Positive = 0.5
+    tau: Positive = 7.0
     regularity: float = 4.0
-    fine_points: int = 64
-    step: float = 0.1
+    fine_points: FinePoints = 64
+    step: Positive = 0.1
     domain: Domain = field(default_factory=lambda: Domain(2))
 
     @property
@@ -48,6 +46,6 @@ class AllenCahn(Evolution, Problem):
         """Exponential integration: ℓ_k = 1 − ε²|k|² and N(u) = −u³."""
         spectrum = Spectrum(grid, u.device)
         return integrate(
-            u, times, spectrum, 1 - self.width**2 * spectrum.squared,
+            u, times, spectrum, 1 - self.width * self.width * spectrum.squared,
             lambda v: -spectrum.of(spectrum.values(v) ** 3), self.step, name="AllenCahn",
         )  # fmt: skip

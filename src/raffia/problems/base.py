@@ -13,6 +13,7 @@ from raffia.errors import RaffiaError
 from raffia.measures import Measure
 from raffia.measures.noise import Rows, as_rows
 from raffia.pairs import Dataset
+from raffia.problems.parameters import Count, check, check_parameters, check_regularity, has_several
 from raffia.spaces import Domain, Grid, Space, resample
 
 SAMPLES_AT_ONCE = 1024
@@ -39,6 +40,10 @@ class Problem(BaseEstimator, ABC):
         """The space of inputs and outputs: functions on the domain, unless they have several channels."""
         return self.domain
 
+    def check_together(self) -> None:
+        """Refuse parameters that do not go with one another."""
+        check_regularity(self)
+
     def fine_grid(self, grid: Grid) -> Grid:
         """The grid on which data asked for on `grid` are drawn and solved: that one, or one that refines it to `fine_points` or more."""
         return grid if self.fine_points is None else refined(grid, self.fine_points)
@@ -49,8 +54,9 @@ class Problem(BaseEstimator, ABC):
         Inputs are drawn and solved on a fine grid and evaluated on the one asked for, so the grid changes what is seen of a
         pair, not the pair.
         """
+        check_parameters(self)
         target = grid_with(self.domain, points, type(self).__name__)
-        fine, rows = self.fine_grid(target), as_rows(n)
+        fine, rows = self.fine_grid(target), as_rows(n, "n")
         inputs, outputs = [], []
         for start in range(rows.start, rows.stop, SAMPLES_AT_ONCE):
             part = range(start, min(start + SAMPLES_AT_ONCE, rows.stop))
@@ -76,16 +82,23 @@ def refined(grid: Grid, least: int) -> Grid:
     return grid.domain.grid(*shape)
 
 
+def check_rectangle(name: str, domain: Domain) -> None:
+    """Refuse other domains."""
+    if domain.dim != 2 or not domain.boxed:
+        raise RaffiaError(f"{name}(domain=…) must be a rectangle, Domain(2, periodic=False); got {domain}.")
+
+
 def check_tensor(a: object) -> None:
     """Refuse inputs of other kinds."""
     if not isinstance(a, Tensor):
         raise RaffiaError(f"a must be a torch tensor; got {type(a).__name__}. Pass torch.as_tensor(a).")
 
 
-def grid_with(domain: Domain, points: int | tuple[int, ...] | None, name: str) -> Grid:
+def grid_with(domain: Domain, points: Any, name: str) -> Grid:
     """The grid of so many points along each axis, on which `name` is asked for data."""
     if points is None and domain.dim > 0:
         raise RaffiaError(f"{name}.dataset needs points, the number of grid points along an axis, e.g. points=128.")
     if points is None or domain.dim == 0:
         return domain.grid()
-    return domain.grid(*points) if isinstance(points, (tuple, list)) else domain.grid(int(points))
+    check("points", Count | tuple[Count, ...], points)
+    return domain.grid(*points) if has_several(points) else domain.grid(points)

@@ -7,9 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.measures import Measure, uniform_noise, white_noise
 from raffia.measures.noise import Rows
 from raffia.problems.base import Problem
+from raffia.problems.parameters import Count, Seed, check_parameters
 from raffia.spaces import Domain, Grid
 
 
@@ -25,8 +27,8 @@ class UniformPoint(Measure):
 class BridgeRegression(Problem):
     """F†(x) = Σ_j ξ_j √2 sin(jπx) / (jπ): one fixed draw of a Brownian bridge, chosen by `path`; x ~ Unif(0, 1)."""
 
-    path: int = 0
-    n_modes: int = 1000
+    path: Seed = 0
+    n_modes: Count = 1000
     domain: Domain = field(default_factory=lambda: Domain(0))
 
     @property
@@ -34,8 +36,14 @@ class BridgeRegression(Problem):
         """ν = Unif(0, 1)."""
         return UniformPoint()
 
+    def check_together(self) -> None:
+        """Numbers are functions on a point."""
+        if self.domain.dim:
+            raise RaffiaError(f"BridgeRegression(domain=…) must be Domain(0); got {self.domain}.")
+
     def solve(self, a: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
         """The path at the points a."""
+        check_parameters(self)
         wave = math.pi * torch.arange(1, self.n_modes + 1, dtype=a.dtype, device=a.device)
         xi = white_noise(1, (self.n_modes,), self.path, stream="bridge")[0].to(a)
         return math.sqrt(2) * torch.sin(a[:, None] * wave) @ (xi / wave)

@@ -12,7 +12,8 @@ from torch import Tensor
 from raffia.measures import GaussianField
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution
-from raffia.problems.exponential import Spectrum, stepper
+from raffia.problems.exponential import Spectrum, stepper, whole_steps
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid, resample
 
 Forcing = Callable[[float, Tensor], Tensor] | Float[Tensor, "points"]
@@ -42,15 +43,14 @@ class Burgers(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
-    positive: ClassVar[tuple[str, ...]] = ("viscosity", "step")
 
-    viscosity: float = 0.01
-    time: float | tuple[float, ...] = 1.0
+    viscosity: Positive = 0.01
+    time: Times = 1.0
     forcing: Forcing | None = None
-    tau: float = 7.0
+    tau: Positive = 7.0
     regularity: float = 2.5
-    fine_points: int = 1024
-    step: float | None = None
+    fine_points: FinePoints = 1024
+    step: Positive | None = None
     domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
 
     @property
@@ -97,7 +97,7 @@ class Burgers(Evolution, Problem):
         self, v: Complex[Tensor, "n modes"], grid: Grid, rate: float, now: float, stop: float
     ) -> Complex[Tensor, "n modes"]:
         spectrum, x = Spectrum(grid, v.device), grid.axes()[0].to(v.device)
-        count = max(1, math.ceil((stop - now) * rate))
+        count = whole_steps((stop - now) * rate, "Burgers")
         h, flux = (stop - now) / count, -0.5j * spectrum.waves[0]
         advance = stepper(
             -self.viscosity * spectrum.squared,

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, LevelSet, Measure, Pushforward
-from raffia.problems.base import Problem, check_tensor
+from raffia.problems.base import Problem, check_rectangle, check_tensor
 from raffia.problems.elimination import eliminate
+from raffia.problems.parameters import BelowOne, Count, FinePoints, Positive, check_parameters
 from raffia.spaces import Domain, Grid
 from raffia.spaces.calculus import poisson
 
@@ -42,15 +43,15 @@ class Darcy(Problem):
     """
 
     source: Source = 1.0
-    low: float = 3.0
-    high: float = 12.0
-    tau: float = 3.0
+    low: Positive = 3.0
+    high: Positive = 12.0
+    tau: Positive = 3.0
     regularity: float = 2.0
-    n_modes: int = 10_000
-    fine_points: int = 257
+    n_modes: Count = 10_000
+    fine_points: FinePoints = 257
     face: Literal["harmonic", "arithmetic"] = "harmonic"
-    tolerance: float = 1e-10
-    max_iterations: int = 1000
+    tolerance: BelowOne = 1e-10
+    max_iterations: Count = 1000
     domain: Domain = field(default_factory=lambda: Domain(2, periodic=False))
     law: Literal["level set", "lognormal"] = "level set"
 
@@ -59,9 +60,14 @@ class Darcy(Problem):
         """ν, the level set measure   (eqn:prior_levelset), or that of exp(g)."""
         if self.law == "level set":
             return LevelSet(self.low, self.high, self.tau, self.regularity, self.n_modes, self.domain)
-        if self.law == "lognormal":
-            return Pushforward(GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes), torch.exp)
-        raise RaffiaError(f"Darcy(law=…) must be 'level set' or 'lognormal'; got {self.law!r}.")
+        return Pushforward(GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes), torch.exp)
+
+    def check_together(self) -> None:
+        """A rectangle, and two phases in order."""
+        super().check_together()
+        check_rectangle("Darcy", self.domain)
+        if self.law == "level set" and self.low > self.high:
+            raise RaffiaError(f"Darcy(low=…) must be at most high; got low={self.low!r} and high={self.high!r}. Swap them.")
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of a."""
@@ -160,11 +166,12 @@ class Darcy(Problem):
             raise RaffiaError(
                 f"Darcy(source=…) must be on the grid of a, {grid.shape}; got shape {tuple(f.shape)}. Pass a function."
             )
-        return f.double().expand(grid.shape)
+        if not torch.isfinite(f).all():
+            raise RaffiaError("Darcy(source=…) must be finite; it has values that are not.")
+        return f.expand(grid.shape)
 
     def _check(self, a: Tensor) -> None:
-        if self.face not in ("harmonic", "arithmetic"):
-            raise RaffiaError(f"Darcy(face=…) must be 'harmonic' or 'arithmetic'; got {self.face!r}.")
+        check_parameters(self)
         check_tensor(a)
         if a.ndim != 3:
             raise RaffiaError(

@@ -4,8 +4,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -15,6 +14,16 @@ from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
 from raffia.measures.noise import Rows, as_rows
 from raffia.problems.base import check_tensor, grid_with, refined
+from raffia.problems.parameters import (
+    Count,
+    FinePoints,
+    Positive,
+    Times,
+    check,
+    check_parameters,
+    check_regularity,
+    has_several,
+)
 from raffia.spaces import Channels, Domain, Grid, Space, resample
 
 UNRESOLVED = 1e-4  # relative size of the last modes, above which a solution may be off by per cents
@@ -31,15 +40,15 @@ class Evolution(ABC):
     """
 
     domain: Domain
-    time: float | tuple[float, ...]
-    fine_points: int
+    time: Times
+    fine_points: FinePoints
 
     degree: ClassVar[int] = 2
     """Modes are kept up to points / (degree + 1); 0 where nothing is lost on any grid."""
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     """Those that the domain may have."""
-    positive: ClassVar[tuple[str, ...]] = ("step",)
-    """Names of parameters that must be positive, or None."""
+    whole: ClassVar[bool] = False
+    """Whether times are whole numbers."""
 
     @property
     @abstractmethod
@@ -67,7 +76,7 @@ class Evolution(ABC):
 
     @property
     def _several(self) -> bool:
-        return isinstance(self.time, (tuple, list))
+        return has_several(self.time)
 
     @property
     def smoother(self) -> str:
@@ -78,11 +87,30 @@ class Evolution(ABC):
         """At least `fine_points` points along each axis, and a multiple of those of the grid, so that nodes are shared."""
         return refined(grid, self.fine_points)
 
+    def grid_to_solve_on(self, grid: Grid) -> Grid:
+        """The grid on which inputs on `grid` are solved."""
+        return self.fine_grid(grid)
+
+    def check_together(self) -> None:
+        """Refuse domains, laws and times that this equation does not have."""
+        name = type(self).__name__
+        if not self.domain.periodic or self.domain.dim not in self.dimensions:
+            allowed = " or ".join(map(str, self.dimensions))
+            raise RaffiaError(f"{name}(domain=…) must be a torus of dimension {allowed}; got {self.domain}.")
+        check_regularity(self)
+        self._check_whole(f"{name}(time=…)", self.times)
+
+    def check_step(self, dt: Any, name: str = "trajectories(dt=…)") -> None:
+        """Refuse what cannot be the time between states of a trajectory; `name` is what it is called."""
+        check(name, Positive, dt)
+        self._check_whole(name, (dt,))
+
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_grid"]:
         """u(T) on the grid of a; (n, times, *grid) when `time` has several."""
-        self._check(a, self.times)
+        check_parameters(self)
+        self._check(a)
         grid = self.domain.grid_of(a)
-        fine = self.fine_grid(grid)
+        fine = self.grid_to_solve_on(grid)
         end = self._checked_flow(resample(a.double(), grid, fine), fine, self.times)
         end = resample(end, fine, grid).to(a.dtype)
         return end if self._several else end[:, 0]
@@ -94,18 +122,18 @@ class Evolution(ABC):
 
         `n` is a count or a range of numbers, as for `dataset`; `time` has no part in it.
         """
-        if steps < 1:
-            raise RaffiaError(f"trajectories(steps=…) must be 1 or more; got {steps}.")
-        target, rows, times = (
-            grid_with(self.domain, points, type(self).__name__),
-            as_rows(n),
-            [dt * i for i in range(1, steps + 1)],
-        )
+        check_parameters(self)
+        check("trajectories(steps=…)", Count, steps)
+        self.check_step(dt)
+        if not math.isfinite(dt * steps):
+            raise RaffiaError(f"trajectories(dt=…) times steps must be finite; got dt={dt!r} and steps={steps}.")
+        target, rows = grid_with(self.domain, points, type(self).__name__), as_rows(n, "n")
+        times = [dt * i for i in range(1, steps + 1)]
         fine = self.fine_grid(target)
         size, parts = max(1, NUMBERS_AT_ONCE // (fine.size * self.channels * (steps + 1))), []
         for first in range(rows.start, rows.stop, size):
             u = self.input_measure.sample(range(first, min(first + size, rows.stop)), fine, seed)
-            self._check(u, times)
+            self._check(u)
             whole = torch.cat([u[:, None], self._checked_flow(u, fine, times)], dim=1)
             parts.append(resample(whole, fine, target))
         return torch.cat(parts)
@@ -135,24 +163,18 @@ class Evolution(ABC):
                 need = 2 ** math.ceil(math.log2((self.degree + 1) * (last + math.log(end / UNRESOLVED) / decay)))
                 warnings.warn(
                     f"{type(self).__name__} is not resolved: with {points} points the last modes of a solution still have "
-                    f"{end:.1g} of its size. Pass fine_points={min(need, 64 * points)} or more{self.smoother}.",
+                    f"{end:.1g} of its size. Pass fine_points={min(max(need, 2 * points), 64 * points)} or more{self.smoother}.",
                     stacklevel=4,
                 )
                 return
 
-    def _check(self, a: Tensor, times: Sequence[float]) -> None:
-        name = type(self).__name__
-        if not self.domain.periodic or self.domain.dim not in self.dimensions:
-            allowed = " or ".join(map(str, self.dimensions))
-            raise RaffiaError(f"{name}(domain=…) must be a torus of dimension {allowed}; got {self.domain}.")
-        for parameter in self.positive:
-            value = getattr(self, parameter)
-            if value is not None and not value > 0:
-                raise RaffiaError(f"{name}({parameter}=…) must be positive; got {value}.")
-        check_tensor(a)
-        if not times or not all(math.isfinite(t) for t in times) or times[0] <= 0 or any(s >= t for s, t in pairwise(times)):
+    def _check_whole(self, name: str, times: Sequence[float]) -> None:
+        if self.whole and any(time != round(time) for time in times):
             given = times[0] if len(times) == 1 else tuple(times)
-            raise RaffiaError(f"{name}(time=…) must be positive, and increasing where there are several; got {given}.")
+            raise RaffiaError(f"{type(self).__name__} has whole steps, so {name} must be whole numbers; got {given}.")
+
+    def _check(self, a: Tensor) -> None:
+        check_tensor(a)
         shape = ", ".join(["n", *([str(self.channels)] if self.channels > 1 else []), *["points"] * self.domain.dim])
         wrong = a.ndim != 1 + self.space.ndim or (self.channels > 1 and a.shape[1] != self.channels)
         if wrong or not torch.isfinite(a).all():
@@ -170,6 +192,6 @@ def periodic_field(
     law = GaussianField(domain, "periodic", tau, regularity, n_modes=max(1, int(BALLS[domain.dim] * radius**domain.dim)))
     if deviation is None:
         return law
-    total = GaussianField(domain, "periodic", tau, regularity, MODES_OF_DEVIATION).eigenvalues.sum()
+    total = GaussianField(domain, "periodic", tau, regularity, MODES_OF_DEVIATION).variances.sum()
     scale = deviation / math.sqrt(float(total) / math.prod(domain.extents))
     return Pushforward(law, lambda g: scale * g)

@@ -22,6 +22,7 @@ Modes = Inexact[Tensor, "*batch_and_modes"]
 Slope = Callable[[Tensor], Tensor]
 
 NUMBERS_IN_CACHE, NUMBERS_ON_DEVICE = 2**17, 2**25
+MOST_STEPS = 10**9
 INACCURATE, LOOKED_AT = 1e-3, 4  # the error of the time steps above which to warn, and of how many samples it is estimated
 
 
@@ -141,7 +142,7 @@ def integrate(
     for part, into in zip(u.split(size), found.split(size), strict=True):
         v, now, h, steps = spectrum.of(part), 0.0, 0.0, 0
         for column, stop in enumerate(times):
-            count = max(1, math.ceil((stop - now) / step * (1 - 1e-9)))
+            count = whole_steps((stop - now) / step * (1 - 1e-9), name)
             if abs(h - (stop - now) / count) > 1e-12 * h:
                 h = (stop - now) / count
                 advance = stepper(linear, nonlinear, h, order)
@@ -152,6 +153,15 @@ def integrate(
         states = spectrum.of(torch.stack([u[:LOOKED_AT], found[:LOOKED_AT, -1]]))
         _warn_if_inaccurate(name, states, linear, nonlinear, longest, steps, order)
     return found
+
+
+def whole_steps(steps: float, name: str) -> int:
+    """At least one, and no more than anybody waits for."""
+    if not steps <= MOST_STEPS:
+        raise RaffiaError(
+            f"{name} would take {steps:.1g} steps, and 10**9 is the most. Pass a shorter time=, or a larger step= where there is one."
+        )
+    return max(1, math.ceil(steps))
 
 
 def _warn_if_inaccurate(name: str, v: Tensor, linear: Tensor, nonlinear: Slope, h: float, steps: int, order: int) -> None:

@@ -11,6 +11,7 @@ from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, NotNegative, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -25,14 +26,14 @@ class GrayScott(Evolution, Problem):
     deviation one at a point.
     """
 
-    feed: float = 0.04
-    kill: float = 0.06
-    diffusion: tuple[float, float] = (2e-5, 1e-5)
-    time: float | tuple[float, ...] = 500.0
-    tau: float = 15.0
+    feed: NotNegative = 0.04
+    kill: NotNegative = 0.06
+    diffusion: tuple[NotNegative, NotNegative] = (2e-5, 1e-5)
+    time: Times = 500.0
+    tau: Positive = 15.0
     regularity: float = 4.0
-    fine_points: int = 128
-    step: float = 2.0
+    fine_points: FinePoints = 128
+    step: Positive = 2.0
     domain: Domain = field(default_factory=lambda: Domain(2))
 
     @property

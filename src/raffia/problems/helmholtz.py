@@ -15,7 +15,8 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
-from raffia.problems.base import Problem, check_tensor
+from raffia.problems.base import Problem, check_rectangle, check_tensor
+from raffia.problems.parameters import AboveOne, Count, FinePoints, Positive, check_parameters
 from raffia.spaces import Domain
 
 UNRESOLVED, LOOKED_AT = 0.01, 2  # the mean relative error above which to warn, and of how many samples it is estimated
@@ -41,13 +42,13 @@ class Helmholtz(Problem):
     axis, on a grid that contains the one asked for.
     """
 
-    frequency: float = 1000.0
+    frequency: Positive = 1000.0
     source: Callable[[Tensor], Tensor] | None = None
-    mean_speed: float = 20.0
-    tau: float = 3.0
+    mean_speed: AboveOne = 20.0
+    tau: Positive = 3.0
     regularity: float = 2.0
-    n_modes: int = 100
-    fine_points: int = 201
+    n_modes: Count = 100
+    fine_points: FinePoints = 201
     domain: Domain = field(default_factory=lambda: Domain(2, periodic=False))
     scheme: Literal["compact", "bilinear"] = "compact"
 
@@ -55,8 +56,17 @@ class Helmholtz(Problem):
     def input_measure(self) -> Measure:
         """ν, the law of mean_speed + tanh(q)."""
         law = GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes)
-        scale = self.tau ** (1 - self.regularity)  # GaussianField has the factor τ^(2α−2) in its covariance
-        return Pushforward(law, lambda g: self.mean_speed + torch.tanh(scale * g))
+
+        def speeds(g: Tensor) -> Tensor:
+            scale = self.tau ** (1 - self.regularity)  # GaussianField has the factor τ^(2α−2) in its covariance
+            return self.mean_speed + torch.tanh(scale * g)
+
+        return Pushforward(law, speeds)
+
+    def check_together(self) -> None:
+        """A rectangle."""
+        super().check_together()
+        check_rectangle("Helmholtz", self.domain)
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of the wave speed a."""
@@ -85,7 +95,14 @@ class Helmholtz(Problem):
         mass = sparse.kron(mean_x, mean_y)
         matrix = sparse.kron(second_x, mean_y) + sparse.kron(mean_x, second_y)
         matrix = matrix + (mass @ k2 if compact else (mass @ k2 + k2 @ mass) / 2)
-        found = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(right.numpy().ravel())
+        try:
+            factors = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+        except RuntimeError:
+            raise RaffiaError(
+                f"Helmholtz: the equations are singular for frequency={self.frequency!r} on {grid.shape} points. "
+                "Pass another frequency, or more fine_points."
+            ) from None
+        found = factors.solve(right.numpy().ravel())
         return torch.from_numpy(found.reshape(grid.shape)).to(c.device)
 
     def _warn_if_unresolved(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> None:
@@ -105,10 +122,7 @@ class Helmholtz(Problem):
             )
 
     def _check(self, a: Tensor) -> None:
-        if not self.frequency > 0:
-            raise RaffiaError(f"Helmholtz(frequency=…) must be positive; got {self.frequency}.")
-        if self.scheme not in ("compact", "bilinear"):
-            raise RaffiaError(f"Helmholtz(scheme=…) must be 'compact' or 'bilinear'; got {self.scheme!r}.")
+        check_parameters(self)
         check_tensor(a)
         if a.ndim != 3 or min(a.shape[1:]) < 3 or not (torch.isfinite(a) & (a > 0)).all():
             raise RaffiaError(

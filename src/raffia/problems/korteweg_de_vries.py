@@ -11,6 +11,7 @@ from raffia.measures import Measure
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -24,15 +25,14 @@ class KortewegDeVries(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
-    positive: ClassVar[tuple[str, ...]] = ("dispersion", "deviation", "step")
 
-    dispersion: float = 5e-4
-    time: float | tuple[float, ...] = 0.5
-    deviation: float = 0.5
-    tau: float = 7.0
+    dispersion: Positive = 5e-4
+    time: Times = 0.5
+    deviation: Positive = 0.5
+    tau: Positive = 7.0
     regularity: float = 4.0
-    fine_points: int = 256
-    step: float = 5e-4
+    fine_points: FinePoints = 256
+    step: Positive = 5e-4
     domain: Domain = field(default_factory=lambda: Domain(1))
 
     @property

@@ -11,6 +11,7 @@ from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, NotNegative, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -25,16 +26,15 @@ class KuramotoSivashinsky(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
-    positive: ClassVar[tuple[str, ...]] = ("viscosity", "deviation", "step")
 
-    viscosity: float = 1.0
-    time: float | tuple[float, ...] = 5.0
-    warm_up: float = 100.0
-    deviation: float = 1.0
-    tau: float = 0.5
+    viscosity: Positive = 1.0
+    time: Times = 5.0
+    warm_up: NotNegative = 100.0
+    deviation: Positive = 1.0
+    tau: Positive = 0.5
     regularity: float = 4.0
-    fine_points: int = 128
-    step: float = 0.04
+    fine_points: FinePoints = 128
+    step: Positive = 0.04
     domain: Domain = field(default_factory=lambda: Domain(1, extent=64.0))
 
     @property

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -14,9 +14,10 @@ from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
-Forcing = str | Callable[[Tensor, Tensor], Tensor]
+Forcing = Literal["diagonal", "kolmogorov"] | Callable[[Tensor, Tensor], Tensor]
 
 FORCINGS: dict[str | None, Callable[[Tensor, Tensor], Tensor]] = {
     None: lambda x, y: torch.zeros_like(x),
@@ -29,33 +30,34 @@ FORCINGS: dict[str | None, Callable[[Tensor, Tensor], Tensor]] = {
 class NavierStokes(Evolution, Problem):
     """∂ω/∂t + u·∇ω = ν Δω + f on the unit torus, u = (∂ψ/∂y, −∂ψ/∂x), −Δψ = ω, ω(0) ~ N(0, c (−Δ + τ²)^(−α)); F†: ω(0) ↦ ω(T).
 
-    `viscosity` is ν. `forcing` is f: None, "diagonal" for 0.1 (sin 2π(x+y) + cos 2π(x+y)), "kolmogorov" for cos 8πy, or a function of
-    (x, y); its mean is left out. The law is that of Li et al. (2021), c = 7^(3/2), τ = 7, α = 5/2. `variance` is c; `deviation`,
-    if given, is the standard deviation of ω(0) at a point, in place of c: theirs is 0.04, which moves little.
+    `viscosity` is ν. `forcing` is f: None for a flow that decays, "diagonal" for 0.1 (sin 2π(x+y) + cos 2π(x+y)), that of Li et al.,
+    "kolmogorov" for cos 8πy, whose laminar flow ω = f / 64π²ν stands still, or a function of (x, y); its mean is left out. The law is that
+    of Li et al. (2021), c = 7^(3/2), τ = 7, α = 5/2. `variance` is c; `deviation`, if given, is the standard deviation of ω(0) at a
+    point, in place of c: theirs is 0.04, which moves little.
 
     `step` is the time step; the fastest waves allow 2.8 / (max|u| k_max).
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2,)
-    positive: ClassVar[tuple[str, ...]] = ("viscosity", "variance", "deviation", "step")
 
-    viscosity: float = 1e-3
+    viscosity: Positive = 1e-3
     forcing: Forcing | None = "diagonal"
-    time: float | tuple[float, ...] = 1.0
-    variance: float = 7**1.5
-    deviation: float | None = None
-    tau: float = 7.0
+    time: Times = 1.0
+    variance: Positive = 7**1.5
+    deviation: Positive | None = None
+    tau: Positive = 7.0
     regularity: float = 2.5
-    fine_points: int = 64
-    step: float = 0.02
+    fine_points: FinePoints = 64
+    step: Positive = 0.02
     domain: Domain = field(default_factory=lambda: Domain(2))
 
     @property
     def input_measure(self) -> Measure:
         """ν = N(0, C), mean zero."""
         law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
-        scale = math.sqrt(self.variance) / self.tau ** (self.regularity - 1)
-        return law if self.deviation is not None else Pushforward(law, lambda g: scale * g)
+        if self.deviation is not None:
+            return law
+        return Pushforward(law, lambda g: math.sqrt(self.variance) / self.tau ** (self.regularity - 1) * g)
 
     @property
     def smoother(self) -> str:
@@ -79,8 +81,10 @@ class NavierStokes(Evolution, Problem):
         return integrate(u, times, spectrum, -self.viscosity * spectrum.squared, nonlinear, self.step, name="NavierStokes")
 
     def _force(self, grid: Grid) -> Float[Tensor, "r1 r2"]:
-        force = self.forcing if callable(self.forcing) else FORCINGS.get(self.forcing)
-        if force is None:
-            names = ", ".join(repr(name) for name in FORCINGS)
-            raise RaffiaError(f"NavierStokes(forcing=…) must be {names} or a function of (x, y); got {self.forcing!r}.")
-        return force(*grid.nodes().unbind(-1))
+        force = self.forcing if callable(self.forcing) else FORCINGS[self.forcing]
+        values = torch.as_tensor(force(*grid.nodes().unbind(-1)), dtype=torch.float64)
+        if (values.ndim and tuple(values.shape) != grid.shape) or not torch.isfinite(values).all():
+            raise RaffiaError(
+                f"NavierStokes(forcing=…) must give a finite value for each node, {grid.shape}; got shape {tuple(values.shape)}."
+            )
+        return values.expand(grid.shape)

@@ -12,7 +12,8 @@ from raffia.errors import RaffiaError
 from raffia.measures import Measure, Pushforward, TruncatedWaves
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution
-from raffia.problems.exponential import Spectrum, stepper
+from raffia.problems.exponential import Spectrum, stepper, whole_steps
+from raffia.problems.parameters import Count, FinePoints, FromZero, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -29,15 +30,15 @@ class Scenario(Evolution, Problem):
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
     degree: ClassVar[int] = 0
-    positive: ClassVar[tuple[str, ...]] = ()
+    whole: ClassVar[bool] = True
 
     linear: tuple[float, ...] = (0.0, 0.0, 1.5)
     convection: float = -1.5
-    warm_up: int = 0
-    cutoff: int = 5
-    points: int = 160
-    time: float | tuple[float, ...] = 1.0
-    fine_points: int = 160
+    warm_up: FromZero = 0
+    cutoff: Count = 5
+    points: Count = 160
+    time: Times = 1.0
+    fine_points: FinePoints = 160
     domain: Domain = field(default_factory=lambda: Domain(1))
 
     @property
@@ -46,10 +47,17 @@ class Scenario(Evolution, Problem):
         law = TruncatedWaves(self.cutoff)
         return Pushforward(law, replace(self, time=float(self.warm_up), warm_up=0).solve) if self.warm_up else law
 
+    def check_together(self) -> None:
+        """Waves that a grid holds."""
+        super().check_together()
+        if 2 * self.cutoff >= self.fine_points:
+            raise RaffiaError(
+                f"Scenario(cutoff=…) must be below half of fine_points, or waves are aliased; got cutoff={self.cutoff} "
+                f"and fine_points={self.fine_points}."
+            )
+
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
         """Whole steps of ETDRK2."""
-        if any(stop != round(stop) for stop in times):
-            raise RaffiaError(f"Scenario has whole steps, so times must be whole numbers; got {tuple(times)}.")
         spectrum, n = Spectrum(grid, u.device), self.points
         (k,) = spectrum.waves
         zero = torch.zeros_like(k, dtype=torch.complex128)
@@ -58,7 +66,7 @@ class Scenario(Evolution, Problem):
         advance = stepper(symbol, lambda v: flux * spectrum.of(spectrum.values(v).square()), 1.0, order=2)
         v, now, found = spectrum.of(u), 0, []
         for stop in times:
-            for _ in range(round(stop) - now):
+            for _ in range(whole_steps(float(stop) - now, "Scenario")):
                 v = advance(v)
             now = round(stop)
             found.append(spectrum.values(v))

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,6 +11,7 @@ from raffia.measures import Measure
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -23,16 +23,14 @@ class SwiftHohenberg(Evolution, Problem):
     default torus has side 16π, eight wavelengths. `deviation` is the standard deviation of a at a point.
     """
 
-    positive: ClassVar[tuple[str, ...]] = ("deviation", "step")
-
     growth: float = 0.3
     quadratic: float = 0.0
-    time: float | tuple[float, ...] = 10.0
-    deviation: float = 0.5
-    tau: float = 0.5
+    time: Times = 10.0
+    deviation: Positive = 0.5
+    tau: Positive = 0.5
     regularity: float = 4.0
-    fine_points: int = 96
-    step: float = 0.1
+    fine_points: FinePoints = 96
+    step: Positive = 0.1
     domain: Domain = field(default_factory=lambda: Domain(2, extent=16 * math.pi))
 
     @property

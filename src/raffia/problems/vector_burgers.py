@@ -13,6 +13,7 @@ from raffia.measures.copies import Copies
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -25,15 +26,14 @@ class VectorBurgers(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
-    positive: ClassVar[tuple[str, ...]] = ("viscosity", "deviation", "step")
 
-    viscosity: float = 0.01
-    time: float | tuple[float, ...] = 0.5
-    deviation: float = 0.5
-    tau: float = 5.0
+    viscosity: Positive = 0.01
+    time: Times = 0.5
+    deviation: Positive = 0.5
+    tau: Positive = 5.0
     regularity: float = 4.0
-    fine_points: int = 128
-    step: float = 0.01
+    fine_points: FinePoints = 128
+    step: Positive = 0.01
     domain: Domain = field(default_factory=lambda: Domain(2))
 
     @property

@@ -12,6 +12,7 @@ from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum
+from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
 
@@ -24,14 +25,13 @@ class Wave(Evolution, Problem):
     """
 
     degree: ClassVar[int] = 0
-    positive: ClassVar[tuple[str, ...]] = ("speed",)
 
-    speed: float = 1.0
-    time: float | tuple[float, ...] = 0.3
+    speed: Positive = 1.0
+    time: Times = 0.3
     velocity: bool = False
-    tau: float = 7.0
+    tau: Positive = 7.0
     regularity: float = 4.0
-    fine_points: int = 64
+    fine_points: FinePoints = 64
     domain: Domain = field(default_factory=lambda: Domain(2))
 
     @property

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.checks import check_count
 from raffia.data import write_trajectories
 from raffia.errors import RaffiaError
 from raffia.problems import GrayScott, NavierStokes, Scenario
@@ -21,7 +22,9 @@ from raffia.spaces import Domain
 from raffia.surrogate import Surrogate, fit
 
 States = Float[Tensor, "n states *grid"]
-MAZE = GrayScott(feed=0.029, kill=0.057, domain=Domain(2, extent=2.0), tau=7.5)  # The Well's square is [-1, 1]²
+MAZE = GrayScott(
+    feed=0.029, kill=0.057, domain=Domain(2, extent=2.0), tau=7.5, fine_points=256
+)  # The Well's square is [-1, 1]²
 FORCED = NavierStokes(viscosity=1e-3)
 DECAYING = NavierStokes(viscosity=1e-3, forcing=None, deviation=2.0)
 
@@ -113,7 +116,10 @@ def drawn(name: str, seed: int, trajectories: int | None = None) -> tuple[States
     if name not in CASES:
         raise RaffiaError(f"the case must be one of {', '.join(CASES)}; got {name!r}.")
     case = CASES[name]
-    train = case.problem.trajectories(trajectories or case.trajectories, case.points, case.steps, case.dt, seed=10 * seed)
+    if trajectories is not None:
+        check_count("trajectories", trajectories)
+    n = case.trajectories if trajectories is None else trajectories
+    train = case.problem.trajectories(n, case.points, case.steps, case.dt, seed=10 * seed)
     return train, case.problem.trajectories(case.tests, case.points, case.followed, case.dt, seed=10 * seed + 1)
 
 

@@ -9,7 +9,8 @@ import torch
 import typer
 
 from raffia.cli.common import app, batches, check_output, console, reading_of
-from raffia.data.formats.growing import SUFFIXES, growing
+from raffia.data.formats.growing import SUFFIXES
+from raffia.data.paths import Paths, growing_paths
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.surrogate.rollouts import GROWN
@@ -22,7 +23,7 @@ def rollout(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit: a model of time steps.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with states, or trajectories, to begin from.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help=f"The file to write, (n, states, *state): {' '.join(SUFFIXES)}.")
+        Path, typer.Option("--output", "-o", help=f"The file to write, like that of the training: {' '.join(SUFFIXES)}.")
     ],
     steps: Annotated[int, typer.Option(min=1, help="How many steps.")],
     every: Annotated[int, typer.Option(min=1, help="Write a state after each so many steps.")] = 1,
@@ -32,6 +33,7 @@ def rollout(
 ) -> None:
     """Apply a model again and again, and write the path, the start first. States are written as they come, not kept in memory.
 
+    Paths are laid out as the trajectories of the training were, so that they can be read again.
     Of trajectories, the first states are where paths begin: as many as the model takes, and the newest of them is the start.
 
     Example: raffia rollout model.safetensors start.npz --steps 100 --output path.npy
@@ -42,27 +44,31 @@ def rollout(
     model = load(model_file)
     reading = reading_of(model)
     opened = reading.opened(source, input_names, first=True)
+    for note in opened.notes:
+        console.print(note, style="dim", soft_wrap=True)
     one = opened.read(range(1))
     begin = torch.as_tensor(next(model.states(one)))
     n, size = len(opened), max(1, TOGETHER // one.numel())
-    shape = (n, 1 + steps // every, *begin.shape[1:])
-    name = "u" if reading.steps is None else reading.steps.name
+    paths = Paths.of(opened, reading.steps, begin, output.suffix)
+    shape, count = next(iter(paths.shapes(begin, 1 + steps // every, n).values())), 1 + steps // every
     start, last, grown, lost = 0.0, 0.0, steps + 1, steps + 1
     blocks = [range(first, min(first + size, n)) for first in range(0, n, size)]
-    with growing(output, name, shape, begin.numpy(force=True).dtype, size) as path:
+    with growing_paths(output, paths, reading.steps, begin, count, size) as arrays:
         for places in batches("rolling out", len(blocks) * (steps + 1), steps + 1):
             rows = blocks[places.start // (steps + 1)]
             for step, state in enumerate(islice(model.states(opened.read(rows)), steps + 1)):
                 last = float(torch.as_tensor(state).abs().max())
                 if not np.isfinite(last):
-                    path[rows.start : rows.stop, -(-step // every) :] = np.nan
+                    paths.lose(arrays, rows, -(-step // every))
                     lost = min(lost, step)
                     break
                 start = max(start, last) if step == 0 else start
                 grown = min(grown, step) if last > GROWN * start else grown
                 if step % every == 0:
-                    path[rows.start : rows.stop, step // every] = torch.as_tensor(state).numpy(force=True)
-    console.print(f"wrote {shape[1]} states of {shape[0]} trajectories, {shape}, to {output}")
+                    paths.write(arrays, rows, step // every, torch.as_tensor(state))
+    console.print(f"wrote {count} states of {n} trajectories, {shape}, to {output}")
+    if reading.steps is not None and reading.steps.stride > 1:
+        console.print(f"a step is {reading.steps.stride} steps of the training file.")
     if grown <= steps or lost <= steps:
         rest = f"; from step {lost} on some are not finite, and missing (NaN) in the file" if lost <= steps else ""
         console.print(

@@ -1,7 +1,12 @@
 """Trajectories in files: an axis of time, found or asked for, and pairs of states that follow one another."""
 
+import subprocess
+import sys
+
+import h5py
 import numpy as np
 import pytest
+import xarray
 
 from raffia import Dataset, Domain, RaffiaError
 from raffia.data import open_source
@@ -15,6 +20,15 @@ def waves(n=6, states=9, dtype=np.float64):
     k, phase = RNG.integers(1, 4, (n, 1, 1)), RNG.uniform(0, 6, (n, 1, 1))
     t = np.linspace(0, 0.8, states)[None, :, None]
     return (np.exp(-t) * np.sin(2 * np.pi * k * (X - 0.4 * t) + phase)).astype(dtype)
+
+
+def flow(n=6, states=9):
+    """Sums of four waves that move and fall, of which values tell time from space: (n, states, points)."""
+    k = np.arange(1, 5)[:, None]
+    a, b = np.random.default_rng(7).standard_normal((2, n, 1, 4, 1)) / k
+    t = 0.05 * np.arange(states)[:, None, None]
+    phase = 2 * np.pi * k * (X - t)
+    return (np.exp(-0.8 * k**2 * t) * (a * np.cos(phase) + b * np.sin(phase))).sum(2)
 
 
 def saved(path, **arrays):
@@ -252,3 +266,209 @@ def test_trajectories_under_another_name_are_followed_too(tmp_path):
     np.save(tmp_path / "f.npy", more[:, 0])
     with pytest.raises(RaffiaError, match="f 3×32 holds single states, and the model takes 2 in a row"):
         reading.opened(tmp_path / "f.npy", first=True)
+
+
+def test_time_first_is_read_as_many_trajectories_where_names_or_coordinates_tell(tmp_path):
+    u, t = waves(), 0.1 * np.arange(9)
+    first = np.moveaxis(u, 1, 0)
+    check(open_source(saved(tmp_path / "d.npz", u=first, t=t, x=X)), u)
+    xarray.Dataset({"u": (("time", "sample", "x"), first)}, {"x": X, "time": t}).to_netcdf(tmp_path / "d.nc")
+    source = open_source(tmp_path / "d.nc")
+    check(source, u)
+    assert "trajectories are along axis 1, which is called sample." in source.notes
+    with_number = open_source(saved(tmp_path / "e.npz", u=first, t=t, nu=np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])))
+    assert (with_number.steps.samples, with_number.steps.fixed) == (1, ("nu",))
+    np.testing.assert_array_equal(with_number.dataset().a[:, 1, 0], np.repeat([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], 8))
+    plane = np.einsum("nti,j->tnij", u, np.cos(2 * np.pi * X))
+    field = open_source(saved(tmp_path / "f.npz", u=plane, t=t, x=X, y=X))
+    np.testing.assert_array_equal(field.dataset().a.reshape(6, 8, 32, 32), np.moveaxis(plane, 1, 0)[:, :-1])
+
+
+def test_where_time_is_first_a_few_entries_are_channels_and_the_other_reading_is_offered(tmp_path):
+    two = np.moveaxis(waves(2), 1, 0)
+    path = saved(tmp_path / "d.npz", u=two, t=np.arange(9.0), x=X)
+    source = open_source(path)
+    assert source.domain.channels == 2
+    assert any("where axis 1 counts trajectories, pass --samples-axis 1 (samples_axis=1)" in note for note in source.notes)
+    check(open_source(path, samples_axis=1), np.moveaxis(two, 0, 1))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_axis_of_trajectories_is_as_was_said(tmp_path, place):
+    u = flow()
+    for states in (0, 1, 2):
+        if states != place:
+            np.save(tmp_path / "d.npy", np.moveaxis(u, (0, 1), (place, states)))
+            source = open_source(tmp_path / "d.npy", samples_axis=place, time=states, periodic=True)
+            check(source, u)
+            whole = source.dataset()
+            np.testing.assert_array_equal(source.read(range(5, 21))[0], whole.a[5:21])
+            np.testing.assert_array_equal(source.reading.opened(tmp_path / "d.npy", first=True).values, u[:, 0])
+    np.save(tmp_path / "e.npy", np.moveaxis(u, (0, 1), (place, 2 if place == 1 else 1)))
+    check(open_source(tmp_path / "e.npy", samples_axis=place), u)  # time by its values
+    with pytest.raises(RaffiaError, match=f"--samples-axis .* counts trajectories, and --time .* along axis {place}"):
+        open_source(tmp_path / "e.npy", samples_axis=place, time=place)
+    with pytest.raises(RaffiaError, match=r"--samples-axis \(samples_axis=…\) must be the axis of e .* got 7"):
+        open_source(tmp_path / "e.npy", samples_axis=7)
+
+
+def test_one_trajectory_with_time_last_is_read_as_was_said(tmp_path):
+    u = waves(1, 40)
+    np.save(tmp_path / "d.npy", u[0].T)
+    with pytest.raises(RaffiaError, match=r"--time 0 for one of 32 states, --time 1 .* with --samples-axis none for one of 40"):
+        open_source(tmp_path / "d.npy")
+    check(open_source(tmp_path / "d.npy", time=1, samples_axis="none", periodic=True), u)
+
+
+def test_times_of_each_trajectory_must_have_steps_of_one_length(tmp_path):
+    u, t = waves(), 0.1 * np.arange(9) + np.arange(6)[:, None]
+    source = open_source(saved(tmp_path / "d.npz", u=u, t=t, x=X))
+    check(source, u)
+    assert "a step is 0.1 of t." in source.notes
+    check(open_source(saved(tmp_path / "e.npz", u=np.moveaxis(u, 1, -1), t=t, x=X)), u)
+    with pytest.raises(RaffiaError, match=r"a step must be as long in all trajectories; those of t are 0\.1 to 0\.2"):
+        open_source(saved(tmp_path / "f.npz", u=u, t=t * np.linspace(1, 2, 6)[:, None], x=X))
+    t[3, 4] += 0.05
+    with pytest.raises(RaffiaError, match="the times t, those of trajectory 3 must be one after the other in equal steps"):
+        open_source(saved(tmp_path / "g.npz", u=u, t=t, x=X))
+
+
+def test_parameters_without_times_are_fixed_where_they_do_not_tell_the_trajectory(tmp_path):
+    u, nu = flow(), np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
+    source = open_source(saved(tmp_path / "d.npz", u=u, x=X, nu=nu))
+    assert (source.steps.axis, source.steps.fixed) == (1, ("nu",))
+    rough = saved(tmp_path / "e.npz", u=RNG.standard_normal((6, 9, 32)), nu=nu)
+    assert any("for a model of one step pass --time AXIS" in note for note in open_source(rough, periodic=True).notes)
+    assert open_source(saved(tmp_path / "f.npz", u=u, x=X, nu=np.arange(6.0))).steps is None
+
+
+def test_a_guess_of_the_axis_of_time_and_what_speaks_against_an_answer_are_said(tmp_path):
+    u = flow()
+    np.save(tmp_path / "d.npy", u)
+    assert any("is a guess by lengths or values; --time 2 (time=…)" in note for note in open_source(tmp_path / "d.npy").notes)
+    path = saved(tmp_path / "e.npz", u=u, t=0.1 * np.arange(9), x=X)
+    assert any("though it looks as along axis 1, as long as t; --time 1" in note for note in open_source(path, time=2).notes)
+    assert not any("looks as" in note for note in open_source(path, time=1).notes)
+    np.save(tmp_path / "f.npy", RNG.standard_normal((6, 16, 16)))
+    with pytest.raises(RaffiaError, match="--time 0 if it is along the first"):
+        open_source(tmp_path / "f.npy")
+    angles = saved(tmp_path / "g.npz", u=np.cos(np.arange(12)[:, None] + 0.3 * np.arange(20)), t=0.3 * np.arange(20))
+    with pytest.raises(RaffiaError, match="--time 1 for 12 of 20 numbers each"):
+        open_source(angles)
+
+
+def test_times_that_go_down_or_are_too_many_are_said(tmp_path):
+    u = waves()
+    down = open_source(saved(tmp_path / "d.npz", u=u, t=-0.1 * np.arange(9)))
+    assert "a step is -0.1 of t: times go down, so a model goes back in time." in down.notes
+    longer = open_source(saved(tmp_path / "e.npz", u=u, t=0.1 * np.arange(10), x=X))
+    check(longer, u)
+    assert "t has 10 entries for 9 states: the first 9 are taken for theirs." in longer.notes
+    other = open_source(saved(tmp_path / "f.npz", u=u, t=0.1 * np.arange(20), x=X), time=1)
+    assert any(
+        "t 20 does not fit the 9 states of u, so that nothing tells the length of a step" in note for note in other.notes
+    )
+
+
+def test_names_in_groups_and_those_of_pdebench_are_known(tmp_path):
+    u, t = waves(), 0.1 * np.arange(9)
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file["run/u"], file["run/t"], file["run/x"] = u, t, 2 * X
+    with h5py.File(tmp_path / "e.h5", "w") as file:
+        file["tensor"], file["t-coordinate"], file["x-coordinate"] = u, 0.1 * np.arange(10), 2 * X
+    for name in ("d.h5", "e.h5"):
+        source = open_source(tmp_path / name)
+        check(source, u)
+        assert source.domain == Domain(1, extent=2.0)
+        assert any("a step is 0.1" in note for note in source.notes)
+
+
+def test_what_is_no_whole_number_is_refused(tmp_path):
+    path = saved(tmp_path / "d.npz", u=waves(), t=np.arange(9.0))
+    cases = [
+        ("time", "1"),
+        ("time", 1.0),
+        ("time", True),
+        ("stride", 2.5),
+        ("stride", "2"),
+        ("window", 2.0),
+        ("window", True),
+        ("horizon", None),
+    ]
+    code = f"""
+from raffia import RaffiaError
+from raffia.data import open_source
+for name, value in {cases!r}:
+    try:
+        open_source({str(path)!r}, **{{name: value}})
+    except RaffiaError as error:
+        print(error)
+"""  # in a process of its own, as types are checked at every call in this one
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    for (name, value), line in zip(cases, out, strict=True):
+        what = "an axis, counted from 0" if name == "time" else "a whole number, 1 or more"
+        assert line == f"--{name} ({name}=…) must be {what}; got {value!r}."
+
+
+def test_parts_of_an_array_are_trajectories_too_and_missing_names_are_told(tmp_path):
+    u = waves()
+    path = saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), x=X)
+    for words in ({"input": "u[:,3:]"}, {"slice": "u[:,3:]"}):
+        source = open_source(path, time=1, **words)
+        check(source, u[:, 3:])
+        check(source.reading.pairs(path), u[:, 3:])
+    with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
+        open_source(path, input="zz", time=1)
+
+
+def test_a_file_in_another_layout_than_that_of_the_training_is_read_by_its_own_signs(tmp_path):
+    u, t = flow(), 0.05 * np.arange(9)
+    reading = open_source(saved(tmp_path / "d.npz", u=u, t=t, x=X)).reading
+    last, first = np.moveaxis(u, 1, -1), np.moveaxis(u, 1, 0)
+    np.save(tmp_path / "values.npy", last)
+    xarray.Dataset({"u": (("time", "run", "x"), first)}, {"x": X}).to_netcdf(tmp_path / "names.nc")
+    saved(tmp_path / "times.npz", u=last, t=t)
+    saved(tmp_path / "first.npz", u=first, t=t)
+    for name in ("values.npy", "names.nc", "times.npz", "first.npz"):
+        opened = reading.opened(tmp_path / name, first=True)
+        np.testing.assert_array_equal(opened.values, u[:, 0])
+        assert any("has time along axis" in note and "in the training it was axis 1" in note for note in opened.notes)
+        check(reading.pairs(tmp_path / name), u)
+    check(reading.pairs(saved(tmp_path / "short.npz", u=u[:, :5])), u[:, :5])
+    np.save(tmp_path / "rough.npy", RNG.standard_normal((6, 32, 9)))
+    with pytest.raises(
+        RaffiaError, match=r"must have time along axis 1, as in the training; states of 32, .* time along axis 2"
+    ):
+        reading.opened(tmp_path / "rough.npy", first=True)
+
+
+def test_where_the_training_had_one_trajectory_other_files_may_have_several(tmp_path):
+    u = waves(1, 40)
+    reading = open_source(saved(tmp_path / "d.npz", u=u[0], t=np.arange(40.0), x=X)).reading
+    more = waves(3)
+    opened = reading.opened(saved(tmp_path / "e.npz", u=more, x=X), first=True)
+    np.testing.assert_array_equal(opened.values, more[:, 0])
+    assert any("is taken for 3 trajectories, where the training had one" in note for note in opened.notes)
+    np.save(tmp_path / "f.npy", more[0, 0])
+    with pytest.raises(RaffiaError, match=r"f 32 is one state alone, .* f\[None\] in NumPy"):
+        reading.opened(tmp_path / "f.npy", first=True)
+
+
+def test_arrays_that_are_named_and_parts_of_them_are_the_trajectories_of_another_file(tmp_path):
+    u, v, nu = waves(), waves(), np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
+    reading = open_source(saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), x=X)).reading
+    two = saved(tmp_path / "e.npz", u=u, w=v, t=np.arange(9.0), x=X)
+    np.testing.assert_array_equal(reading.opened(two, "w", first=True).values, v[:, 0])
+    np.testing.assert_array_equal(reading.opened(two, "w[:,3:]", first=True).values, v[:, 3])
+    np.testing.assert_array_equal(reading.opened(tmp_path / "d.npz", f"{two}:w", first=True).values, v[:, 0])
+    check(reading.pairs(two, "w"), v)
+    with pytest.raises(RaffiaError, match=r"--input .* must name 1 array of states, for u of the training; got u, w"):
+        reading.opened(two, ["u", "w"])
+    with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
+        reading.opened(two, "zz")
+    fixed = open_source(saved(tmp_path / "f.npz", u=u, t=np.arange(9.0), x=X, nu=nu)).reading
+    other = saved(tmp_path / "g.npz", w=v, nu=nu, mu=2 * nu)
+    np.testing.assert_array_equal(fixed.opened(other, "w", first=True).values[:, 1, 0], nu)
+    np.testing.assert_array_equal(fixed.opened(other, ["w", "mu"], first=True).values[:, 1, 0], 2 * nu)
+    states = saved(tmp_path / "h.npz", w=v[:, 2], nu=nu)
+    np.testing.assert_array_equal(fixed.opened(states, "w").values[:, 0], v[:, 2])

@@ -9,7 +9,8 @@ import torch
 import typer
 
 from raffia.cli.common import app, batches, check_output, console, reading_of
-from raffia.data.formats.growing import SUFFIXES, growing
+from raffia.data.formats.growing import SUFFIXES
+from raffia.data.paths import Paths, growing_paths
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.model.marching import Lost
@@ -23,7 +24,7 @@ def rollout(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit: a model of time steps.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with states, or trajectories, to begin from.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help=f"The file to write, (n, states, *state): {' '.join(SUFFIXES)}.")
+        Path, typer.Option("--output", "-o", help=f"The file to write, like that of the training: {' '.join(SUFFIXES)}.")
     ],
     steps: Annotated[int, typer.Option(min=1, help="How many steps.")],
     every: Annotated[int, typer.Option(min=1, help="Write a state after each so many steps.")] = 1,
@@ -33,6 +34,7 @@ def rollout(
 ) -> None:
     """Apply a model again and again, and write the path, the start first. States are written as they come, not kept in memory.
 
+    Paths are laid out as the trajectories of the training were, so that they can be read again.
     Of trajectories, the first states are where paths begin: as many as the model takes, and the newest of them is the start.
 
     Example: raffia rollout model.safetensors start.npz --steps 100 --output path.npy
@@ -43,27 +45,31 @@ def rollout(
     model = load(model_file)
     reading = reading_of(model)
     opened = reading.opened(source, input_names, first=True)
+    for note in opened.notes:
+        console.print(note, style="dim", soft_wrap=True)
     one = opened.read(range(1))
     begin = torch.as_tensor(next(model.states(one)))
     n, size = len(opened), max(1, TOGETHER // one.numel())
-    shape = (n, 1 + steps // every, *begin.shape[1:])
-    name = "u" if reading.steps is None else reading.steps.name
+    count, paths = 1 + steps // every, Paths.of(opened, reading.steps, begin, output.suffix)
+    shape = next(iter(paths.shapes(begin, count, n).values()))
     blocks = [range(first, min(first + size, n)) for first in range(0, n, size)]
     largest, lost = np.zeros(steps + 1), Lost(n)
-    with growing(output, name, shape, begin.numpy(force=True).dtype, size) as path:
+    with growing_paths(output, paths, reading.steps, begin, count, size) as arrays:
         for places in batches("rolling out", len(blocks) * (steps + 1), steps + 1):
             rows = blocks[places.start // (steps + 1)]
             for step, state in enumerate(islice(model.states(opened.read(rows)), steps + 1)):
                 values = torch.as_tensor(state)
                 finite = lost.look(step, values, rows.start)
                 if not finite.any():
-                    path[rows.start : rows.stop, -(-step // every) :] = np.nan
+                    paths.lose(arrays, rows, -(-step // every))
                     break
                 largest[step] = max(largest[step], float(values[finite].abs().max()))
                 if step % every == 0:
                     values = torch.where(finite.reshape(-1, *(1 for _ in values.shape[1:])), values, torch.nan)
-                    path[rows.start : rows.stop, step // every] = values.numpy(force=True)
-    console.print(f"wrote {shape[1]} states of {shape[0]} trajectories, {shape}, to {output}")
+                    paths.write(arrays, rows, step // every, values)
+    console.print(f"wrote {count} states of {n} trajectories, {shape}, to {output}")
+    if reading.steps is not None and reading.steps.stride > 1:
+        console.print(f"a step is {reading.steps.stride} steps of the training file.")
     console.print(_said(largest, lost, usual_value(model)))
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from raffia.data.formats.variable import files_of, guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, column, sample_shape
 from raffia.data.meaning.coordinates import Places, named_axes
+from raffia.data.meaning.following import followed
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.matching import match
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
@@ -75,13 +77,18 @@ class Reading:
         """
         place = Path(path)
         layout = self.input_files if parameters is None else self.output_files
-        arrays = self._arrays(place, layout, listed(names) or list(self.input_names), parameters, first)
+        arrays, steps, said = self._arrays(place, layout, listed(names), list(self.input_names), parameters, first)
         settings = self._settings(place, arrays)
-        chosen = _chosen(names, ("a",) if settings is not None else self.input_names, arrays)
+        if steps is None and names and self.steps is not None and self.steps.window == 1:
+            names = self.steps.called(place, listed(names)).inputs
+        own = self.input_names if steps is None else steps.inputs
+        chosen = _chosen(names if steps is None else None, ("a",) if settings is not None else own, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
         ins = pick(place, arrays, chosen, "input") if chosen else only(place, likely, "input")[0]
         parts, _, places, notes = self._columns(ins, [], arrays, foreign=settings is None)
-        return Inputs(parts, self.domain, self.output, self.output_names, self.output_layouts, self.output_frame, places, notes)
+        return Inputs(
+            parts, self.domain, self.output, self.output_names, self.output_layouts, self.output_frame, places, [*said, *notes]
+        )
 
     def pairs(
         self,
@@ -98,31 +105,66 @@ class Reading:
         place = Path(path)
         wanted = [listed(input) or list(self.input_names), listed(output) or list(self.output_names)]
         layout = self.input_files if output_path is not None or parameters is None else self.output_files
-        arrays = self._arrays(place, layout, [*wanted[0], *wanted[1]], parameters)
-        elsewhere = arrays if output_path is None else self._arrays(Path(output_path), self.output_files, wanted[1])
+        given = listed(input) if output is output_path is None else []
+        arrays, steps, moved = self._arrays(place, layout, given, [*wanted[0], *wanted[1]], parameters)
+        elsewhere = arrays if output_path is None else self._arrays(Path(output_path), self.output_files, [], wanted[1])[0]
         settings = self._settings(place, arrays)
-        known = (("a",), ("y",)) if settings is not None else (self.input_names, self.output_names)
-        a, y = _chosen(input, known[0], arrays), _chosen(output, known[1], elsewhere)
+        own = (self.input_names, self.output_names) if steps is None else (steps.inputs, steps.outputs)
+        known = (("a",), ("y",)) if settings is not None else own
+        a, y = _chosen(None if steps is not None and given else input, known[0], arrays), _chosen(output, known[1], elsewhere)
         if not (a and y) and not (input or output or output_path):
             a = y = None  # the file has other names: of both, as they go in pairs
         ins, outs, notes = choose(place, arrays, a, y, output_path, elsewhere)
         inputs, outputs, _, said = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
-        notes = [f"{len(inputs[0])} samples.", *notes, *said]
+        notes = [f"{len(inputs[0])} samples.", *notes, *moved, *said]
         frames = self.input_frame, self.output_frame
         return Source(
-            place, self.domain, self.output, inputs, outputs, settings or {}, notes, *frames, self.coordinates, None, self.steps
+            place,
+            self.domain,
+            self.output,
+            inputs,
+            outputs,
+            settings or {},
+            notes,
+            *frames,
+            self.coordinates,
+            None,
+            steps or self.steps,
         )
 
     def _arrays(
-        self, place: Path, layout: Layout | None, wanted: list[str], parameters: PathLike | None = None, first: bool = False
-    ) -> Variables:
-        """The arrays of a file that lies as that of the training did, and those that names mean in it."""
-        arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
-        if self.steps is not None and self.steps.found(arrays) is not None:
-            arrays = self.steps.stepped(arrays, first)
-        elif self.steps is not None:
-            self.steps.check_states(arrays)
-        return arrays if parameters is None else with_parameters(place, arrays, Path(parameters), wanted)[0]
+        self,
+        place: Path,
+        layout: Layout | None,
+        given: list[str],
+        wanted: list[str],
+        parameters: PathLike | None = None,
+        first: bool = False,
+    ) -> tuple[Variables, Steps | None, list[str]]:
+        """The arrays of a file that lies as that of the training did, and those that names mean in it.
+
+        Of trajectories they are states; how those were found, and what to say of it, come with them.
+        """
+        arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(given or wanted))), given or wanted)
+        steps, notes = None, list[str]()
+        if self.steps is not None:
+            arrays, found, v, notes = followed(place, arrays, self.steps, given, self._state)
+            if v is None:
+                found.check_states(arrays)
+            else:
+                arrays, steps = found.stepped(arrays, first), found
+        arrays = arrays if parameters is None else with_parameters(place, arrays, Path(parameters), given or wanted)[0]
+        return arrays, steps, notes
+
+    @property
+    def _state(self) -> tuple[int, ...] | None:
+        """The shape of a state of a trajectory, as it was in the file of the training; None where it is not known."""
+        region = self.domain.one_channel
+        if not self.input_layouts or self.input_shape is None or not region.dim:
+            return None
+        layout = self.input_layouts[0]
+        grid = layout.masked or self.input_shape[len(self.input_shape) - region.ndim :]
+        return layout.written(layout.turned_back(np.empty((1, layout.count, *grid)))).shape[1:]
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
         """The settings in a file of ours, whose domain must be that of the training; None for other files."""

@@ -14,7 +14,7 @@ from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, check_reshaped, column
 from raffia.data.meaning.coordinates import named_axes
 from raffia.data.meaning.grids import Convention
-from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, pick, shapes, unpaired
+from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, pick, shapes, unpaired, with_parts
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
 from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
 from raffia.data.meaning.slices import check_slices, sliced
@@ -69,10 +69,10 @@ def open_source(
     as "runs/*.csv", `files` are "samples" or "parts" of them, and `parameters` is a table with a row for each file.
 
     An array of trajectories is read as pairs of a state and the one `stride` steps later; `time` is the axis of time, where names of axes,
-    an array of times or the values do not tell. With a `window`, inputs are so many states in a row, with a `horizon`, outputs are so many
-    that follow, all as channels. A stride that is not given is 1, or larger where noise hides what changes in a step; a window that is not
-    given is 1, until `raffia.fit` finds that a state does not tell the next. Numbers for each trajectory, in arrays beside it, are channels
-    of its inputs.
+    an array of times or the values do not tell, and `samples_axis` the one that counts trajectories. With a `window`, inputs are so many
+    states in a row, with a `horizon`, outputs are so many that follow, all as channels. A stride that is not given is 1, or larger where
+    noise hides what changes in a step; a window that is not given is 1, until `raffia.fit` finds that a state does not tell the next.
+    Numbers for each trajectory, in arrays beside it, are channels of its inputs.
     """
     place = Path(path)
     names = (*listed(input), *listed(output))
@@ -89,9 +89,10 @@ def open_source(
         own_arrays = {name: v for name, v in arrays.items() if name != NUMBERS}
         arrays, input = with_parameters(place, arrays, Path(parameters), input)
         output_path, elsewhere = (place, own_arrays) if output_path is None else (output_path, elsewhere)
-    steps, moving, wanted = None, list[str](), Wanted(time, stride, window, horizon)
+    steps, moving, otherwise, wanted = None, list[str](), "", Wanted(time, stride, window, horizon, samples_axis)
     if not told and output is output_path is parameters is None:
-        steps, moving = trajectories_in(place, arrays, listed(input), wanted)
+        arrays = elsewhere = with_parts(place, arrays, listed(input))
+        steps, moving, otherwise = trajectories_in(place, arrays, listed(input), wanted)
     elif wanted.flags:
         what = "a file of raffia's pairs" if told else "inputs and outputs that are named"
         raise RaffiaError(
@@ -99,8 +100,11 @@ def open_source(
         )
     if steps is not None:
         arrays = elsewhere = steps.stepped(arrays)
-        input, output = steps.inputs, steps.outputs
-    ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
+        input, output, samples_axis = steps.inputs, steps.outputs, None
+    try:
+        ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
+    except RaffiaError as error:
+        raise RaffiaError(f"{error} {otherwise}".strip()) from None
     notes += moving
     taken = {v.name.partition("[")[0] for v in (*ins, *outs)}
     others = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken}

@@ -69,9 +69,23 @@ class Inputs:
         whole = values if self.output.one_channel is not self.output else values[:, None]
         if not self.layouts or (len(self.layouts) > 1 and not self.output.dim):
             return {", ".join(self.names) or "y": values}
-        counts = [layout.count for layout in self.layouts] if len(self.layouts) > 1 else [whole.shape[1]]
+        return self._apart(whole, self.names, self.layouts)
+
+    def state(self, values: Tensor, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """States of trajectories, one of each, as arrays of these names, laid out as states were in the training.
+
+        Where there are several arrays of numbers, or nothing is known of the layout, they are one array under the first name.
+        """
+        f, layouts = values.numpy(force=True), self.layouts[: len(names)]
+        if len(layouts) < len(names) or (len(names) > 1 and not self.output.dim):
+            return {names[0]: f}
+        return self._apart(f[:, None] if f.ndim == 1 + self.output.one_channel.ndim else f, names, layouts)
+
+    def _apart(self, whole: np.ndarray, names: Sequence[str], layouts: Sequence[ArrayLayout]) -> dict[str, np.ndarray]:
+        """Functions (n, channels, *grid) as arrays, each with its channels and in its layout."""
+        counts = [layout.count for layout in layouts] if len(layouts) > 1 else [whole.shape[1]]
         channels = np.split(whole, np.cumsum(counts)[:-1], axis=1)
-        return {name: self._laid_out(f, one) for name, f, one in zip(self.names, channels, self.layouts, strict=True)}
+        return {name: self._laid_out(f, one) for name, f, one in zip(names, channels, layouts, strict=True)}
 
     def _laid_out(self, f: np.ndarray, layout: ArrayLayout) -> np.ndarray:
         there = with_grid(self.parts) if self._shared else None

@@ -1,9 +1,9 @@
-"""An array that is written a part at a time, where memory does not hold the whole: .npy, .h5 or .zarr."""
+"""Arrays that are written a part at a time, where memory does not hold the whole: .npy, .h5 or .zarr."""
 
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,28 +14,37 @@ from raffia.data.formats.variable import optional
 from raffia.errors import RaffiaError
 from raffia.storage import atomic
 
+Shape = tuple[int, ...]
 SUFFIXES = (".npy", ".h5", ".hdf5", ".zarr")
 
 
 @contextmanager
-def growing(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> Iterator[Any]:
-    """An array of paths (n, states, …) in a new file, to be assigned to; atomic. What has chunks has one for a state of so many rows."""
-    chunks = (min(rows, shape[0]), 1, *shape[2:])
+def growing(
+    path: Path, shapes: Mapping[str, Shape], dtype: np.dtype, chunks: Mapping[str, Shape], beside: Mapping[str, np.ndarray]
+) -> Iterator[dict[str, Any]]:
+    """Arrays in a new file, by name, to be assigned to; atomic. What has chunks has these; .npy holds one array, and nothing beside."""
     with _folder(path) if path.suffix == ".zarr" else atomic(path) as temporary:
         if path.suffix == ".npy":
+            ((name, shape),) = shapes.items()
             mapped = np.lib.format.open_memmap(temporary, mode="w+", dtype=dtype, shape=shape)
-            yield mapped
+            yield {name: mapped}
             mapped.flush()
             del mapped
         elif path.suffix == ".zarr":
-            yield (
-                _zarr()
-                .open_group(str(temporary), mode="w")
-                .create_array(name, shape=shape, dtype=dtype, chunks=chunks, config={"write_empty_chunks": True})
-            )
+            group = _zarr().open_group(str(temporary), mode="w")
+            for name, values in beside.items():
+                group.create_array(name, shape=values.shape, dtype=values.dtype, chunks=values.shape)[...] = values
+            yield {
+                name: group.create_array(
+                    name, shape=shape, dtype=dtype, chunks=chunks[name], config={"write_empty_chunks": True}
+                )
+                for name, shape in shapes.items()
+            }
         else:
             with _h5py().File(temporary, "w") as file:
-                yield file.create_dataset(name, shape, dtype, chunks=chunks)
+                for name, values in beside.items():
+                    file.create_dataset(name, data=values)
+                yield {name: file.create_dataset(name, shape, dtype, chunks=chunks[name]) for name, shape in shapes.items()}
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def bounds(arrays: dict[str, Variable]) -> set[str]:
 def counts_samples(dim: str, coordinate: Variable | None) -> bool:
     """Whether an axis counts samples by its name, or by what its coordinates say."""
     return (
-        _word(dim) in SAMPLES
+        word(dim) in SAMPLES
         or text(coordinate, "standard_name").lower() == "realization"
         or text(coordinate, "axis").upper() == "E"
     )
@@ -44,15 +44,16 @@ def counts_samples(dim: str, coordinate: Variable | None) -> bool:
 def is_time(dim: str, coordinate: Variable | None) -> bool:
     """Whether an axis is one of time."""
     said = text(coordinate, "standard_name").lower() == "time" or text(coordinate, "axis").upper() == "T"
-    return said or " since " in text(coordinate, "units").lower() or _word(dim) in TIMES
+    return said or " since " in text(coordinate, "units").lower() or word(dim) in TIMES
 
 
 def is_place(dim: str, coordinate: Variable | None) -> bool:
     """Whether an axis is one of space, so that it does not count samples."""
     if text(coordinate, "axis").upper() in ("X", "Y", "Z") or text(coordinate, "standard_name").lower().startswith(STANDARD):
         return True
-    return text(coordinate, "units").lower().startswith("degree") or _word(dim) in PLACES
+    return text(coordinate, "units").lower().startswith("degree") or word(dim) in PLACES
 
 
-def _word(name: str) -> str:
-    return name.rpartition("/")[2].lower()
+def word(name: str) -> str:
+    """The last part of a name, in small letters: t of run/t, and of t-coordinate."""
+    return name.rpartition("/")[2].lower().removesuffix("-coordinate").removesuffix("_coordinate")

@@ -153,7 +153,7 @@ def _mesh(path: object, places: Places, pool: Variables, cells: list[Variable]) 
         names, units = (tuple(words[axis] for axis in varies) for words in (places.names, places.units))
         places, nodes = replace(places, names=names, units=units), np.ascontiguousarray(nodes[:, varies])
     corners = nodes.shape[1] + 1
-    for v in cells or [v for v in pool.values() if v.name.lower() in CELLS]:
+    for v in cells or [v for v in pool.values() if attributes.word(v.name) in CELLS]:
         if len(v.shape) == 2 and corners in v.shape and (cells or _whole(v)):
             array = v.glance()
             array = array.astype(np.int64) if array.shape[1] == corners else array.astype(np.int64).T

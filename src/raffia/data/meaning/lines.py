@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from raffia.data.formats.variable import Variable
+from raffia.data.meaning.attributes import word
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
 from raffia.data.meaning.slices import part_of
@@ -23,9 +24,9 @@ def lines_along(path: object, column: Column, chosen: list[Variable], pool: Vari
     numeric = [v for v in chosen or pool.values() if v.numeric]
     lines = {v.name: v for v in numeric if max(v.shape, default=0) == _entries(v) > 1}
     if not chosen:
-        usual = [v for v in lines.values() if _word(v.name) in COORDINATES or v.dims == (v.name,) or _column(v, len(column))]
+        usual = [v for v in lines.values() if word(v.name) in COORDINATES or v.dims == (v.name,) or _column(v, len(column))]
         lines = {v.name: v for v in sorted(usual, key=_rank) if _entries(v) > FEW or _goes_one_way(v)}
-    full = [v for v in numeric if len(v.shape) > 1 and v.shape == column.grid and (chosen or _word(v.name) in COORDINATES)]
+    full = [v for v in numeric if len(v.shape) > 1 and v.shape == column.grid and (chosen or word(v.name) in COORDINATES)]
     everywhere = dict(_on_grid(v, column.grid) for v in full)
     along: list[Variable | None] = []
     for axis, size in enumerate(column.grid):
@@ -40,8 +41,8 @@ def lines_along(path: object, column: Column, chosen: list[Variable], pool: Vari
 
 def like_coordinates(v: Variable) -> bool:
     """Whether the name of an array suggests places; of whole numbers they would be cells."""
-    word = _word(v.name)
-    return np.dtype(v.dtype).kind not in "iu" and bool(LETTER.fullmatch(word) or any(part in word for part in PLACES))
+    called = word(v.name)
+    return np.dtype(v.dtype).kind not in "iu" and bool(LETTER.fullmatch(called) or any(part in called for part in PLACES))
 
 
 def _column(v: Variable, n: int) -> bool:
@@ -50,7 +51,7 @@ def _column(v: Variable, n: int) -> bool:
 
 
 def _rank(v: Variable) -> int:
-    return COORDINATES.index(_word(v.name)) if _word(v.name) in COORDINATES else len(COORDINATES)
+    return COORDINATES.index(word(v.name)) if word(v.name) in COORDINATES else len(COORDINATES)
 
 
 def _goes_one_way(v: Variable) -> bool:
@@ -80,10 +81,6 @@ def _check_alike(path: object, column: Column, lines: Sequence[Variable], axis: 
             f"{path}: which of {' and '.join(names)} goes along axis {axis + 1} of {column.variable.name} {shown(column.grid)}? They "
             f"have as many entries. Pass {flags} (coordinates=…), or the other way round: in the order of the axes."
         )
-
-
-def _word(name: str) -> str:
-    return name.rpartition("/")[2].lower()
 
 
 def _entries(v: Variable) -> int:

@@ -78,6 +78,12 @@ def _picked(path: object, arrays: Variables, name: str, argument: str) -> Variab
     )
 
 
+def with_parts(path: object, arrays: Variables, names: Sequence[str]) -> Variables:
+    """The arrays, with those parts of them that names such as u[:,3:] mean; names of nothing are refused."""
+    missing = [name for name in names if name not in arrays and not in_file(name)]
+    return arrays | dict(zip(missing, pick(path, arrays, missing, "input") if missing else [], strict=True))
+
+
 def in_file(name: str) -> tuple[Path, str] | None:
     """The file and the array that FILE or FILE:NAME names, if there is such a file."""
     file, colon, array = name.rpartition(":")
@@ -182,8 +188,8 @@ def _auxiliary(v: Variable) -> bool:
     """Coordinates along an axis, cells, and what a file says are nodes and cells."""
     if v.attributes.get(PART) is True:
         return True
-    coordinate = len(v.shape) - v.shape.count(1) <= 1 and v.name.lower() in COORDINATES
-    return coordinate or v.name.lower() in CELLS
+    coordinate = len(v.shape) - v.shape.count(1) <= 1 and attributes.word(v.name) in COORDINATES
+    return coordinate or attributes.word(v.name) in CELLS
 
 
 def _looks_like_output(v: Variable) -> bool:

@@ -179,5 +179,5 @@ def _marked(both: Sequence[Variable], pool: Variables, axis: int) -> bool:
 
 
 def _line(name: str, v: Variable) -> bool:
-    usual = name.rpartition("/")[2].lower() in COORDINATES or v.dims == (name,)
+    usual = attributes.word(name) in COORDINATES or v.dims == (name,)
     return v.numeric and usual and len(v.shape) - v.shape.count(1) == 1

@@ -3,15 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning.columns import CHANNELS
 from raffia.data.meaning.convention import Ends, by_values
-from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, likely, shapes, shown
-from raffia.data.meaning.pace import even, steady
-from raffia.data.meaning.steps import TIMES, Steps, is_time
+from raffia.data.meaning.counting import asked, check_asked, counting
+from raffia.data.meaning.names import FLAGS, Variables, likely, shapes, shown
+from raffia.data.meaning.pace import steady
+from raffia.data.meaning.samples import SamplesAxis
+from raffia.data.meaning.steps import Steps
+from raffia.data.meaning.times import against, even, of_each, told
 from raffia.errors import RaffiaError
 
 GLANCE = 8  # trajectories that are looked at to tell time from space
@@ -20,17 +24,23 @@ ALIKE = 64  # trajectories among which two with the same parameters are looked f
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller says of trajectories: the axis of time, and what a pair is."""
+    """What the caller says of trajectories: the axes of time and of trajectories, and what a pair is."""
 
     time: int | None = None
     stride: int | None = None
     window: int | None = None
     horizon: int = 1
+    samples: SamplesAxis = None
 
     def __post_init__(self) -> None:
-        for name in ("stride", "window", "horizon"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise RaffiaError(f"{FLAGS[name]} ({name}=…) must be 1 or more; got {getattr(self, name)}.")
+        for name in ("time", "stride", "window", "horizon"):
+            value = getattr(self, name)
+            if value is None and name != "horizon":
+                continue
+            whole = hasattr(value, "__index__") and type(value) is not bool
+            if not whole or (name != "time" and value < 1):
+                what = "an axis, counted from 0" if name == "time" else "1 or more" if whole else "a whole number, 1 or more"
+                raise RaffiaError(f"{FLAGS[name]} ({name}=…) must be {what}; got {value!r}.")
 
     @property
     def flags(self) -> list[str]:
@@ -39,42 +49,77 @@ class Wanted:
         return said + [FLAGS[name] for name in ("stride", "window", "horizon") if (getattr(self, name) or 1) > 1]
 
 
-def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wanted: Wanted) -> tuple[Steps | None, list[str]]:
-    """How a file that holds trajectories is read, and why; None where it does not, with what there is to say of it."""
+class Found(NamedTuple):
+    """How a file of trajectories is read, and why; None where it holds none, with what to add where it cannot be read otherwise."""
+
+    steps: Steps | None
+    notes: list[str]
+    otherwise: str = ""
+
+
+def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wanted: Wanted) -> Found:
+    """How a file that holds trajectories is read."""
     known = [arrays[name] for name in names if name in arrays] if names else likely(arrays)
-    moving = [v for v in known if v.shape == max(known, key=lambda v: len(v.shape)).shape]
+    longest = max(known, key=lambda v: len(v.shape)).shape if known else ()
+    known = known if names else [v for v in known if of_each(v, longest) is None]
+    moving = [v for v in known if v.shape == longest]
     if not moving or len(known) < len(names) or (len(moving) > 1 and not names):
         if wanted.flags:
             raise RaffiaError(
                 f"{path}: {wanted.flags[0]} is for one array of trajectories; name it with {FLAGS['input']} NAME, several of one shape are "
                 f"channels. It holds {shapes(likely(arrays)) or 'no such array'}."
             )
-        return None, [] if names or len(moving) != len(known) else _maybe(known, arrays)
+        return Found(None, [] if names or len(moving) != len(known) else _maybe(known, arrays))
     v, others = moving[0], [v for v in known if v not in moving]
-    axis, reason = _said(path, v, wanted.time) if wanted.time is not None else _told(v, arrays)
+    free = not (names or wanted.flags)
+    said, samples, more = asked(v, wanted.samples)
+    if wanted.flags or (len(v.shape) > 2 and not others):
+        check_asked(path, v, wanted.samples, said)
+    axis, reason, doubts = _axis(path, v, arrays, wanted, samples if said else 0)
     if axis is None:
-        if len(v.shape) < 3 or (others and not (names or wanted.flags)):
-            return _no_axis(path, v, wanted)
-        axis, reason = _seen(path, v)
-    alone = axis == len(v.shape) - 1 and _all_places(v, axis, arrays)
-    if len(v.shape) == 2 and axis and not (alone or wanted.flags):
-        return None, []  # curves, and not the paths of numbers
-    first = 1 if alone or axis == 0 else v.shape[0]
-    fixed = [other for other in others if _numbers(other, first)]
-    if others and not (names or wanted.flags) and (len(fixed) < len(others) or _functions_of(fixed, v, axis)):
-        return None, _maybe([v, *fixed], arrays)
+        if len(v.shape) < 3 or (others and free):
+            differ = bool(others) and len(v.shape) > 2 and _differ(others, v)
+            seen = unlike(v, 0) if differ else None
+            if seen is None:
+                return _no_axis(path, v, others, differ, wanted)
+            axis, reason = seen
+        else:
+            axis, reason = _seen(path, v, samples if said else 0)
+        doubts = [_guessed(v, axis, samples if said else 0)]
+    if not said:
+        samples, more = counting(v, axis, arrays, others)
+    if len(v.shape) == 2 and axis and samples == 0 and not wanted.flags:
+        return Found(None, [], _offer(v))  # curves, and not the paths of numbers
+    n = 1 if samples is None else v.shape[samples]
+    fixed = [other for other in others if _numbers(other, n)]
+    if others and free and (len(fixed) < len(others) or _functions_of(fixed, v, axis, samples)):
+        return Found(None, _maybe([v, *fixed], arrays))
     if names and len(fixed) < len(others):
         raise RaffiaError(
             f"{path}: arrays beside the trajectories {v.name} {shown(v.shape)} must have their shape, as channels, or be numbers that hold "
-            f"for a whole trajectory, {first} or {first}×numbers; got {shapes(other for other in others if other not in fixed)}."
+            f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in others if other not in fixed)}."
         )
-    beside = tuple(one.name for one in moving[1:])
+    check_asked(path, v, wanted.samples, said)
     steps = Steps(
-        v.name, len(v.shape), axis, 1, wanted.window or 1, wanted.horizon, beside, tuple(f.name for f in fixed), alone
-    )
-    stride, pace = steady(v, steps, wanted.stride)
+        v.name, len(v.shape), axis, 1, int(wanted.window or 1), int(wanted.horizon), tuple(one.name for one in moving[1:]),
+        tuple(f.name for f in fixed), samples,
+    )  # fmt: skip
+    stride, pace = steady(v, steps, None if wanted.stride is None else int(wanted.stride))
     steps = replace(steps, stride=stride)
-    return steps, [*_notes(v, steps, reason), *even(path, v, axis, arrays), *pace]
+    return Found(steps, [*_notes(v, steps, reason), *doubts, *more, *even(path, v, axis, arrays), *pace])
+
+
+def _axis(
+    path: object, v: Variable, arrays: Variables, wanted: Wanted, samples: int | None
+) -> tuple[int | None, str, list[str]]:
+    """The axis of time that was said, or that names or times tell; None where nothing tells it."""
+    if wanted.time is None:
+        axis, reason = told(v, arrays)
+        return (None, "", []) if axis == samples != 0 else (axis, reason, [])
+    if not -len(v.shape) <= wanted.time < len(v.shape):
+        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {wanted.time}.")
+    axis = range(len(v.shape))[wanted.time]
+    return axis, "as was said", against(v, axis, arrays)
 
 
 def _notes(v: Variable, steps: Steps, reason: str) -> list[str]:
@@ -90,62 +135,70 @@ def _notes(v: Variable, steps: Steps, reason: str) -> list[str]:
     return notes
 
 
-def _said(path: object, v: Variable, time: int) -> tuple[int, str]:
-    if not -len(v.shape) <= time < len(v.shape):
-        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {time}.")
-    return range(len(v.shape))[time], "as was said"
+def _guessed(v: Variable, axis: int, samples: int | None) -> str:
+    ways = " or ".join(f"{FLAGS['time']} {other}" for other in range(len(v.shape)) if other not in (axis, samples))
+    return f"the axis of time is a guess by lengths or values; {ways} (time=…) says otherwise."
 
 
-def _told(v: Variable, arrays: Variables) -> tuple[int | None, str]:
-    """The axis of time, by the names of axes or by an array of times."""
-    if v.dims:
-        named = [axis for axis, dim in enumerate(v.dims) if dim.rpartition("/")[2].lower() in TIMES]
-        if len(named) == 1:
-            return named[0], f"which is called {v.dims[named[0]]}"
-    for t in filter(is_time, arrays.values()):
-        fitting = [axis for axis, size in enumerate(v.shape) if size == max(t.shape)]
-        if len(fitting) == 1:
-            return fitting[0], f"as long as {t.name}"
-    return None, ""
-
-
-def _seen(path: object, v: Variable) -> tuple[int, str]:
+def unlike(v: Variable, samples: int | None) -> tuple[int, str] | None:
     """The axis of time as the one that is unlike the others, by lengths or by values."""
-    inner = v.shape[1:]
+    if samples is None:
+        return None
+    places = [axis for axis in range(len(v.shape)) if axis != samples]
+    inner = [v.shape[axis] for axis in places]
     if len(inner) >= 3:
-        odd = [axis for axis, size in enumerate(inner, 1) if inner.count(size) == 1]
-        if len(odd) == 1 and odd[0] in (1, len(inner)):
-            return odd[0], "the only one of another length"
-    if len(inner) == 2 and min(inner) > 2 and v.affordable(GLANCE):
-        some = v.read(slice(0, min(GLANCE, v.shape[0]))).astype(np.float64)[:, None]
+        odd = [i for i, size in enumerate(inner) if inner.count(size) == 1]
+        if len(odd) == 1 and odd[0] in (0, len(inner) - 1):
+            return places[odd[0]], "the only one of another length"
+    rows = min(GLANCE, v.shape[0]) if samples == 0 else v.shape[0]
+    if len(inner) == 2 and min(inner) > 2 and v.affordable(rows) >= rows:
+        some = np.moveaxis(v.read(slice(0, rows)), samples, 0)[:GLANCE].astype(np.float64)[:, None]
         around = [by_values(some, axis)[0] in (Ends.PERIODIC, Ends.FIXED, Ends.REPEATED) for axis in (2, 3)]
         if around[0] != around[1]:
-            return 1 + around.index(False), "as the other axis goes around, or has fixed ends"
-    short = " Along an axis of a single entry there are no steps, as pairs need two states or more." if 1 in inner else ""
+            return places[around.index(False)], "as the other axis goes around, or has fixed ends"
+    return None
+
+
+def _seen(path: object, v: Variable, samples: int | None) -> tuple[int, str]:
+    """The axis of time by lengths or values; asked for where they do not tell it."""
+    if found := unlike(v, samples):
+        return found
+    time, places = FLAGS["time"], [axis for axis in range(len(v.shape)) if axis != samples]
+    last = len(v.shape) - 1
+    ways = (
+        f"If time is along axis 1 pass {FLAGS['time']} 1, along the last one {FLAGS['time']} {last} (time=…), and {FLAGS['time']} 0 "
+        "if it is along the first"
+        if samples == 0
+        else f"Pass the axis of time, {' or '.join(f'{time} {axis}' for axis in places)} (time=…)"
+    )
+    one = any(v.shape[axis] == 1 for axis in places)
+    short = " Along an axis of a single entry there are no steps, as pairs need two states or more." if one else ""
     raise RaffiaError(
-        f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. If time is along axis "
-        f"1 pass {FLAGS['time']} 1, along the last one {FLAGS['time']} {len(v.shape) - 1} (time=…); else pass {FLAGS['input']} and "
-        f"{FLAGS['output']}, or {FLAGS['output_path']} FILE.{short}"
+        f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. {ways}; else pass "
+        f"{FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE.{short}"
     )
 
 
-def _no_axis(path: object, v: Variable, wanted: Wanted) -> tuple[None, list[str]]:
+def _no_axis(path: object, v: Variable, others: Sequence[Variable], differ: bool, wanted: Wanted) -> Found:
     if wanted.flags:
         raise RaffiaError(
             f"{path}: {wanted.flags[0]} is for trajectories, and nothing tells the axis of time of {v.name} {shown(v.shape)}. "
             f"Pass {FLAGS['time']} AXIS (time=…), counted from 0."
         )
-    return None, []
+    note = (
+        f"{v.name} is another where {', '.join(o.name for o in others)} are the same, as of trajectories that begin differently; for a "
+        f"model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0."
+    )
+    return Found(None, [note] if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
 
 
-def _all_places(v: Variable, axis: int, arrays: Variables) -> bool:
-    """Whether every axis but that of time has coordinates, so that none counts trajectories."""
-    named = [(dim.rpartition("/")[2].lower() in COORDINATES) for dim in v.dims or ()]
-    if named and all(named):
-        return True
-    lines = [o for o in arrays.values() if o.numeric and o.name.lower() in COORDINATES and not is_time(o) and len(o.shape) == 1]
-    lengths, sizes = sorted(o.shape[0] for o in lines), sorted(size for i, size in enumerate(v.shape) if i != axis)
-    return lengths == sizes
+def _offer(v: Variable) -> str:
+    """How an array of two axes is read as trajectories."""
+    n, m = v.shape
+    return (
+        f"If {v.name} {shown(v.shape)} holds trajectories, pass {FLAGS['time']} AXIS (time=…), the axis of time: {FLAGS['time']} 0 for "
+        f"one of {n} states, {FLAGS['time']} 1 for {n} of {m} numbers each, and with {FLAGS['samples_axis']} none for one of {m} states."
+    )
 
 
 def _numbers(v: Variable, n: int) -> bool:
@@ -153,22 +206,33 @@ def _numbers(v: Variable, n: int) -> bool:
     return v.shape == (n,) or (len(v.shape) == 2 and v.shape[0] == n and v.shape[1] <= CHANNELS)
 
 
-def _functions_of(fixed: Sequence[Variable], v: Variable, axis: int) -> bool:
+def _differ(others: Sequence[Variable], v: Variable) -> bool:
+    """Whether rows of an array are different where the numbers beside them are the same."""
+    return all(_numbers(other, v.shape[0]) for other in others) and not _functions_of(others, v, None, 0)
+
+
+def _functions_of(fixed: Sequence[Variable], v: Variable, axis: int | None, samples: int | None) -> bool:
     """Whether trajectories may be functions of their parameters alone: none of the first have the same, and begin differently."""
-    n = v.affordable(max(1, min(ALIKE, v.shape[0], 4 * LOOKED_AT // max(1, math.prod(v.shape[1:]))))) if axis else 1
-    rows = np.concatenate([f.read(slice(0, n)).reshape(n, -1).astype(np.float64) for f in fixed], axis=1)
-    _, which = np.unique(rows, axis=0, return_inverse=True)
+    if samples is None:
+        return True
+    each, rows = math.prod(v.shape) // max(1, v.shape[samples]), v.shape[0]
+    n = max(1, min(ALIKE, v.shape[samples], 4 * LOOKED_AT // max(1, each)))
+    n = v.affordable(n) if samples == 0 else n if v.affordable(rows) == rows else 1
+    given = np.concatenate([f.read(slice(0, n)).reshape(n, -1).astype(np.float64) for f in fixed], axis=1)
+    _, which = np.unique(given, axis=0, return_inverse=True)
     which = which.reshape(-1)
     for one in range(n):
         for other in np.flatnonzero(which[:one] == which[one])[:1]:
-            begin = np.take(v.read(slice(0, one + 1)), 0, axis=axis).astype(np.float64)
+            u = np.moveaxis(v.read(slice(0, one + 1) if samples == 0 else None), samples, 0)
+            place = axis if axis is None or axis > samples else axis + 1
+            begin = (u if place is None else np.take(u, 0, axis=place)).astype(np.float64)
             return bool(np.abs(begin[one] - begin[other]).max() <= 1e-6 * np.abs(begin).max())
     return True
 
 
 def _maybe(known: Sequence[Variable], arrays: Variables) -> list[str]:
     """What to say where arrays are read as pairs, and might be trajectories."""
-    axis = _told(known[0], arrays)[0] if len(known) > 1 and len(known[0].shape) > 2 else None
+    axis = told(known[0], arrays)[0] if len(known) > 1 and len(known[0].shape) > 2 else None
     if axis is None:
         return []
     words = " ".join(f"{FLAGS['input']} {v.name}" for v in known)

@@ -1,0 +1,105 @@
+"""Times in files: which arrays hold them, which axis they go along, and whether their steps are equal."""
+
+import numpy as np
+
+from raffia.data.formats.variable import Variable
+from raffia.data.meaning import attributes
+from raffia.data.meaning.attributes import word
+from raffia.data.meaning.names import FLAGS, Variables, shown
+from raffia.errors import RaffiaError
+from raffia.pairs.pace import unequal
+from raffia.spaces.axes import equispaced
+
+TIMES = ("t", "time", "times", "ts", "step", "steps")
+ALIKE = 1e-3  # of a step: how far the steps of trajectories may be apart
+
+
+def is_time(v: Variable) -> bool:
+    """Whether an array is of times, by its name: numbers along one axis."""
+    return _named(v) and len(v.shape) - v.shape.count(1) == 1
+
+
+def of_each(t: Variable, shape: tuple[int, ...]) -> int | None:
+    """The axis of time, where an array has times for each trajectory, (n, states); None where it does not."""
+    if not _named(t) or len(t.shape) != 2 or 1 in t.shape or len(shape) < 3:
+        return None
+    fits = [axis for axis, size in enumerate(shape[1:], 1) if t.shape == (shape[0], size)]
+    return fits[0] if len(fits) == 1 else None
+
+
+def told(v: Variable, arrays: Variables) -> tuple[int | None, str]:
+    """The axis of time, by the names of axes or by an array of times."""
+    if (axis := by_name(v)) is not None:
+        return axis, f"which is called {(v.dims or ())[axis]}"
+    for t in arrays.values():
+        if (axis := of_each(t, v.shape)) is not None:
+            return axis, f"as {t.name} has times for each trajectory"
+    for more in (0, 1):  # one more is what files with the ends of steps have
+        for t in filter(is_time, arrays.values()):
+            fitting = [axis for axis, size in enumerate(v.shape) if size + more == max(t.shape) and (axis or not more)]
+            if len(fitting) == 1 and t is not v:
+                return fitting[0], f"as long as {t.name}" if not more else f"one shorter than {t.name}"
+    return None, ""
+
+
+def by_name(v: Variable) -> int | None:
+    """The one axis that is called time."""
+    named = [axis for axis, dim in enumerate(v.dims or ()) if word(dim) in TIMES]
+    return named[0] if len(named) == 1 else None
+
+
+def against(v: Variable, axis: int, arrays: Variables) -> list[str]:
+    """What to say where an axis was said to be time, and names or times tell another."""
+    other, reason = told(v, arrays)
+    if other is None or other == axis or (by_name(v) is None and v.shape[axis] == v.shape[other]):
+        return []
+    return [
+        f"time is along axis {axis}, as was said, though it looks as along axis {other}, {reason}; {FLAGS['time']} {other} takes that."
+    ]
+
+
+def even(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
+    """What times say of the steps; steps of unequal length are refused."""
+    states = v.shape[axis]
+    for t in arrays.values():
+        if of_each(t, v.shape) == axis and states > 1:
+            return [_of_all(path, v, t)]
+    for more in (0, 1):
+        for t in filter(is_time, arrays.values()):
+            if max(t.shape) != states + more or states < 2:
+                continue
+            x = t.glance().astype(np.float64).reshape(-1)
+            if not np.isfinite(x).all() or not equispaced(x):
+                raise RaffiaError(f"{path}: {unequal(t.name, x, v.name)}")
+            first = [f"{t.name} has {states + 1} entries for {states} states: the first {states} are taken for theirs."]
+            return [_step(t, float(x[1] - x[0])), *(first if more else [])]
+    return [
+        f"{t.name} {shown(t.shape)} does not fit the {states} states of {v.name}, so that nothing tells the length of a step."
+        for t in filter(is_time, arrays.values())
+        if states > 1
+    ]
+
+
+def _of_all(path: object, v: Variable, t: Variable) -> str:
+    """The step that the times of all trajectories have."""
+    x = t.glance().astype(np.float64)
+    bad = next((i for i, row in enumerate(x) if not np.isfinite(row).all() or not equispaced(row)), None)
+    if bad is not None:
+        raise RaffiaError(f"{path}: {unequal(f'{t.name}, those of trajectory {bad}', x[bad], v.name)}")
+    steps = (x[:, -1] - x[:, 0]) / (x.shape[1] - 1)
+    if np.ptp(steps) > ALIKE * float(np.abs(steps).max()):
+        raise RaffiaError(
+            f"{path}: a step must be as long in all trajectories; those of {t.name} are {steps.min():.6g} to "
+            f"{steps.max():.6g}. Interpolate {v.name} to times in equal steps, or write a file for each."
+        )
+    return _step(t, float(steps[0]))
+
+
+def _step(t: Variable, step: float) -> str:
+    units = attributes.units(t)
+    back = ": times go down, so a model goes back in time" if step < 0 else ""
+    return f"a step is {step:.6g}{units and f' {units}'} of {t.name}{back}."
+
+
+def _named(v: Variable) -> bool:
+    return v.numeric and word(v.name) in TIMES

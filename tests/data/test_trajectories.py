@@ -6,10 +6,11 @@ import sys
 import h5py
 import numpy as np
 import pytest
+import torch
 import xarray
 
 from raffia import Dataset, Domain, RaffiaError
-from raffia.data import open_source
+from raffia.data import open_source, own
 
 RNG = np.random.default_rng(0)
 X = np.arange(32) / 32
@@ -472,3 +473,29 @@ def test_arrays_that_are_named_and_parts_of_them_are_the_trajectories_of_another
     np.testing.assert_array_equal(fixed.opened(other, ["w", "mu"], first=True).values[:, 1, 0], 2 * nu)
     states = saved(tmp_path / "h.npz", w=v[:, 2], nu=nu)
     np.testing.assert_array_equal(fixed.opened(states, "w").values[:, 0], v[:, 2])
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "box"])
+def test_files_of_ours_say_what_their_grid_is(tmp_path, boundary):
+    """Points at 0, 1, …, 63 of a circle of length 64, and waves that no value shows to go around."""
+    grid = Domain(1, axes=(boundary,), extent=64.0 if boundary == "periodic" else 63.0).grid(64)
+    u = torch.randn(5, 6, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).cumsum(-1)
+    own.write_trajectories(tmp_path / "u.npz", u, grid, 0.5, {"seed": 0})
+    source = open_source(tmp_path / "u.npz")
+    assert source.domain == grid.domain
+    assert any("as the file says" in note for note in source.notes)
+    asked = open_source(tmp_path / "u.npz", periodic=boundary != "periodic")
+    assert asked.domain.periodic == (boundary != "periodic")
+    cut = open_source(tmp_path / "u.npz", slice="u[:,:,:20]", periodic=False)
+    assert cut.domain.boxed
+
+
+def test_a_stride_that_is_found_leaves_room_for_the_horizon(tmp_path):
+    """Noise asks for long steps, and a pair of a state and five that follow has five of them."""
+    rng = np.random.default_rng(0)
+    x, t = np.arange(32) / 32, 0.02 * np.arange(18)
+    u = np.sin(2 * np.pi * (x - t[:, None] - rng.uniform(size=(12, 1, 1)))) + 0.05 * rng.standard_normal((12, 18, 32))
+    np.savez(tmp_path / "u.npz", u=u, t=t, x=x)
+    assert open_source(tmp_path / "u.npz").dataset().along.stride > 3
+    data = open_source(tmp_path / "u.npz", horizon=5).dataset()
+    assert (data.along.stride, data.y.shape[1]) == (3, 5)

@@ -36,7 +36,8 @@ def write(path: str | os.PathLike[str], dataset: Dataset) -> None:
 def write_trajectories(path: str | os.PathLike[str], u: Tensor, grid: Grid, dt: float, settings: dict[str, Any]) -> None:
     """Write trajectories on a grid, (n, steps + 1, *state), with their times and coordinates; atomic."""
     axes = {name: axis.numpy() for name, axis in zip("xyz", grid.axes(), strict=False)}
-    _savez(path, u=u.numpy(force=True), t=dt * np.arange(u.shape[1]), **axes, settings=np.array(json.dumps(settings)))
+    text = json.dumps(settings | {"domain": asdict(grid.domain)})
+    _savez(path, u=u.numpy(force=True), t=dt * np.arange(u.shape[1]), **axes, settings=np.array(text))
 
 
 def _savez(path: str | os.PathLike[str], **arrays: np.ndarray) -> None:
@@ -48,6 +49,17 @@ def domain_of(path: str | os.PathLike[str]) -> Space | None:
     """The domain that a file of ours says its functions have; None for other files."""
     content = told(Path(path), variables(path))
     return content[0] if content else None
+
+
+def domain_of_trajectories(arrays: dict[str, Variable]) -> Domain | None:
+    """The domain that trajectories of ours are said to live on; None in other files."""
+    if not {"u", "t", "settings"} <= arrays.keys() or np.dtype(arrays["settings"].dtype).kind != "U":
+        return None
+    try:
+        said = json.loads(str(arrays["settings"].read()))["domain"]
+        return Domain(**{k: tuple(v) if isinstance(v, list) else v for k, v in said.items()})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None  # settings of somebody else
 
 
 def told(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:

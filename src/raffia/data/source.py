@@ -82,6 +82,15 @@ def open_source(
     settings: dict[str, Any] = {}
     if told:
         (domain, settings), (input, output) = told, ("a", "y")
+    convention = Convention(periodic, axes, extent)
+    if (
+        not told
+        and domain is slice is reshape is None
+        and not convention.said
+        and (known := own.domain_of_trajectories(arrays))
+    ):
+        kinds = tuple(kind.name for kind in known.kinds)
+        convention = Convention(None, kinds, known.extents if extent is None else extent, "as the file says")
     elsewhere = {} if output_path is None else selected(variables(output_path, layout), listed(output))
     check_slices(arrays | elsewhere, listed(slice))
     arrays, elsewhere = (sliced(held, listed(slice)) for held in (arrays, elsewhere or arrays))
@@ -113,7 +122,7 @@ def open_source(
         pick(place, pool, coordinates, "coordinates") if coordinates is not None else [],
         pick(place, pool, cells, "cells") if cells is not None else [],
         pick(place, pool, mask, "mask")[0] if mask is not None else None,
-        Convention(periodic, axes, extent),
+        convention,
         vectors=domain is not None and domain.tabular,
     )
     known = None if asked.vectors else domain

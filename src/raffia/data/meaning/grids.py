@@ -33,6 +33,7 @@ class Convention:
     periodic: bool | None = None
     axes: str | tuple[str, ...] | None = None
     extent: Extent = None
+    why: str = "as asked for"
 
     @property
     def said(self) -> bool:
@@ -111,7 +112,7 @@ def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Ve
                 f"{wrong[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
                 f"periodic=False (--box)."
             )
-        return [(Ends(kind.name), "as asked for") for kind in said]
+        return [(Ends(kind.name), asked.why) for kind in said]
     joint, reason = together(found)
     if joint is Ends.REPEATED:
         raise RaffiaError(

@@ -17,9 +17,10 @@ def steady(v: Variable, steps: Steps, stride: int | None) -> tuple[int, list[str
     u = _some(v, steps)
     if u is None:
         return stride or 1, []
-    found, why = (
-        found_stride(u, f"{FLAGS['stride']} 1 (stride=1) takes single steps") if stride is None else (stride, still(u, stride))
-    )
+    if stride is not None:
+        return stride, [*still(u, stride), *torn(u, stride)]
+    otherwise = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
+    found, why = found_stride(u, otherwise, steps.window + steps.horizon - 1)
     return found, [*why, *torn(u, found)]
 
 

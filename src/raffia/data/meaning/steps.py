@@ -95,7 +95,8 @@ class Steps:
         if length < needed:
             raise RaffiaError(
                 f"{v.path}: {v.name} {shown(v.shape)} has {length} states along axis {self.axis}, and "
-                f"{'a window needs' if first else 'pairs need'} {needed} or more."
+                f"{'a window needs' if first else 'pairs need'} {needed} or more, with window={self.window} ({FLAGS['window']}), "
+                f"horizon={self.horizon} ({FLAGS['horizon']}) and stride={self.stride} ({FLAGS['stride']}): make one of these smaller."
             )
         each = 1 if first else length - needed + 1
         names = self.inputs[: len(self.inputs) - len(self.fixed)] + ([] if first else self.outputs)

@@ -56,8 +56,7 @@ def domain_of_trajectories(arrays: dict[str, Variable]) -> Domain | None:
     if not {"u", "t", "settings"} <= arrays.keys() or np.dtype(arrays["settings"].dtype).kind != "U":
         return None
     try:
-        said = json.loads(str(arrays["settings"].read()))["domain"]
-        return Domain(**{k: tuple(v) if isinstance(v, list) else v for k, v in said.items()})
+        return _domain(json.loads(str(arrays["settings"].read())))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # settings of somebody else
 
@@ -68,10 +67,14 @@ def told(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:
         return None
     try:
         content = json.loads(str(arrays["raffia"].read()))
-        said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content["domain"].items()}
-        domain: Space = Domain(**said)
+        domain: Space = _domain(content)
         if "channels" in content:
             domain = Channels(domain, int(content["channels"]))
         return domain, dict(content["settings"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RaffiaError(f"{path} is damaged: its array raffia is not a description ({error}).") from None
+
+
+def _domain(content: dict[str, Any]) -> Domain:
+    said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content["domain"].items()}
+    return Domain(**said)

@@ -83,14 +83,10 @@ def open_source(
     if told:
         (domain, settings), (input, output) = told, ("a", "y")
     convention = Convention(periodic, axes, extent)
-    if (
-        not told
-        and domain is slice is reshape is None
-        and not convention.said
-        and (known := own.domain_of_trajectories(arrays))
-    ):
-        kinds = tuple(kind.name for kind in known.kinds)
-        convention = Convention(None, kinds, known.extents if extent is None else extent, "as the file says")
+    as_is = domain is slice is reshape is None and not told and not convention.said
+    if as_is and (ours := own.domain_of_trajectories(arrays)) is not None:
+        kinds = tuple(kind.name for kind in ours.kinds)
+        convention = Convention(None, kinds, ours.extents if extent is None else extent, "as the file says")
     elsewhere = {} if output_path is None else selected(variables(output_path, layout), listed(output))
     check_slices(arrays | elsewhere, listed(slice))
     arrays, elsewhere = (sliced(held, listed(slice)) for held in (arrays, elsewhere or arrays))

@@ -108,20 +108,24 @@ class Plan:
         for entry in sorted(choice.contest.entries, key=lambda entry: entry.error):
             if entry.predicted is None or entry is best or entry.error > NEAR * best.error:
                 continue
-            other = replace(choice, model=self._settled(entry, a, y, output), partner=None, history=entry.history)
+            model = self._settled(entry, a, y, output, last_word=False)
+            other = replace(choice, model=model, partner=None, history=entry.history)
             other.constrain(choice.model.constraints)
             other.fit(a, y, self.ridge)
             yield entry.candidate.name, other
 
-    def _settled(self, entry: Entry, a: Tensor, y: Tensor, output: object, paths: Paths | None = None) -> RandomFeatureModel:
-        """The model of an entry; where every fold had a search of its own, one on all pairs decides; numbers of some are moved again."""
+    def _settled(
+        self, entry: Entry, a: Tensor, y: Tensor, output: object, paths: Paths | None = None, last_word: bool = True
+    ) -> RandomFeatureModel:
+        """The model of an entry; where every fold had a search of its own, one on all pairs decides; numbers of some are moved again,
+        for the last word on features that won."""
         model = self.model(entry.candidate, output)
         if entry.candidate.learn is not None:
             glance = Glance(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
             return model.set_params(feature_map=entry.candidate.learn(glance, math.inf)[0])
         if entry.history is not None and entry.candidate.kernel:
             model.set_params(feature_map=searched(model.settings, prepare(model.settings, a, y))[0].feature_map)
-        elif entry.history is not None and entry.candidate.swept and self.tune is None:
+        elif entry.history is not None and entry.candidate.swept and self.tune is None and last_word:
             along = paths is not None and paths.marching.plain and len(paths.states) > 2 and not self.one_step
             error = composed(model.settings, paths) if along and paths else left_out(model.settings, a, y)
             model.set_params(feature_map=swept(model.feature_map, error))

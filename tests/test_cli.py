@@ -477,7 +477,7 @@ assert "feature_map must be a FeatureMap" in said(lambda: RandomFeatureModel(Fou
 assert "random_state must be an integer" in said(lambda: model(random_state=None).fit(a, a))
 assert "device must be 'cpu' or 'cuda'" in said(lambda: model(device="meta").fit(a, a))
 assert "a must be a torch tensor; got ndarray" in said(lambda: Burgers().solve(a))
-assert "rows must be a positive count" in said(lambda: Burgers().dataset(5.0, 32))
+assert "n must be a positive count" in said(lambda: Burgers().dataset(5.0, 32))
 assert "times must be a positive integer" in said(lambda: model(ridge=1e-3).fit(a, a).compose(a, 1.5))
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -499,3 +499,13 @@ def test_a_stride_that_is_found_leaves_room_for_the_horizon(tmp_path):
     assert open_source(tmp_path / "u.npz").dataset().along.stride > 3
     data = open_source(tmp_path / "u.npz", horizon=5).dataset()
     assert (data.along.stride, data.y.shape[1]) == (3, 5)
+
+
+def test_whether_a_grid_goes_around_is_told_by_all_trajectories(tmp_path):
+    """All begin with the same steep front at the ends, which the others, later on, do not have."""
+    k, t = np.arange(1, 6)[:, None], 0.02 * np.arange(30)[:, None, None]
+    speed, size = RNG.uniform(0.2, 2, (40, 1, 1, 1)) * np.arange(40).reshape(-1, 1, 1, 1), RNG.uniform(0.5, 1, (40, 1, 5, 1))
+    u = (size * np.sin(2 * np.pi * k * (np.arange(96) / 96 - speed * t))).sum(2).astype(np.float32)
+    np.save(tmp_path / "u.npy", u.transpose(0, 2, 1))
+    source = open_source(tmp_path / "u.npy", time=2)
+    assert source.domain == Domain(1)

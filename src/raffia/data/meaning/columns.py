@@ -19,6 +19,9 @@ CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
 
 
+PLACES = 8  # in which samples are looked at that follow one another
+
+
 @dataclass(eq=False)
 class Column:
     """Samples of one variable. Axes of one entry are left out, unless it is `plain`.
@@ -123,6 +126,17 @@ class Column:
     def glance(self, most: int) -> np.ndarray:
         """The first samples, at most so many, and no more than can be looked at on opening."""
         return self.read(self.glanced(most))
+
+    def spread_glance(self, most: int) -> np.ndarray:
+        """As many in a few places, from the first to the last: of rows that follow one another the first alone say little.
+
+        Where not all samples can be looked at on opening, the first ones.
+        """
+        if len(self) <= most or len(self.glanced(len(self))) < len(self):
+            return self.glance(most)
+        each = most // PLACES
+        starts = [i * (len(self) - each) // (PLACES - 1) for i in range(PLACES)]
+        return np.concatenate([self.read(range(start, start + each)) for start in starts])
 
     def glanced(self, most: int) -> range:
         """The numbers of those samples."""

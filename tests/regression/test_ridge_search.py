@@ -35,3 +35,20 @@ def test_blocks_with_nothing_to_learn_have_an_infinite_ridge():
 def test_no_finite_error_is_refused():
     with pytest.raises(RaffiaError, match="no ridge has a finite error"):
         search_ridges(SCALES, SCALES, lambda ridges, which: torch.full((len(ridges), 1, 2), torch.nan, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.49, 0), (0.05, 1)])
+def test_modes_that_hold_rounding_alone_are_left_alone_unless_that_costs_much(share, wanted):
+    """The last of three modes is rounding, of which nothing can be explained, and an ordinary part fills it with errors of its own."""
+    there = torch.tensor([1.0, 2.0, 1e-16], dtype=torch.float64)
+
+    def squares(ridges, which):
+        rows = torch.arange(3) if which is None else which
+        apart = torch.where(torch.isinf(ridges), 1.0, torch.tensor([0.5, 0.5, 0.99], dtype=torch.float64)[rows])
+        drawn = torch.tensor([share, share, 1e3], dtype=torch.float64)[rows]
+        return (there[rows, None] * torch.stack([apart, drawn], 1))[:, None, :]
+
+    variant, ridges, _ = search_ridges(torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64), squares)
+    assert variant == wanted
+    if variant == 0:
+        assert torch.isinf(ridges).tolist() == [False, False, True]

@@ -7,13 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 
 COARSE, AROUND, SMALL, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), -15.5, 0.0
 """Powers of ten of a block's scale; around the best of them; and for blocks that want a smaller or a larger one."""
+FAINT, EXPLAINED = 1e-13, 0.5
+"""Of a usual mode's mean square, below which a mode may be rounding; and the share that must be explained there, for it to be more."""
+CLOSE = 1.05  # times the least error: what a variant may have that does not fill faint modes with errors of its own
 INF = float("inf")
 
 Squares = Float[Tensor, "blocks n variants"]
@@ -51,7 +54,19 @@ class _Tried:
         finite = [error if error == error else INF for error in errors]
         if min(finite) == INF:
             raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
-        return finite.index(min(finite))
+        best = finite.index(min(finite))
+        spoilt = self.faint & (self.sums(best).amin(0) > self.there)
+        return 0 if best and bool(spoilt.any()) and finite[0] <= CLOSE * finite[best] else best
+
+    @property
+    def there(self) -> Float[Tensor, "blocks"]:
+        """The outputs themselves: the first power is infinite, and the first variant has no ordinary part then."""
+        return self.sums(0)[0]
+
+    @property
+    def faint(self) -> Bool[Tensor, "blocks"]:
+        """Blocks with so little in them that it may be rounding, which a model would make grow, step by step."""
+        return self.there < FAINT * (self.twice * self.there).sum() / self.twice.sum()
 
     def vertex(self, variant: int) -> Float[Tensor, "blocks"]:
         """The power at the vertex of the parabola through the best and its neighbours, on logarithmic scales, or infinite."""
@@ -91,4 +106,5 @@ def search_ridges(
             )  # elsewhere, nothing that would be chosen
             more[some] = squares(scales[some] * 10.0**power, some)
             tried.add(everywhere * power, more)
-    return variant, scales * 10.0 ** tried.vertex(variant), tried.error(variant)
+    idle = tried.faint & (tried.sums(variant).amin(0) > (1 - EXPLAINED) * tried.there) & (variant == 0)
+    return variant, torch.where(idle, INF, scales * 10.0 ** tried.vertex(variant)), tried.error(variant)

@@ -86,6 +86,7 @@ def test_one_long_trajectory_is_pairs_of_its_states(tmp_path):
     u = waves(1, 40)
     source = open_source(saved(tmp_path / "d.npz", u=u[0], t=np.arange(40.0)), time=0)
     check(source, u)
+    assert len(source) == 39
 
 
 def test_channels_stay_channels(tmp_path):

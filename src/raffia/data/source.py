@@ -120,7 +120,6 @@ def open_source(
         pick(place, pool, mask, "mask")[0] if mask is not None else None,
         convention,
         vectors=domain is not None and domain.tabular,
-        in_a_row=steps is not None,
     )
     known = None if asked.vectors else domain
     with guarded(place):

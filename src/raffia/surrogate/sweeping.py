@@ -27,8 +27,7 @@ FACTORS = (1.25, 1.1)  # that numbers are multiplied or divided by, as long as e
 MOST_FEATURES = 256
 PAIRS, VALUES = (16, 128, 1024), 2**25  # of the models to judge by: at least, with ordinary and modal coefficients, and at most
 JUDGED, STEPPED = (2, 6), 2**27  # paths that models are followed along: from so many to so many, of so many values of features
-
-ROUNDING = 1e-14  # of the usual size of states
+ROUNDING = 1e-14  # of the usual size of states: late ones count, however small, unless they are rounding
 
 Error = Callable[[FeatureMap], float]
 
@@ -79,9 +78,7 @@ def composed(settings: Settings, paths: Paths) -> Error:
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
 
     first: Trained | None = None
-    least = (
-        ROUNDING * usual_size(paths.states) * paths.states[0, 0].numel() ** 0.5
-    )  # late states count, however small, unless they are rounding
+    least = ROUNDING * usual_size(paths.states) * paths.states[0, 0].numel() ** 0.5
 
     def error(feature_map: FeatureMap) -> float:
         nonlocal first

@@ -17,8 +17,6 @@ from raffia.spaces import Space
 
 CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
-
-
 PLACES = 8  # in which samples are looked at that follow one another
 
 
@@ -124,16 +122,12 @@ class Column:
         return flat[..., self.nodes]
 
     def glance(self, most: int) -> np.ndarray:
-        """The first samples, at most so many, and no more than can be looked at on opening."""
-        return self.read(self.glanced(most))
+        """The first samples, at most so many, and no more than can be looked at on opening.
 
-    def spread_glance(self, most: int) -> np.ndarray:
-        """As many in a few places, from the first to the last: of rows that follow one another the first alone say little.
-
-        Where not all samples can be looked at on opening, the first ones.
+        Of states of trajectories the first are alike: as many in a few places, from the first to the last, if all can be looked at.
         """
-        if len(self) <= most or len(self.glanced(len(self))) < len(self):
-            return self.glance(most)
+        if not each_of(self.variable) or len(self) <= most or len(self.glanced(len(self))) < len(self):
+            return self.read(self.glanced(most))
         each = most // PLACES
         starts = [i * (len(self) - each) // (PLACES - 1) for i in range(PLACES)]
         return np.concatenate([self.read(range(start, start + each)) for start in starts])

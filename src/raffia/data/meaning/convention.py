@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from raffia.data.meaning.attributes import word
+
 
 class Ends(StrEnum):
     """What the two ends of an axis look like. The first five are kinds of axes."""
@@ -60,14 +62,14 @@ def by_values(f: np.ndarray, axis: int) -> Verdict:
 def by_name(x: np.ndarray, name: str) -> Verdict | None:
     """An angle that goes once around is periodic, whatever the values."""
     step = float(abs(x[-1] - x[0])) / (len(x) - 1)
-    if _word(name) in ROUND and any(abs(step * len(x) - turn) < 1e-3 * step for turn in (360.0, 2 * math.pi)):
+    if word(name) in ROUND and any(abs(step * len(x) - turn) < 1e-3 * step for turn in (360.0, 2 * math.pi)):
         return Ends.PERIODIC, f"{name} goes once around, to one step before {step * len(x):.6g}"
     return None
 
 
 def never_around(name: str) -> Verdict | None:
     """Times and latitudes have two ends, whatever the values."""
-    return (Ends.BOX, f"{name} does not go around") if _word(name) in STRAIGHT else None
+    return (Ends.BOX, f"{name} does not go around") if word(name) in STRAIGHT else None
 
 
 def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
@@ -89,7 +91,7 @@ def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
         )
     if rounder:
         stop = f"the coordinates stop one step before {around:.6g}"
-        return Ends.LEFT if _word(name) in STRAIGHT else Ends.PERIODIC, stop
+        return Ends.LEFT if word(name) in STRAIGHT else Ends.PERIODIC, stop
     return Ends.UNCLEAR, "the coordinates may go either way"
 
 
@@ -130,11 +132,6 @@ def _led_to_zero(f: np.ndarray, axis: int, kind: Ends) -> bool:
         return False
     near, next_to = (np.take(f, place, axis) for place in ((-1, -2) if kind is Ends.LEFT else (0, 1)))
     return float(np.abs(2 * near - next_to).mean()) <= LED * float(np.abs(near).mean())
-
-
-def _word(name: str) -> str:
-    """The name of an array, without its group."""
-    return name.rpartition("/")[2].lower()
 
 
 def _digits(length: float) -> int:

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import CHANNEL
+from raffia.data.meaning.lines import goes_one_way
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
 from raffia.data.meaning.samples import ONE, SamplesAxis
 from raffia.data.meaning.times import is_time
@@ -90,7 +89,4 @@ def _is_place(dim: str, arrays: Variables) -> bool:
 
 def _line(v: Variable) -> bool:
     """Whether numbers along one axis go up, or down, all the way, as coordinates do and parameters do not."""
-    if len(v.shape) - v.shape.count(1) != 1:
-        return False
-    steps = np.diff(v.glance().astype(np.float64).reshape(-1))
-    return bool((steps > 0).all() or (steps < 0).all())
+    return len(v.shape) - v.shape.count(1) == 1 and goes_one_way(v)

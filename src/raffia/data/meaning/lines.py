@@ -25,7 +25,7 @@ def lines_along(path: object, column: Column, chosen: list[Variable], pool: Vari
     lines = {v.name: v for v in numeric if max(v.shape, default=0) == _entries(v) > 1}
     if not chosen:
         usual = [v for v in lines.values() if word(v.name) in COORDINATES or v.dims == (v.name,) or _column(v, len(column))]
-        lines = {v.name: v for v in sorted(usual, key=_rank) if _entries(v) > FEW or _goes_one_way(v)}
+        lines = {v.name: v for v in sorted(usual, key=_rank) if _entries(v) > FEW or goes_one_way(v)}
     full = [v for v in numeric if len(v.shape) > 1 and v.shape == column.grid and (chosen or word(v.name) in COORDINATES)]
     everywhere = dict(_on_grid(v, column.grid) for v in full)
     along: list[Variable | None] = []
@@ -54,7 +54,7 @@ def _rank(v: Variable) -> int:
     return COORDINATES.index(word(v.name)) if word(v.name) in COORDINATES else len(COORDINATES)
 
 
-def _goes_one_way(v: Variable) -> bool:
+def goes_one_way(v: Variable) -> bool:
     """Whether numbers go up, or down, all the way."""
     steps = np.diff(v.glance().astype(np.float64).reshape(-1))
     return bool((steps > 0).all() or (steps < 0).all())

@@ -28,8 +28,6 @@ class Asked:
     mask: Variable | None = None
     convention: Convention = field(default_factory=Convention)
     vectors: bool = False
-    in_a_row: bool = False
-    """Whether samples are states that follow one another, of which the first are alike."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def _side(
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
     places = orientation.without_gaps(places, alike, GLANCE, asked.mask)
-    glance = [part.spread_glance(GLANCE) if asked.in_a_row else part.glance(GLANCE) for part in alike]
+    glance = [part.glance(GLANCE) for part in alike]
     if without_places and inputs and not asked.convention.said and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
         notes.append(
             f"{name}: {whole.grid[0]} numbers a sample are a vector of parameters, as {ROUGH}; if they are a function, "

@@ -18,7 +18,7 @@ from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, p
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
 from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
 from raffia.data.meaning.slices import check_slices, sliced
-from raffia.data.meaning.trajectories import Wanted, trajectories_in
+from raffia.data.meaning.trajectories import Found, Wanted, trajectories_in
 from raffia.data.parameters import with_parameters
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
@@ -83,10 +83,8 @@ def open_source(
     if told:
         (domain, settings), (input, output) = told, ("a", "y")
     convention = Convention(periodic, axes, extent)
-    as_is = domain is slice is reshape is None and not told and not convention.said
-    if as_is and (ours := own.domain_of_trajectories(arrays)) is not None:
-        kinds = tuple(kind.name for kind in ours.kinds)
-        convention = Convention(None, kinds, ours.extents if extent is None else extent, "as the file says")
+    if domain is slice is reshape is None and not told and not convention.said:
+        convention = _as_written(arrays, convention)
     elsewhere = {} if output_path is None else selected(variables(output_path, layout), listed(output))
     check_slices(arrays | elsewhere, listed(slice))
     arrays, elsewhere = (sliced(held, listed(slice)) for held in (arrays, elsewhere or arrays))
@@ -94,23 +92,21 @@ def open_source(
         own_arrays = {name: v for name, v in arrays.items() if name != NUMBERS}
         arrays, input = with_parameters(place, arrays, Path(parameters), input)
         output_path, elsewhere = (place, own_arrays) if output_path is None else (output_path, elsewhere)
-    steps, moving, otherwise, wanted = None, list[str](), "", Wanted(time, stride, window, horizon, samples_axis)
+    found, wanted = Found(None, []), Wanted(time, stride, window, horizon, samples_axis)
     if not told and output is output_path is parameters is None:
         arrays = elsewhere = with_parts(place, arrays, listed(input))
-        steps, moving, otherwise = trajectories_in(place, arrays, listed(input), wanted)
-    elif wanted.flags:
-        what = "a file of raffia's pairs" if told else "inputs and outputs that are named"
-        raise RaffiaError(
-            f"{place}: {wanted.flags[0]} is for trajectories, which pairs are made of here; it does not go with {what}."
-        )
+        found = trajectories_in(place, arrays, listed(input), wanted)
+    else:
+        _refuse_steps(place, wanted, bool(told))
+    steps = found.steps
     if steps is not None:
         arrays = elsewhere = steps.stepped(arrays)
         input, output, samples_axis = steps.inputs, steps.outputs, None
     try:
         ins, outs, notes = choose(place, arrays, input, output, output_path, elsewhere)
     except RaffiaError as error:
-        raise RaffiaError(f"{error} {otherwise}".strip()) from None
-    notes += moving
+        raise RaffiaError(f"{error} {found.otherwise}".strip()) from None
+    notes += found.notes
     taken = {v.name.partition("[")[0] for v in (*ins, *outs)}
     others = {name: v for name, v in (arrays | elsewhere).items() if v.name.partition("[")[0] not in taken}
     pool = {name: v for name, v in others.items() if name not in attributes.bounds(arrays | elsewhere)}
@@ -137,6 +133,24 @@ def open_source(
     return Source(
         place, domain, codomain, inputs, outputs, settings, notes, frame, its_frame, tuple(places), beside, steps, given
     )
+
+
+def _as_written(arrays: Variables, asked: Convention) -> Convention:
+    """What trajectories of ours say of their grid; where they do not, what was asked for."""
+    ours = own.domain_of_trajectories(arrays)
+    if ours is None:
+        return asked
+    extent = ours.extents if asked.extent is None else asked.extent
+    return Convention(None, tuple(kind.name for kind in ours.kinds), extent, "as the file says")
+
+
+def _refuse_steps(path: Path, wanted: Wanted, ours: bool) -> None:
+    """Refuse options of trajectories for pairs that are there as such."""
+    if wanted.flags:
+        what = "a file of raffia's pairs" if ours else "inputs and outputs that are named"
+        raise RaffiaError(
+            f"{path}: {wanted.flags[0]} is for trajectories, which pairs are made of here; it does not go with {what}."
+        )
 
 
 def told_layout(

@@ -16,6 +16,7 @@ from raffia.report import StepAfterStep, Table, sentence, write_report
 from raffia.surrogate import Contest, Surrogate
 from raffia.surrogate.rollouts import ALIKE
 
+SHOWN = 4  # samples that may be wrong, in pictures
 LEVEL = 0.9  # of the band that pictures have, where no other was asked for
 
 
@@ -76,6 +77,7 @@ def write_page(
         groups=found.groups,
         warnings=found.notes,
         rollout=_steps(found, frames[1]),
+        outliers=_outliers(found),
         input_frame=frames[0],
         output_frame=frames[1],
         input_names=names[0],
@@ -90,6 +92,13 @@ def _steps(found: Surrogate, frame: Labels) -> StepAfterStep | None:
         return None
     errors, correlations = rollout.errors.tolist(), rollout.correlations.tolist()
     return StepAfterStep(rollout.words, errors, correlations, ALIKE, rollout.truth, rollout.predicted, rollout.space, frame)
+
+
+def _outliers(found: Surrogate) -> list[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """The most unusual samples, for pictures."""
+    if (odd := found.outliers) is None:
+        return []
+    return list(zip(odd.rows, odd.data.a, odd.data.y, odd.predicted, strict=True))[:SHOWN]
 
 
 def title_of(held: Contest) -> str:

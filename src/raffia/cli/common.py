@@ -116,6 +116,12 @@ def predict_in_batches(model: RandomFeatureModel, a: torch.Tensor) -> torch.Tens
     return torch.cat([torch.as_tensor(model.predict(a[rows.start : rows.stop])) for rows in batches("predicting", len(a), 128)])
 
 
+def say_novel(model: RandomFeatureModel, a: torch.Tensor) -> None:
+    """Print which inputs lie outside the training data, if any do."""
+    if text := model.novelty_warning(a):
+        console.print(text, style="yellow", soft_wrap=True)
+
+
 def reading_of(model: RandomFeatureModel) -> Reading:
     """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
     frame = model.trained_.frame

@@ -68,7 +68,16 @@ def fit(
     window: options.Window = None,
     horizon: options.Horizon = 1,
     vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
-    held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
+    held_out: Annotated[
+        float | None,
+        Judged(
+            help="Pairs kept from everything, for the errors: a share below 1, or a count. By default a fifth, or of fewer than 200 "
+            "pairs all in turn, by cross-validation."
+        ),
+    ] = None,
+    drop: Annotated[
+        str | None, Judged(help="Samples to leave out, by their indices in the file, counted from 0, such as 17,23.")
+    ] = None,
     groups: Annotated[
         str | None,
         Judged(metavar="NAME", help="Array with a label a sample: whole groups are held out, such as runs or trajectories."),
@@ -148,6 +157,7 @@ def fit(
         verbose=console.is_terminal,
         said=note,
         band=band,
+        drop=_indices(drop),
         groups=groups,
         blocks=blocks,
         one_step=one_step,
@@ -193,6 +203,13 @@ def _ridge(text: str) -> float | Literal["auto"]:
         return float(text)
     except ValueError:
         raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
+
+
+def _indices(text: str | None) -> list[int]:
+    try:
+        return [] if text is None else [int(index) for index in text.split(",")]
+    except ValueError:
+        raise RaffiaError(f"--drop must be indices of samples, such as 17,23; got {text!r}.") from None
 
 
 def _points(text: str | None) -> int | Literal["auto"] | None:

@@ -31,7 +31,9 @@ def say(found: Surrogate, file: Path) -> None:
         console.print(f"found {found.history.found}", soft_wrap=True)
     model = found.model
     if found.measured is not None:
-        where = f"{len(found.measured.relative)} pairs {'held out' if found.rows is not None else 'of the test'}"
+        count = len(found.measured.relative)
+        how = "of the test" if found.rows is None else "left out in turn" if found.in_turn else "held out"
+        where = f"{count} pairs {how}"
         rows = [[name, *_in_numbers(errors)] for name, errors in {"this model": found.measured, **found.simpler}.items()]
         console.print(_printed(["", "relative L2 error", "worst", "in deviations"], rows, f"mean errors on {where}"))
         if 1 < found.measured.channels.shape[1] <= MOST_LISTED:
@@ -64,7 +66,7 @@ def band_in_words(found: Surrogate, level: float) -> str:
 
 def write_page(found: Surrogate, page: Path, file: Path, pairs: Source, seed: int, band: str | None, level: float) -> None:
     """Write the report; pictures have the band of this level, where enough pairs were held out for it."""
-    count = found.n_train + len(found.rows or [])
+    count = found.n_pairs
     known = {"data": f"{pairs.path}, {count} pairs", "command": "raffia " + shlex.join(sys.argv[1:]), "seed": str(seed)}
     pages.write_page(found, page, file, f"A surrogate of {pairs.path.name}", known, pairs.notes, band, level)
 

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from raffia import metrics
-from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of
+from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of, say_novel
 from raffia.cli.options import Parameters
 from raffia.data import predictions
 from raffia.data.written import Inputs
@@ -55,6 +55,7 @@ def predict(
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)
     inputs = predicted = opened.values
+    say_novel(model, inputs)
     for _ in range(times):
         predicted = predict_in_batches(model, predicted)
     parts = {"": predicted}
@@ -110,6 +111,8 @@ def evaluate(
     for note in [] if as_json else pairs.notes:
         console.print(note, style="dim", soft_wrap=True)
     dataset = pairs.dataset()
+    if not as_json:
+        say_novel(model, dataset.a)
     predicted, _ = model.compare(dataset.a, dataset.y)
     grid = dataset.output_space.grid_of(dataset.y)
     sizes = model.trained_.sizes or metrics.Sizes.of(dataset.y, grid)

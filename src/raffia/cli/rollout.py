@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import typer
 
-from raffia.cli.common import app, batches, check_output, console, reading_of
+from raffia.cli.common import app, batches, check_output, console, reading_of, say_novel
 from raffia.data.formats.growing import SUFFIXES
 from raffia.data.paths import Paths, growing_paths
 from raffia.errors import RaffiaError
@@ -16,6 +16,7 @@ from raffia.model import load
 from raffia.model.marching import Lost
 from raffia.surrogate.rollouts import GROWN, usual_value
 
+STARTS = 1024  # whose novelty is looked at
 TOGETHER = 2**22  # numbers of the inputs that are followed at once
 
 
@@ -48,6 +49,7 @@ def rollout(
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)
     one = opened.read(range(1))
+    say_novel(model, opened.read(range(min(len(opened), STARTS))))
     begin = torch.as_tensor(next(model.states(one)))
     n, size = len(opened), max(1, TOGETHER // one.numel())
     count, paths = 1 + steps // every, Paths.of(opened, reading.steps, begin, output.suffix)

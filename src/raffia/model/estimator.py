@@ -31,6 +31,7 @@ from raffia.storage import archive
 from raffia.training import cluster
 from raffia.training.accumulator import Accumulator
 from raffia.training.frame import prepare
+from raffia.training.novelty import warning_of
 from raffia.training.settings import Settings
 from raffia.training.trained import FOLDS, HELD_OUT, LEFT_OUT, Trained
 from raffia.training.ways import train
@@ -59,7 +60,7 @@ class _State:
         """The error bars of an operator, whose noise level is kept."""
         if self.posterior is None or self.posterior.operator is not operator:
             self.posterior = Posterior(operator)
-            self.trained = self.posterior.known()
+            self.trained = replace(operator.trained, noise=self.posterior.known().noise)
         return self.posterior
 
     def __getstate__(self) -> dict[str, Any]:
@@ -200,6 +201,26 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         inputs = operator.inputs(inputs_of(self, a))
         mean = like(a, operator.mean(inputs))
         return (mean, like(a, self._posterior(operator).std(inputs))) if return_std else mean
+
+    def novelty(self, a: Array) -> Array:
+        """How unlike the training inputs each of these is: below 1 they are like them, above 1 predictions are extrapolations.
+
+        Parameters
+        ----------
+        a
+            Inputs, (n, *grid), on any grid.
+
+        Returns
+        -------
+        array of shape (n,)
+            The distance from the training inputs, relative to what left-out training inputs reach; see `raffia.training.novelty`.
+        """
+        operator = self._operator()
+        return like(a, self._posterior(operator).novelty(operator.inputs(inputs_of(self, a))))
+
+    def novelty_warning(self, a: Array) -> str:
+        """Which of these inputs lie outside the training data, in a sentence; empty where none does, or where it is not known."""
+        return "" if self.trained_.novelty is None else warning_of(torch.as_tensor(self.novelty(a)))
 
     def at(self, grid: Any = None, prior: Any = None) -> FlatOperator:
         """The operator of flat vectors, with derivatives, on a grid (None is that of the training); of ξ ~ N(0, I), with a prior."""

@@ -14,7 +14,9 @@ from raffia.model import soundness
 from raffia.regression import unpacked
 from raffia.spaces import POINT, Domain, Mesh
 from raffia.storage import archive
+from raffia.training.error_bars import ErrorBars
 from raffia.training.frame import Frame
+from raffia.training.novelty import Novelty
 from raffia.training.scaling import Scaling
 from raffia.training.settings import Settings
 from raffia.training.trained import HELD_OUT, LEFT_OUT, Trained
@@ -33,7 +35,7 @@ _PARTS = {
     if name in module.__all__
     and isinstance(value, type)
     and (hasattr(value, "__dataclass_fields__") or issubclass(value, BaseEstimator))
-} | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings)}
+} | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings, Novelty, ErrorBars)}
 CLASSES: dict[str, Callable[..., Any]] = {**_PARTS, "Mesh": stored_mesh}
 """What a file may name: the public classes of these packages, and the parts of `Trained`."""
 

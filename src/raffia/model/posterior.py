@@ -13,8 +13,10 @@ from raffia.model.operator import Operator
 from raffia.pairs import Array
 from raffia.regression import RidgePath, Statistics
 from raffia.spaces.followed import plainly
+from raffia.training.accumulator import Accumulator
 from raffia.training.coefficients import Coefficients, coefficients_of
 from raffia.training.coefficients.ordinary import positive_ridge
+from raffia.training.frame import Prepared
 from raffia.training.trained import Trained
 
 
@@ -23,7 +25,7 @@ class Posterior:
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self.trained = operator.trained
+        self.trained = without_copies(operator)
         self.partner = None if operator.partner is None else Posterior(operator.partner)
 
     def centre(self, a: object) -> tuple[Tensor, Tensor]:
@@ -32,6 +34,17 @@ class Posterior:
             return self.operator.centre(a)
         inputs = self.operator.inputs(a)
         return self.operator.mean(inputs), self.std(inputs)
+
+    def novelty(self, inputs: Tensor) -> Tensor:
+        """How unlike the training inputs these are, which are in training units: above 1 they lie outside."""
+        trained = self.trained
+        if trained.novelty is None:
+            raise RaffiaError(
+                "novelty needs the training inputs, and this model was loaded from a file of an earlier version, or trained in batches: "
+                "train it again, on all pairs at once."
+            )
+        frame = trained.frame
+        return trained.novelty(frame.input_scaling.undo(inputs), frame.input, frame.input_nodes).to(inputs.device)
 
     def band(self, a: Array, y: Array, level: float) -> ConformalBand:
         """A conformal band by pairs that training did not see."""
@@ -43,6 +56,9 @@ class Posterior:
 
     def std(self, inputs: Tensor) -> Tensor:
         """The standard deviation of y at every point, in the units of the data, for inputs in training units."""
+        if (bars := self.trained.error_bars) is not None:
+            frame = self.trained.frame
+            return bars.std(self.novelty(inputs).cpu(), frame.output_nodes, frame.nodes_for(inputs)).to(inputs)
         variance = self.kind.variance(self.operator.settings, self.known(), self.law, inputs.double())
         own = self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
         if self.partner is None:
@@ -103,15 +119,45 @@ class Posterior:
     def has_bars(self) -> bool:
         """Whether the model has error bars: by its kind, its statistics, and a noise level or what it is read off."""
         trained = self.trained
+        if trained.error_bars is not None:
+            return True
         known = trained.noise is not None or trained.pairs is not None or not self.kind.noise_needs_pairs
         own = known and trained.statistics is not None and not self.kind.barless(trained)
         return own and (self.partner is None or self.partner.has_bars)
 
     def known(self) -> Trained:
-        """What training found, with the noise level where there is one."""
-        return replace(self.trained, noise=self.noise) if self.has_bars and self.trained.noise is None else self.trained
+        """What training found, with the noise level where error bars need one."""
+        if self.trained.error_bars is not None or self.trained.noise is not None or not self.has_bars:
+            return self.trained
+        return replace(self.trained, noise=self.noise)
 
     def _statistics(self, purpose: str) -> Statistics:
         if self.trained.statistics is None:
             raise RaffiaError(f"{purpose} needs the statistics of the training data: save the model with statistics=True.")
         return self.trained.statistics
+
+
+def left_out_errors(trained: Trained) -> Tensor | None:
+    """y − F(a) of each training pair for the model trained without it, in the units of the data; None where no formula gives it."""
+    errors = coefficients_of(trained.settings).left_out(trained.settings, trained)
+    if errors is None:
+        return None
+    errors = trained.frame.output_scaling.stretch(errors)
+    if trained.partner is None:
+        return errors
+    others = left_out_errors(trained.partner)
+    return None if others is None or others.shape != errors.shape else torch.lerp(errors, others, trained.share)
+
+
+def without_copies(operator: Operator) -> Trained:
+    """What was trained, with statistics of distinct inputs alone: repeated ones would pass for many independent observations."""
+    trained, frame = operator.trained, operator.trained.frame
+    if trained.pairs is None or trained.statistics is None or trained.error_bars is not None:
+        return trained
+    pairs = Prepared(frame, *trained.pairs, frame.output_nodes)
+    distinct = pairs.distinct()
+    if len(distinct) == len(pairs):
+        return trained
+    sums = Accumulator(operator.settings, len(distinct), frame).take(distinct)
+    ridge = trained.ridge * (len(distinct) / len(pairs))
+    return replace(trained, statistics=sums.statistics, pairs=sums.pairs, ridge=ridge, noise=None)

@@ -41,6 +41,13 @@ def check(trained: Trained) -> None:
     components = frame.output_nodes.shape[0] if frame.output_nodes.has_components else 1
     for values in () if trained.sizes is None else (trained.sizes.norms, trained.sizes.spreads):
         _check_shape("error", values, (components,))
+    if trained.novelty is not None:
+        _check_scaling("novelty", trained.novelty.scaling, frame.input, frame.input_nodes)
+        _check_shape("novelty", trained.novelty.mean, (frame.input_nodes.size,))
+        _check_shape("novelty", trained.novelty.components, (len(trained.novelty.components), frame.input_nodes.size))
+        _check_shape("novelty", trained.novelty.limits, (3,))
+    if trained.error_bars is not None:
+        _check_shape("error", trained.error_bars.deviation, frame.output_nodes.shape)
     if trained.partner is not None:
         check(trained.partner)
 

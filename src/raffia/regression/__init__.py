@@ -15,7 +15,7 @@ from raffia.regression.memory import Workspace, arriving, available_memory, fits
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_law import ModalLaw, modal_law
-from raffia.regression.modal_ridge import ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges, solved
+from raffia.regression.modal_ridge import ModalLeftOut, ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges, solved
 from raffia.regression.modal_stream import ONES, SAMPLES, ModalStream, gains_of, root_mean_squares
 from raffia.regression.noise_level import Noise, noise_of
 from raffia.regression.normal_equations import NormalEquations
@@ -47,6 +47,7 @@ __all__ = [
     "ModalDual",
     "ModalEquations",
     "ModalLaw",
+    "ModalLeftOut",
     "ModalNoise",
     "ModalStream",
     "Noise",

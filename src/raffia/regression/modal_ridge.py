@@ -51,6 +51,8 @@ class ModalLeftOut:
     errors: Float[Tensor, "n"]
     noise: ModalNoise
     coef: Inexact[Tensor, "blocks_and_one p columns"]
+    modal: Targets
+    """e_i(k) of the samples that were left out."""
 
 
 def ordinary_equations(statistics: ModalStatistics) -> NormalEquations:
@@ -115,18 +117,24 @@ def modal_ridges(
 
 
 def modal_left_out(
-    statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, ridges: Tensor, measure: ErrorMeasure
+    statistics: ModalStatistics,
+    stream: ModalStream,
+    a: Tensor,
+    y: Tensor,
+    ridges: Tensor,
+    measure: ErrorMeasure,
+    every: bool = False,
 ) -> ModalLeftOut:
     """Errors of leaving out each sample in turn, and the noise that they tell of: mean |e_i(k)|² / (1 + h_i/(1 − h_i)).
 
-    Of many samples some are left out, spread evenly: 512, or of features that take long, which are not kept, 128.
+    Unless `every` sample is wanted, of many samples some are left out, spread evenly: 512, or of expensive features, 128.
     """
     own, towards = ridges[1:].to(statistics.twice), float(ridges[0])
     start = ordinary_part(statistics, towards)
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
-    errors, total = [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    most = SCANNED_SAMPLES if stream.stream.feature_map.dear else LEFT_OUT_SAMPLES
+    errors, wrong, total = [], [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
+    most = len(a) if every else SCANNED_SAMPLES if stream.stream.feature_map.dear else LEFT_OUT_SAMPLES
     everyone = torch.linspace(0, len(a) - 1, min(len(a), most)).round().long()
     for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
@@ -138,9 +146,11 @@ def modal_left_out(
             outside = RealRows(stream).modal_of(left_out.functions, some.Y)
             e = e + outside - (some.Y - some.V.mH @ start.to(some.V) / statistics.features)
         squares = squared(e)
+        wrong.append(e)
         errors.append((statistics.twice[:, None, None] * squares).sum((0, 2)).sqrt() / sizes[rows.to(sizes.device)])
         total += (gap[..., None] * squares).sum(1)  # 1/(1 + h/(1 − h)) = 1 − h
-    return ModalLeftOut(torch.cat(errors), ModalNoise(total / len(everyone)), torch.cat([start.to(coef)[None], coef]))
+    noise, whole = ModalNoise(total / len(everyone)), torch.cat([start.to(coef)[None], coef])
+    return ModalLeftOut(torch.cat(errors), noise, whole, torch.cat(wrong, dim=1))
 
 
 def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "ridges"], float]:

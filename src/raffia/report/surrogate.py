@@ -20,7 +20,7 @@ from raffia.report.words import cases, caveats, headline, in_words, sentence, ve
 from raffia.tuning import History
 
 MODEL_FILE = "model file"  # the fact that names it
-COUNTED = "Samples that training did not see, counted from 0."
+COUNTED = "Samples that were not used to train the model that predicts them, counted from 0."
 LEAST_STEPS = 3  # of a group, to draw errors along it
 
 
@@ -65,6 +65,7 @@ def write_report(
     groups: Sequence[object] | None = None,
     warnings: Sequence[str] = (),
     rollout: StepAfterStep | None = None,
+    outliers: Sequence[tuple[int, Array, Array, Array]] = (),
     input_frame: Labels = (),
     output_frame: Labels = (),
     input_names: Sequence[str] | None = None,
@@ -76,6 +77,7 @@ def write_report(
     numbers of its samples in the file they came from, `in_order` whether those follow one another, `by_blocks` the mean error of blocks of
     them, `groups` what was held out together; `baselines` are what simpler predictions have. `facts["model file"]` is the file that
     the instructions name, `notes` what was guessed, `warnings` what is to be known of the errors, `split` how samples were held out;
+    `outliers` are samples that may be wrong, each as its row, input, output and prediction;
     `rollout` says how a model of time steps does step after step; `band` how wide a band around predictions is, `widths` are its level
     and its half-widths, for pictures. Frames tell names, units and coordinates of axes, names those of channels or components.
     """
@@ -105,6 +107,7 @@ def write_report(
         None if rollout is None else rollout.section,
         Section("Where it errs", "where", pictures=where) if where else None,
         Section("Best, median and worst", "samples", COUNTED, pictures=_cases(held), text=_band(held)),
+        _outliers(held, outliers) if outliers else None,
         Section("What was guessed", "guesses", points=list(notes)) if notes else None,
         Section("Contest", "contest", text="What was tried before this model was chosen.", tables=[contest])
         if contest
@@ -206,6 +209,19 @@ def _cases(held: _Held) -> list[Picture]:
         off = f"relative error {held.errors[i]:.3g} ({in_words(float(held.errors[i]))})"
         pictures.append(Picture.of(figure, f"{name.capitalize()}: {sample}, {off}."))
     return pictures
+
+
+def _outliers(held: _Held, outliers: Sequence[tuple[int, Array, Array, Array]]) -> Section:
+    """Pictures of samples whose errors are far outside the rest."""
+    pictures = []
+    for row, a, y, predicted in outliers:
+        figure = plotting.fields(
+            a, y, predicted, held.dataset.domain, held.dataset.output_space, title="",
+            input_labels=held.input_frame, output_labels=held.output_frame,
+            input_names=held.input_names, output_names=held.output_names,
+        )  # fmt: skip
+        pictures.append(Picture.of(figure, f"Sample {row} of the file, and what a model trained without it predicts."))
+    return Section("Samples that may be wrong", "outliers", pictures=pictures)
 
 
 def _band(held: _Held) -> list[str]:

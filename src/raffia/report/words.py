@@ -40,10 +40,10 @@ def headline(errors: np.ndarray, n_train: int | None, by_blocks: float | None) -
         return f"{trained}On {len(errors)} samples held out no prediction was finite: do not use this model."
     if len(errors) == 1:
         return f"{trained}On the one sample held out the prediction is off by {in_words(float(errors[0]))} of the size of the truth."
-    half = f"for half of them by {in_words(float(errors[which['median']]))} or less, " if "median" in which else ""
+    half = f"for half of them {in_words(float(errors[which['median']]))} or less, " if "median" in which else ""
     text = (
-        f"{trained}On {len(errors)} samples held out, which training did not see, predictions are off by {in_words(float(finite.mean()))} "
-        f"of the size of the truth on average, {half}at worst by {in_words(float(finite.max()))}."
+        f"{trained}On {len(errors)} samples, predicted by models that were not trained on them, the error is "
+        f"{in_words(float(finite.mean()))} of the size of the truth on average, {half}at worst {in_words(float(finite.max()))}."
     )
     failed = len(errors) - len(finite)
     text += f" {failed} of them had no finite error and are left out of these numbers." if failed else ""
@@ -85,7 +85,7 @@ def caveats(errors: np.ndarray, split: str) -> list[str]:
     finite = errors[np.isfinite(errors)]
     points = [
         "The errors are those of samples that training did not see. For inputs that look different from these (larger, "
-        "rougher, another regime) they may be larger, and nothing here says by how much.",
+        "rougher, another regime) they may be larger: model.novelty(a) says which inputs those are, and raffia predict warns of them.",
         "The truth is what the file says. Whatever error its outputs have (of a solver, a grid, a measurement) comes on top.",
         "The error is an average over each output. A small one can hide a large error in a small part: see the pointwise errors.",
     ]

@@ -1,12 +1,9 @@
 """What needs no features, beside which a model is judged: the mean of the training outputs, the input itself, the best linear map."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from raffia.errors import RaffiaError
-from raffia.metrics import Errors, Sizes
+from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.spaces import resample
@@ -15,29 +12,22 @@ MEAN, INPUT, LINEAR = "the training mean", "output = input", "the best linear ma
 SAME, NEARLY = 1e-6, 0.02  # mean relative errors of the input, taken for the output: below them both are one, or nearly
 
 
-def baselines(
-    sizes: Sizes, train: Dataset, test: Dataset, linear: Callable[[], RandomFeatureModel | None]
-) -> dict[str, Errors]:
-    """Their errors on the test pairs; `linear` trains the linear map, where it can be had."""
-    grid = test.output_space.grid_of(test.y)
-    here = train.output_space.grid_of(train.y)
+def simple_predictions(train: Dataset, test: Dataset, linear: RandomFeatureModel | None) -> dict[str, Tensor]:
+    """What they predict for the test inputs: the mean of the training outputs, the inputs where they could be outputs, a linear map."""
+    grid, here = test.output_space.grid_of(test.y), train.output_space.grid_of(train.y)
     mean = train.y.double().mean(0)
     if here != grid:  # the test is on another grid
         mean = resample(mean, here.one_channel, grid.one_channel)
     guesses: dict[str, Tensor] = {MEAN: mean.expand(test.y.shape)}
     if test.domain == test.output_space and test.a.shape == test.y.shape:
-        guesses[INPUT] = test.a
-    try:
-        model = linear()
-        if model is not None:
-            guesses[LINEAR] = torch.as_tensor(model.predict(test.a))
-    except RaffiaError:  # what is no linear map for these data is no baseline
-        pass
-    return {name: sizes.errors(test.y, guess, grid) for name, guess in guesses.items()}
+        guesses[INPUT] = test.a.double()
+    if linear is not None:
+        guesses[LINEAR] = torch.as_tensor(linear.predict(test.a)).double()
+    return guesses
 
 
-def said_of(measured: Errors, simpler: dict[str, Errors]) -> list[str]:
-    """What to say where outputs are their inputs, or nearly, and where a model is no better than what is simpler."""
+def baseline_warnings(measured: Errors, simpler: dict[str, Errors]) -> list[str]:
+    """Warnings where outputs are their inputs, or nearly, and where the model is no better than a simple prediction."""
     mean = {name: float(errors.relative.mean()) for name, errors in simpler.items()}
     notes = []
     error = mean.get(INPUT, 1.0)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,19 +23,21 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
 from raffia.surrogate.contest import Contest, Effort
+from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated
 from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
-from raffia.surrogate.plan import Choice, Plan
+from raffia.surrogate.outliers import find_outliers, without_them
+from raffia.surrogate.plan import FEW, Choice, Plan
 from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
 from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import incomplete
+from raffia.training.copies import groups_of
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 MOST_LINEAR = 1024  # pairs of which a linear map is found beside features that were named
-FEW = 10  # fewer pairs are all trained on, unless a number of them is to be held out
 
 
 def fit(
@@ -43,7 +45,7 @@ def fit(
     features: FeatureMap | str = "auto",
     n_features: int = 1024,
     ridge: float | Literal["auto"] = "auto",
-    held_out: float | int = 0.2,
+    held_out: float | int | None = None,
     test: Dataset | None = None,
     refit: bool = True,
     seed: int = 0,
@@ -54,6 +56,7 @@ def fit(
     *,
     effort: Effort = "normal",
     band: float | None = None,
+    drop: Sequence[int] = (),
     groups: Any = None,
     blocks: bool = False,
     one_step: bool = False,
@@ -65,10 +68,11 @@ def fit(
     """Train a surrogate on a dataset, or on a file that `raffia.read` understands.
 
     `features` are a feature map, the name of a family of them, or "auto", which holds a contest of those that apply. `held_out` pairs
-    (a share below 1, or a number) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
-    with the hyperparameters found. Of fewer than ten pairs a share is none. `test` gives the errors instead, where there is a dataset
-    for it. `effort` says how long a contest may take: "quick", "normal" or "long". Equal seeds give equal splits. `normalize=None` leaves
-    it to the features. `settings` go to the model.
+    (a share below 1, or a count) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
+    with the hyperparameters found. By default a fifth of the pairs is held out; where that is fewer than 40, features are chosen
+    without them, and the errors are those of ten-fold cross-validation over all pairs. Fewer than ten pairs are all trained on.
+    `test` gives the errors instead, where there is a dataset for it. `effort` says how long a contest may take: "quick", "normal" or
+    "long". Equal seeds give equal splits. `normalize=None` leaves it to the features. `settings` go to the model.
 
     `groups` are labels, one for each pair, or the name of an array of the file that holds them: whole groups, such as trajectories, are
     held out, and are on one side of each split of a contest. With `blocks`, blocks of consecutive rows are. Held out at random, steps of
@@ -76,6 +80,9 @@ def fit(
     Of trajectories, in a file or by `Dataset.of_trajectories`, whole ones are held out, and `rollout` says how the model does step after
     step. Inputs are two states in a row where one does not tell the next. The numbers of local features are those of the least errors
     along paths, and ridges are raised where values would not stay bounded: neither with `one_step`.
+
+    Pairs whose leave-one-out errors are far outside the rest are named in `outliers`, with what would be gained without them; `drop` has
+    the indices of pairs to leave out, counted from 0.
 
     The pairs that give the errors also calibrate `model.band`, for any level that they are enough for; `band` is one for which they must
     be, else nothing is begun.
@@ -89,15 +96,16 @@ def fit(
     pairs = open_source(data) if isinstance(data, (str, os.PathLike)) else data
     if not isinstance(pairs, (Dataset, Source)):
         raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
-    share = held_out if len(pairs) >= FEW or held_out >= 1 else 0.0
     source = pairs if isinstance(pairs, Source) else None
     labels = labels_for(groups, source)
     plan = Plan(
-        features, n_features, ridge, share, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings, one_step,
+        features, n_features, ridge, held_out, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings, one_step,
     )  # fmt: skip
     if source is not None and (scheduler or (too_large(source) if stream is None else stream)):
         if test is not None:
             raise RaffiaError("test=… (--test) is for data that are read as a whole: with streams, use model.errors then.")
+        if drop:
+            raise RaffiaError("drop=… (--drop) is for data that are read as a whole: pass stream=False (--whole).")
         if groups is not None:
             raise RaffiaError(
                 "groups=… (--groups) are for data that are read as a whole: of streams, the last rows are held out."
@@ -105,8 +113,18 @@ def fit(
         surrogate = _streamed(plan, source, batches or {}, scheduler)
         surrogate.model.adopt(replace(surrogate.model.trained_, reading=source.reading))
     else:
-        surrogate = _whole(plan, pairs.dataset(), source, test, refit, told=pairs is data is source)
+        whole = pairs.dataset()
+        kept = _kept(len(whole), drop)
+        surrogate = _whole(plan, whole.part(kept) if drop else whole, kept, source, test, refit, told=pairs is data is source)
     return replace(surrogate, seconds=time.perf_counter() - begun)
+
+
+def _kept(n: int, drop: Sequence[int]) -> list[int]:
+    """The indices of n pairs that are not dropped."""
+    wrong = [row for row in drop if not 0 <= row < n]
+    if wrong:
+        raise RaffiaError(f"drop=… (--drop) must name pairs by their indices, 0 to {n - 1}; got {wrong[0]}.")
+    return [row for row in range(n) if row not in set(drop)]
 
 
 def too_large(source: Source) -> bool:
@@ -114,11 +132,16 @@ def too_large(source: Source) -> bool:
     return 8 * elements_of(source) * len(source) > available_memory(torch.device("cpu")) // 4
 
 
-def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | None, refit: bool, told: bool) -> Surrogate:
-    """Pairs that memory holds: some are held out, and trained on in the end. What was noticed of steps is said, unless it is `told`."""
+def _whole(
+    plan: Plan, data: Dataset, index: list[int], source: Source | None, test: Dataset | None, refit: bool, told: bool
+) -> Surrogate:
+    """Fit pairs that are in memory: choose on some of them, measure errors on others, train on all.
+
+    `index` has the places of the pairs in the file; notes on steps were `told` already, or not.
+    """
     if test is not None:
         _check_test(test, data)
-    count = 0 if test is not None else _count(plan.held_out, len(data))
+    count = 0 if test is not None else _count(plan.share_of(len(data)), len(data))
     _check_several(plan, data, len(data))
     groups = groups_for(spread(plan.groups, data.along), plan.blocks, len(data), count) or Groups.by_trajectories(
         data.along, len(data), count
@@ -130,41 +153,83 @@ def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | Non
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
         holding, chosen = holding.part(kept), [*chosen, why]
-    n = len(data)
-    plan.check_band(len(holding.held) if test is None else len(test))
+    n, in_turn = len(data), plan.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
+    in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
+    plan.check_band(len(test) if test is not None else n if in_turn else len(holding.held))
     holding = replace(holding, notes=[*holding.notes, *chosen])
     plan.tell(holding.notes)
     train = data.part(holding.train) if count else data
     paths, each = paths_of(data, holding.train), 0 if data.along is None else data.along.each
     choice = plan.chosen(train.a, train.y, data, groups=holding.labels, paths=paths)
-    choice, noted = _trained(plan, choice, train, paths, each)
-    history, model = choice.history, choice.joined()
-    words = holding.words + ("" if test is None else "; the errors are of other data")
-    judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)))
+    fitted = data if in_turn else train  # what the last decision is made on
+    choice, noted = _trained(plan, choice, fitted, paths, each)
     if test is not None:
-        judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes, known(train, test))
-    elif count:
-        test = data.part(holding.held)
-        judged = judged.on(model, train, test, partial(_linear, plan, choice.contest, train), holding.notes)
+        folds = [Fold(choice.joined(), train, test, list(range(len(test))))]
+    elif in_turn:
+        folds = cross_validated(choice, data, None if groups is None else groups.linked(data), plan.seed)
+    else:
+        folds = [Fold(choice.joined(), train, data.part(holding.held), holding.held)] if count else []
+    judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)), notes=holding.notes)
+    if folds:
+        repeated = "" if test is None else known(train, test)
+        judged = judged.on(folds, partial(_linear, plan, choice.contest), [*holding.notes, *([repeated] if repeated else [])])
+    if count:
         judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
+    tested = test or (data.part(sorted(row for fold in folds for row in fold.rows)) if folds else None)
     paths = paths_of(data, holding.held) if count else None if test is None else paths_of(test, range(len(test)))
-    rollout = None if paths is None else rolled_out(model, paths, each, train.y)
+    rollout = None if paths is None else rolled_out(choice.joined(), paths, each, train.y)
+    outliers = None
+    if data.along is None:
+        outliers = find_outliers(choice, data, [] if in_turn else holding.train, folds if test is None else [])
+    if outliers is not None:
+        outliers = without_them(outliers, choice, data, folds, test is None, judged.sizes)
+        outliers = replace(outliers, rows=[index[row] for row in outliers.rows])
+        noted = [*noted, outliers.words]
     judged = replace(judged, notes=[*judged.notes, *noted])
     plan.tell(judged.notes[len(holding.notes) :])
-    if count and refit:
-        model = choice.extended(data, holding.held)
+    model, words = choice.joined(), holding.words + ("" if test is None else "; the errors are of other data")
+    if in_turn:
+        words = f"each of {n} pairs was left out once, in {len(folds)} folds; features were chosen on {len(train)} of them"
+    elif count and refit:
+        model, fitted = choice.extended(data, holding.held), data
         words += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
-    judged.kept_by(model, test)
+    judged.attach_to(model, tested)
+    own = (
+        folds
+        if test is None or len(groups_of(data.a).unique()) < FEW
+        else cross_validated(choice, data, holding.labels, plan.seed)
+    )
+    calibrate(model, fitted, own)
+    outside = "" if test is None else model.novelty_warning(test.a)
+    if outside:
+        judged = replace(judged, notes=[*judged.notes, f"of the test, {outside}"])
+        plan.tell(judged.notes[-1:])
     if (reading := reading_for(data, source)) is not None:
         model.adopt(replace(model.trained_, reading=reading))
-    rows = holding.held if count else None
-    labels = groups.of(holding.held) if groups is not None and count else None
+    rows = None if test is not None or not folds else sorted(row for fold in folds for row in fold.rows)
+    labels = groups.of(rows) if groups is not None and rows else None
+    rows = None if rows is None else [index[row] for row in rows]
     return Surrogate(
-        model, len(train), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, history, 0.0,
-        judged.by_blocks, (groups is not None and groups.names is None) or judged.by_blocks is not None, labels, judged.notes, rollout,
-    )  # fmt: skip
+        model=model,
+        n_train=len(fitted) if in_turn else len(train),
+        test=tested,
+        rows=rows,
+        predicted=judged.predicted,
+        measured=judged.measured,
+        simpler=judged.simpler,
+        split=words,
+        contest=choice.contest,
+        history=choice.history,
+        by_blocks=judged.by_blocks,
+        in_order=(groups is not None and groups.names is None) or judged.by_blocks is not None,
+        groups=labels,
+        notes=judged.notes,
+        rollout=rollout,
+        in_turn=in_turn,
+        outliers=outliers,
+    )
 
 
 def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
@@ -173,7 +238,7 @@ def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, ea
     plain = paths is not None and paths.marching.plain
     kept = conserving(choice, train.a, train.y, output) if plain and untrained else ""
     if untrained:
-        choice.fit(train.a, train.y, plan.ridge)
+        choice = plan.trained(choice, train.a, train.y, output)
     if paths is None or plan.one_step:
         return choice, [kept] if kept else []
     choice, steady = steadied(choice, plan.others(choice, train.a, train.y, output), paths, each)
@@ -183,7 +248,7 @@ def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, ea
 def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:
     """Pairs that memory cannot hold: one pass over the file, or on a cluster, with a checkpoint to go on from."""
     n = len(source)
-    count = min(_count(plan.held_out, n), MOST_HELD)
+    count = min(_count(plan.share_of(n), n), MOST_HELD)
     if count and 0 < source.each <= MOST_HELD and n > source.each:  # whole trajectories
         count = source.each * max(1, count // source.each)
     plan.check_band(count)
@@ -212,16 +277,26 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     if count:
         rows = list(range(len(part), n))
         test = source.part(range(len(part), n))
-        judged = judged.on(model, some, test, partial(_linear, plan, choice.contest, some))
+        judged = judged.on([Fold(model, some, test, rows)], partial(_linear, plan, choice.contest))
         plan.tell(judged.notes)
     paths = paths_of(test, range(count)) if test is not None and n > source.each else None
     rollout = None if paths is None else rolled_out(model, paths, source.each, some.y)
-    judged.kept_by(model, test)
-    words = f"the last {count} of {n} pairs; the model was trained on the others"
+    judged.attach_to(model, test)
+    calibrate(model, some, [] if test is None else [Fold(model, some, test, rows or [])])
     return Surrogate(
-        model, len(part), test, rows, judged.predicted, judged.measured, judged.simpler, words, choice.contest, choice.history,
-        0.0, notes=judged.notes, rollout=rollout,
-    )  # fmt: skip
+        model=model,
+        n_train=len(part),
+        test=test,
+        rows=rows,
+        predicted=judged.predicted,
+        measured=judged.measured,
+        simpler=judged.simpler,
+        split=f"the last {count} of {n} pairs; the model was trained on the others",
+        contest=choice.contest,
+        history=choice.history,
+        notes=judged.notes,
+        rollout=rollout,
+    )
 
 
 def _linear(plan: Plan, held: Contest | None, train: Dataset) -> RandomFeatureModel | None:
@@ -229,7 +304,7 @@ def _linear(plan: Plan, held: Contest | None, train: Dataset) -> RandomFeatureMo
     entries = [] if held is None else [entry.candidate for entry in held.entries]
     linear = next((one for one in entries if one.name in ("linear", "affine")), None)
     if linear is None:
-        if len(train) > MOST_LINEAR:
+        if len(train) > MOST_LINEAR or train.domain.ndim == 0 or len(groups_of(train.a).unique()) < 2:
             return None
         linear = named("linear", train.a, train.y, train.domain, train.output_space)
     return plan.model(linear, train.output_space).set_params(ridge="auto").fit(train.a, train.y)

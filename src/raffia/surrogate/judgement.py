@@ -10,9 +10,10 @@ from raffia.metrics import Errors, Sizes
 from raffia.model import RandomFeatureModel
 from raffia.model.conformal import scores_of
 from raffia.pairs import Dataset
-from raffia.surrogate.baselines import baselines, said_of
+from raffia.surrogate.baselines import baseline_warnings, simple_predictions
+from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.holding import Holding, groups_for, hold, told
-from raffia.training.trained import HELD_OUT, LEFT_OUT
+from raffia.training.trained import HELD_OUT
 
 Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 """Trains the model on other pairs, with the hyperparameters found."""
@@ -28,25 +29,21 @@ class Judgement:
     simpler: dict[str, Errors] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     by_blocks: float | None = None
-    left_out: float | None = None
-    """What leaving out one training pair at a time says."""
 
     def on(
-        self,
-        model: RandomFeatureModel,
-        train: Dataset,
-        test: Dataset,
-        linear: Callable[[], RandomFeatureModel | None],
-        notes: Sequence[str] = (),
-        note: str = "",
+        self, folds: Sequence[Fold], linear: Callable[[Dataset], RandomFeatureModel | None], notes: Sequence[str] = ()
     ) -> "Judgement":
-        """That of a model on these pairs, beside what is simpler; `notes` go before what is noticed here."""
-        predicted, _ = model.compare(test.a, test.y)
-        measured = self.sizes.errors(test.y, predicted, test.output_space.grid_of(test.y))
-        simpler = baselines(self.sizes, train, test, linear)
-        told = [*notes, *([note] if note else []), *said_of(measured, simpler)]
-        left_out = model.trained_.errors.get(LEFT_OUT)
-        return replace(self, predicted=predicted, measured=measured, simpler=simpler, notes=told, left_out=left_out)
+        """The errors of models on their folds, in the order of rows, beside those of simple predictions; `notes` come first."""
+        order = torch.tensor([row for fold in folds for row in fold.rows]).argsort()
+        truth = torch.cat([fold.test.y for fold in folds])[order]
+        predicted = torch.cat([fold.predicted for fold in folds])[order]
+        guesses = [simple_predictions(fold.train, fold.test, linear(fold.train)) for fold in folds]
+        grid = folds[0].test.output_space.grid_of(truth)
+        measured = self.sizes.errors(truth, predicted, grid)
+        shared = [name for name in guesses[0] if all(name in guess for guess in guesses)]
+        simpler = {name: self.sizes.errors(truth, torch.cat([g[name] for g in guesses])[order], grid) for name in shared}
+        warnings = [*notes, *baseline_warnings(measured, simpler)]
+        return replace(self, predicted=predicted, measured=measured, simpler=simpler, notes=warnings)
 
     def beside_blocks(self, refitted: Refitted, data: Dataset, holding: Holding, seed: int) -> "Judgement":
         """Where rows follow one another and some were held out at random, also the error of blocks of them."""
@@ -59,20 +56,11 @@ class Judgement:
         notes = [*self.notes, *told(near, at_random, data.domain.tabular, error)]
         return replace(self, notes=notes, by_blocks=error)
 
-    def kept_by(self, model: RandomFeatureModel, test: Dataset | None) -> None:
-        """Make the sizes of outputs part of a model, with the mean error and the largest error at a point of each pair, for its bands.
-
-        Features that the training pairs made have more noise than these say: as much more as errors on others are larger.
-        """
+    def attach_to(self, model: RandomFeatureModel, test: Dataset | None) -> None:
+        """Store output norms, the mean error and the largest error at a point of each test pair, for conformal bands, in a model."""
         trained = replace(model.trained_, sizes=self.sizes)
         if test is not None and self.measured is not None and (predicted := self.predicted) is not None:
             trained = trained.with_error(HELD_OUT, float(self.measured.relative.mean()))
-            if model.feature_map.informed and (
-                left_out := trained.errors.get(LEFT_OUT)
-            ):  # it says too little, and so does the noise
-                more = max(1.0, trained.errors[HELD_OUT] / left_out) ** 2
-                errors = {name: error for name, error in trained.errors.items() if name != LEFT_OUT}
-                trained = replace(trained, errors=errors, noise=None if trained.noise is None else trained.noise * more)
             scale = trained.frame.output_scaling.stretch(torch.ones_like(predicted))
             trained = replace(trained, scores=tuple(scores_of(lambda _: (predicted, scale), test.a, test.y).tolist()))
         model.adopt(trained)

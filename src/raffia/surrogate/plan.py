@@ -22,9 +22,13 @@ from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
 from raffia.training.accumulator import Accumulator
 from raffia.training.frame import prepare
-from raffia.training.trained import Trained
+from raffia.training.trained import LEFT_OUT, Trained
 from raffia.tuning import GradientSearch, History
 
+FEW = 10  # fewer pairs are all trained on, unless a number of them is to be held out
+HELD_OUT = 0.2  # the share of pairs held out by default
+MOST_COMPARED = 1024  # pairs, up to which the linear map and the kernel are compared once more by leave-one-out errors
+BETTER = 0.95  # times the leave-one-out error of the winner: what a simpler model must be below to take its place
 NEAR = 5.0  # times the best error: what is further behind is not taken for being bounded
 
 
@@ -35,7 +39,7 @@ class Plan:
     features: FeatureMap | str
     n_features: int
     ridge: float | Literal["auto"]
-    held_out: float | int
+    held_out: float | int | None
     seed: int
     tune: GradientSearch | None
     normalize: bool | Literal["function"] | None
@@ -48,6 +52,11 @@ class Plan:
     settings: dict[str, Any]
     one_step: bool = False
     """Whether models of time steps are judged by one step alone."""
+
+    def share_of(self, n: int) -> float | int:
+        """What is held out of n pairs: a share or a count; nothing of few pairs, unless a count was given."""
+        share = HELD_OUT if self.held_out is None else self.held_out
+        return share if n >= FEW or share >= 1 else 0.0
 
     def tell(self, notes: Sequence[str]) -> None:
         """Say what is to be known before, or beside, the errors."""
@@ -90,15 +99,37 @@ class Plan:
             best, second = held.best, held.partner
             model = self._settled(best, a, y, spaces[1], paths)
             partner = None if second is None else (self._settled(second[0], a, y, spaces[1], paths), second[1])
-            return Choice(model, partner, held, best.history)
+            candidates = (best.candidate,) if second is None else (best.candidate, second[0].candidate)
+            return Choice(model, partner, held, best.history, candidates)
         if isinstance(self.features, str):
             candidate = named(self.features, a, y, *spaces, streamed)
         else:
             candidate = Candidate("given", self.features, normalize=self.features.normalized)
         model = self.model(candidate, spaces[1])
         if self.tune is None and not (candidate.kernel and candidate.tuned):
-            return Choice(model)
-        return Choice(model, history=model.tune(a, y, self.tune).history_)
+            return Choice(model, candidates=(candidate,))
+        return Choice(model, history=model.tune(a, y, self.tune).history_, candidates=(candidate,))
+
+    def trained(self, choice: "Choice", a: Tensor, y: Tensor, output: object) -> "Choice":
+        """The choice, trained on these pairs; or the linear map or kernel of the contest, if its leave-one-out error here is less.
+
+        The contest compared models of fewer pairs, and some gain more from the others than the winner does.
+        """
+        choice.fit(a, y, self.ridge)
+        held, own = choice.contest, choice.model.trained_.errors.get(LEFT_OUT)
+        if held is None or own is None or len(a) > MOST_COMPARED or choice.model.feature_map.informed:
+            return choice
+        if held.partner is not None:
+            own *= held.partner[2] / held.best.error
+        for entry in held.entries:
+            near = entry.error < NEAR * held.best.error or not entry.candidate.tuned  # a linear map takes no time
+            if not entry.candidate.kernel or entry.candidate in choice.candidates or not near:
+                continue
+            other = self._alone(choice, entry, a, y, output)
+            error = other.model.trained_.errors.get(LEFT_OUT, math.inf)
+            if error < BETTER * own:
+                choice, own = other, error
+        return choice
 
     def others(self, choice: "Choice", a: Tensor, y: Tensor, output: object) -> Iterator[tuple[str, "Choice"]]:
         """The other entries of a contest that are not far behind, the best first, each trained when it is reached."""
@@ -108,11 +139,15 @@ class Plan:
         for entry in sorted(choice.contest.entries, key=lambda entry: entry.error):
             if entry.predicted is None or entry is best or entry.error > NEAR * best.error:
                 continue
-            model = self._settled(entry, a, y, output, last_word=False)
-            other = replace(choice, model=model, partner=None, history=entry.history)
-            other.constrain(choice.model.constraints)
-            other.fit(a, y, self.ridge)
-            yield entry.candidate.name, other
+            yield entry.candidate.name, self._alone(choice, entry, a, y, output)
+
+    def _alone(self, choice: "Choice", entry: Entry, a: Tensor, y: Tensor, output: object) -> "Choice":
+        """Another entry of the contest in place of the winner, trained."""
+        model = self._settled(entry, a, y, output, last_word=False)
+        other = replace(choice, model=model, partner=None, history=entry.history, candidates=(entry.candidate,))
+        other.constrain(choice.model.constraints)
+        other.fit(a, y, self.ridge)
+        return other
 
     def _settled(
         self, entry: Entry, a: Tensor, y: Tensor, output: object, paths: Paths | None = None, last_word: bool = True
@@ -120,12 +155,8 @@ class Plan:
         """The model of an entry; where every fold had a search of its own, one on all pairs decides; numbers of some are moved again,
         for the last word on features that won."""
         model = self.model(entry.candidate, output)
-        if entry.candidate.learn is not None:
-            glance = Glance(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
-            return model.set_params(feature_map=entry.candidate.learn(glance, math.inf)[0])
-        if entry.history is not None and entry.candidate.kernel:
-            model.set_params(feature_map=searched(model.settings, prepare(model.settings, a, y))[0].feature_map)
-        elif entry.history is not None and entry.candidate.swept and self.tune is None and last_word:
+        model.set_params(feature_map=fitted_to(model, entry.candidate, a, y))
+        if entry.history is not None and entry.candidate.swept and self.tune is None and last_word:
             along = paths is not None and paths.marching.plain and len(paths.states) > 2 and not self.one_step
             error = composed(model.settings, paths) if along and paths else left_out(model.settings, a, y)
             model.set_params(feature_map=swept(model.feature_map, error))
@@ -140,6 +171,8 @@ class Choice:
     partner: tuple[RandomFeatureModel, float] | None = None
     contest: Contest | None = None
     history: History | None = None
+    candidates: tuple[Candidate, ...] = ()
+    """What the models were made from, in their order."""
 
     @property
     def given_constraints(self) -> bool:
@@ -156,6 +189,15 @@ class Choice:
         for model in self._models():
             model.set_params(ridge=model.ridge if ridge is None else ridge).fit(a, y)
         return self.joined()
+
+    def repeated(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
+        """The same choice trained on other pairs: features fitted to data, kernels and ridges are found again from these alone."""
+        models = []
+        for model, candidate in zip(self._models(), self.candidates, strict=True):
+            new = RandomFeatureModel(**model.get_params(deep=False))
+            new.set_params(feature_map=fitted_to(new, candidate, a, y))
+            models.append(new.fit(a, y))
+        return self._with(models)
 
     def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
         """The same on other pairs, with the ridges that were found."""
@@ -183,6 +225,16 @@ class Choice:
 
     def _models(self) -> list[RandomFeatureModel]:
         return [self.model] if self.partner is None else [self.model, self.partner[0]]
+
+
+def fitted_to(model: RandomFeatureModel, candidate: Candidate, a: Tensor, y: Tensor) -> FeatureMap:
+    """The features of a model, fitted to these pairs where its family does that, or its kernel has hyperparameters."""
+    if candidate.learn is not None:
+        glance = Glance(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
+        return candidate.learn(glance, math.inf)[0]
+    if candidate.kernel and candidate.tuned:
+        return searched(model.settings, prepare(model.settings, a, y))[0].feature_map
+    return model.feature_map
 
 
 def _renewed(model: RandomFeatureModel) -> RandomFeatureModel:

@@ -9,11 +9,12 @@ from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.surrogate.contest import Contest
+from raffia.surrogate.outliers import Outliers
 from raffia.surrogate.rollouts import Rollout
 from raffia.tuning import History
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Surrogate:
     """A trained model and what is known of its errors."""
 
@@ -32,7 +33,7 @@ class Surrogate:
     split: str
     contest: Contest | None
     history: History | None
-    seconds: float
+    seconds: float = 0.0
     by_blocks: float | None = None
     """The mean relative error on blocks of consecutive rows held out, where rows follow one another and pairs were held out at random."""
     in_order: bool = False
@@ -43,11 +44,20 @@ class Surrogate:
     """What is to be known of these errors, in sentences."""
     rollout: Rollout | None = None
     """How the model does when it is applied again and again, where pairs are steps of trajectories."""
+    in_turn: bool = False
+    """Whether the errors are of all pairs, each predicted by a model that was trained without it."""
+    outliers: Outliers | None = None
+    """Pairs whose outputs may be wrong."""
 
     @property
     def errors(self) -> Tensor | None:
         """The relative L² error of each prediction, ‖F(a) − y‖ / ‖y‖; a tenth of the usual norm of outputs stands in for smaller ones."""
         return None if self.measured is None else self.measured.relative
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs of the data were used, for training or for the errors."""
+        return self.n_train if self.in_turn else self.n_train + len(self.rows or [])
 
     @property
     def baselines(self) -> dict[str, float]:

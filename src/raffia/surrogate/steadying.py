@@ -47,7 +47,7 @@ def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tupl
     alone = choice
     if choice.partner is not None:
         single = of(replace(choice.model.trained_, partner=None, share=0.0), choice.model.device)
-        alone = replace(choice, model=single, partner=None)
+        alone = replace(choice, model=single, partner=None, candidates=choice.candidates[:1])
         yield "the better of two models is taken alone", alone
     before = alone.model.trained_
     for factor in RAISED:

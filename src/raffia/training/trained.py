@@ -8,7 +8,9 @@ from torch import Tensor
 from raffia.data import Reading
 from raffia.metrics import Sizes
 from raffia.regression import Solution, Statistics
+from raffia.training.error_bars import ErrorBars
 from raffia.training.frame import Frame
+from raffia.training.novelty import Novelty
 from raffia.training.settings import Settings
 
 LEFT_OUT, FOLDS, HELD_OUT = "leave one out", "folds", "held out"
@@ -41,6 +43,10 @@ class Trained:
     """How the pairs were read from a file, so that others of its kind are read alike."""
     sizes: Sizes | None = None
     """How large training outputs are and how much they vary, where that is known: errors are reported in these units."""
+    novelty: Novelty | None = None
+    """What tells inputs unlike those of the training."""
+    error_bars: ErrorBars | None = None
+    """Calibrated on left-out pairs by `raffia.fit`; they take the place of the posterior's."""
 
     def light(self, statistics: bool = False) -> "Trained":
         """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""

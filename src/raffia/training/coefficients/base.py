@@ -78,6 +78,10 @@ class Coefficients(ABC):
         statistics: Any = trained.statistics
         return float((statistics.residual(trained.solution.coef) / statistics.energy).sqrt())
 
+    def left_out(self, settings: Settings, trained: Trained) -> Tensor | None:
+        """For each training pair, y − F(a) of the model trained without it, in training units; None where no formula gives it."""
+        return None
+
     def barless(self, trained: Trained) -> str:
         """Why there are no error bars; nothing where there are."""
         return ""

@@ -70,10 +70,10 @@ class Kernel(Coefficients):
         return Chosen(found, error, solution=ridge.solve(statistics, found, path))
 
     def left_out(self, settings: Settings, trained: Trained) -> Float[Tensor, "n *output"]:
-        """For each training pair, the prediction of a model trained without it, in training units."""
+        """By a closed formula."""
         method, equations = _ridge_of(settings), cast(KernelEquations, trained.statistics)
         errors = method.path(equations).left_out(method.centred(equations.targets), trained.ridge)
-        return trained.frame.output_nodes.unembed(equations.targets - errors)
+        return trained.frame.output_nodes.unembed(errors)
 
     def solve(self, settings: Settings, statistics: Any, ridge: Any) -> Solution:
         """By the method of the map."""

@@ -16,6 +16,7 @@ from raffia.regression import (
     ModalDual,
     ModalEquations,
     ModalLaw,
+    ModalLeftOut,
     ModalNoise,
     ModalStream,
     Solution,
@@ -76,7 +77,8 @@ class Modal(Coefficients):
         if not errors:
             return Chosen(ridges, math.nan)
         left_out = modal_left_out(known, stream, pairs.inputs, pairs.outputs, ridges, measure)
-        return Chosen(ridges, float(left_out.errors.mean()), left_out.noise, _solution(left_out.coef))
+        same = torch.equal(ridges, _ridges(ridges, known, sure=True))  # else the noise is estimated when error bars are wanted
+        return Chosen(ridges, float(left_out.errors.mean()), left_out.noise if same else None, _solution(left_out.coef))
 
     def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
         """From the statistics of all folds but one, on that one."""
@@ -139,13 +141,27 @@ class Modal(Coefficients):
         return combined
 
     def noise(self, settings: Settings, trained: Trained) -> ModalNoise:
-        """From leaving out one training function at a time."""
+        """From leaving out one training function at a time, with the ridges that error bars are computed with."""
+        return self._left_out(settings, trained).noise
+
+    def left_out(self, settings: Settings, trained: Trained) -> Tensor | None:
+        """By closed formulas in every block."""
+        if trained.pairs is None or trained.statistics is None:
+            return None
+        frame = trained.frame
+        modes, nodes = modes_of(frame), frame.output_nodes.one_channel
+        errors = self._left_out(settings, trained, every=True).modal.permute(1, 2, 0)  # (n, columns, blocks)
+        places = modes.places(nodes).to(errors.device)
+        held = torch.where(places >= 0, errors[..., places.clamp(min=0)], 0.0)
+        return modes.synthesis(held, nodes).reshape(len(errors), *frame.output_nodes.shape)
+
+    def _left_out(self, settings: Settings, trained: Trained, every: bool = False) -> ModalLeftOut:
         assert trained.pairs is not None  # as whoever asks has checked
         assert trained.statistics is not None
         known, frame = _modal(trained.statistics), trained.frame
         stream = self.stream(settings, frame, Prepared(frame, *trained.pairs, frame.output_nodes))
-        ridges = _ridges(trained.ridge, known)
-        return modal_left_out(known, stream, *trained.pairs, ridges, frame.measure).noise
+        ridges = _ridges(trained.ridge, known, sure=True)
+        return modal_left_out(known, stream, *trained.pairs, ridges, frame.measure, every)
 
     def law(self, settings: Settings, trained: Trained) -> ModalLaw:
         """Gaussian in every block."""

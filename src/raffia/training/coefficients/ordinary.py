@@ -12,6 +12,7 @@ from raffia.regression import (
     CoefficientLaw,
     Dual,
     FeatureStream,
+    LeftOut,
     Noise,
     NormalEquations,
     RidgePath,
@@ -101,12 +102,20 @@ class Ordinary(Coefficients):
 
     def noise(self, settings: Settings, trained: Trained) -> Noise:
         """From leaving out one training function at a time."""
+        return noise_of(self._left_out(settings, trained), trained.frame.output_nodes)
+
+    def left_out(self, settings: Settings, trained: Trained) -> Tensor | None:
+        """By a closed formula, for outputs of one channel and features that are functions."""
+        if trained.pairs is None or trained.statistics is None or self.barless(trained):
+            return None
+        return trained.frame.output_nodes.unembed(self._left_out(settings, trained).functions)
+
+    def _left_out(self, settings: Settings, trained: Trained) -> LeftOut:
         assert trained.pairs is not None  # as whoever asks has checked
         assert trained.statistics is not None
         frame, ridge = trained.frame, positive_ridge(trained.ridge, trained.statistics)
         stream = settings.stream(trained.pairs[0], frame.output_nodes, frame.values)
-        left_out = leave_one_out(RidgePath(trained.statistics), stream, *trained.pairs, [ridge])
-        return noise_of(left_out, frame.output_nodes)
+        return leave_one_out(RidgePath(trained.statistics), stream, *trained.pairs, [ridge])
 
     def law(self, settings: Settings, trained: Trained) -> CoefficientLaw:
         """Gaussian, with covariance s² m (G + λ)⁻¹."""

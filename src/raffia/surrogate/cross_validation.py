@@ -1,0 +1,77 @@
+"""Predictions of pairs by models that were trained without them, and the error bars that they give."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.model import RandomFeatureModel
+from raffia.pairs import Dataset
+from raffia.surrogate.plan import Choice
+from raffia.training.copies import folds_of
+from raffia.training.error_bars import ErrorBars
+from raffia.training.novelty import FEWEST_INPUTS, Novelty, evenly
+
+FEWEST_HELD = (
+    40  # pairs that a fifth of the data must have, to be enough for errors and error bars; else all pairs are left out in turn
+)
+FOLDS, SINGLE = (
+    10,
+    5,
+)  # in which they are left out in turn; or five of large outputs, or a single one of these where pairs are not few
+LARGE = 128  # values of an output, above which training takes long
+FEWEST_ERRORS, MOST_ERRORS = 3, 1024  # pairs that error bars are calibrated on
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Some of the pairs, a model that was trained without them, and what it was trained on."""
+
+    model: RandomFeatureModel
+    train: Dataset
+    test: Dataset
+    rows: list[int]
+    """The indices of the test pairs in the data."""
+
+    @cached_property
+    def predicted(self) -> Tensor:
+        """What the model predicts for the test inputs."""
+        return self.model.predict(self.test.a)
+
+    @property
+    def errors(self) -> Float[Tensor, "n *output"]:
+        """y − F(a) of the test pairs."""
+        return self.test.y - self.predicted
+
+
+def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: int) -> list[Fold]:
+    """Train what was chosen without each of ten folds in turn, or five of large outputs; of many pairs, without one fifth of them."""
+    few = len(data) < FEWEST_HELD * SINGLE
+    count = FOLDS if few and data.y[0].numel() <= LARGE else SINGLE
+    splits = folds_of(data.a, count, seed, "cross-validation", labels)[: None if few else 1]
+    folds = []
+    for rest, left_out in splits:
+        train, test = data.part(rest.tolist()), data.part(left_out.tolist())
+        folds.append(Fold(choice.repeated(train.a, train.y), train, test, left_out.tolist()))
+    return folds
+
+
+def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -> None:
+    """Attach what tells inputs unlike those of the training `data`, and error bars by the errors on folds, if there are any."""
+    if len(data) < FEWEST_INPUTS:
+        return
+    novelty, left_out = Novelty.of(data.a, data.domain)
+    tests = sum(len(fold.rows) for fold in folds)
+    bars = None
+    if tests >= FEWEST_ERRORS:
+        rows = evenly(tests, MOST_ERRORS)
+        errors = torch.cat([fold.errors for fold in folds])[rows]
+        if tests == len(data) == len(left_out):  # inputs that were left out in turn
+            known = left_out[[row for fold in folds for row in fold.rows]]
+        else:
+            known = novelty(torch.cat([fold.test.a for fold in folds])[rows], data.domain, model.trained_.frame.input_nodes)
+        bars = ErrorBars.of(errors, known)
+    model.adopt(replace(model.trained_, novelty=novelty, error_bars=bars))

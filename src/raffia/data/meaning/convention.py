@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from raffia.data.meaning.attributes import word
+from raffia.spaces.outliers import average, largest
 
 
 class Ends(StrEnum):
@@ -32,27 +35,26 @@ STRAIGHT = ("t", "time", "ts", "times", "lat", "latitude")
 """Names of coordinates that go around where they span 360 or 2π, and of those that never do."""
 
 
-def by_values(f: np.ndarray, axis: int) -> Verdict:
-    """What samples (n, …) say about one of their axes, and the reason.
+def by_values(f: Tensor, axis: int) -> Verdict:
+    """Return what samples (n, …) show of the two ends of an axis, and the reason; a fiftieth of the samples may be faulty.
 
-    Around a circle, the last point and the first are neighbours, and differ as neighbours do. Where all functions are zero at one end,
-    and about to be so one step beyond the other, that other end was left out.
+    On a periodic axis the last point and the first differ as neighbours do. If functions vanish at one end, and lines lead them to zero
+    one step beyond the other, the grid leaves that other end out.
     """
-    first, last = np.take(f, 0, axis), np.take(f, -1, axis)
-    steps = np.abs(np.diff(f, axis=axis))
-    scale = float(np.abs(f).max()) or 1.0
-    typical, jump = float(steps.mean()), float(np.abs(first - last).mean())
-    rounding = (1e-9 if f.dtype == np.float64 else 2e-5) * scale
+    first, last = f.select(axis, 0), f.select(axis, -1)
+    scale = largest(f) or 1.0
+    typical, jump = average(f.diff(dim=axis)), average(first - last)
+    rounding = (1e-9 if f.dtype == torch.float64 else 2e-5) * scale
     if typical <= 1e-9 * scale:
         return Ends.UNCLEAR, "the functions are constant"
-    if typical > 0.5 * float(np.abs(f - np.roll(f, f.shape[axis] // 2, axis)).mean()):
+    if typical > 0.5 * average(f - f.roll(f.shape[axis] // 2, axis)):
         return Ends.UNCLEAR, ROUGH
-    if float(np.abs(first - last).max()) <= rounding:
-        if float(np.ptp(first)) <= 1e-6 * scale:
+    if largest(first - last) <= rounding:
+        if largest(first - first.median()) <= 1e-6 * scale:
             return Ends.FIXED, "all functions have one value at both ends"
         return Ends.REPEATED, "the last point repeats the first"
     for kind, zero, where in ((Ends.LEFT, first, ("first", "last")), (Ends.RIGHT, last, ("last", "first"))):
-        if float(np.abs(zero).max()) <= rounding and first.size >= ENOUGH and _led_to_zero(f, axis, kind):
+        if largest(zero) <= rounding and first.numel() >= ENOUGH and _led_to_zero(f, axis, kind):
             return kind, f"all functions vanish at the {where[0]} point, and would one step beyond the {where[1]}"
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"
@@ -108,13 +110,13 @@ def of_axis(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
     return values if values[0] is coordinates[0] is Ends.BOX else coordinates
 
 
-def wraps(f: np.ndarray, axis: int) -> bool:
-    """Whether functions bend from the last point to the first no more than elsewhere: they are not only as high at both ends."""
+def wraps(f: Tensor, axis: int) -> bool:
+    """Return whether functions bend from the last point to the first no more than elsewhere, and do not merely have equal ends."""
     if f.shape[axis] < 4:
         return False
-    bends = np.abs(np.roll(f, 1, axis) - 2 * f + np.roll(f, -1, axis))
-    across = np.take(bends, (0, -1), axis)
-    return float(across.mean()) <= KINK * float(np.take(bends, range(1, f.shape[axis] - 1), axis).mean())
+    bends = f.roll(1, axis) - 2 * f + f.roll(-1, axis)
+    across = torch.stack([bends.select(axis, 0), bends.select(axis, -1)], 1)
+    return average(across) <= KINK * average(bends.narrow(axis, 1, f.shape[axis] - 2))
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
@@ -126,12 +128,12 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
     return verdicts[0]
 
 
-def _led_to_zero(f: np.ndarray, axis: int, kind: Ends) -> bool:
-    """Whether lines through the last two points, or the first two, meet zero one step beyond."""
+def _led_to_zero(f: Tensor, axis: int, kind: Ends) -> bool:
+    """Return whether lines through the last two points, or the first two, meet zero one step beyond."""
     if f.shape[axis] < 4:
         return False
-    near, next_to = (np.take(f, place, axis) for place in ((-1, -2) if kind is Ends.LEFT else (0, 1)))
-    return float(np.abs(2 * near - next_to).mean()) <= LED * float(np.abs(near).mean())
+    near, inner = (f.select(axis, place) for place in ((-1, -2) if kind is Ends.LEFT else (0, 1)))
+    return average(2 * near - inner) <= LED * average(near)
 
 
 def _digits(length: float) -> int:

@@ -97,11 +97,6 @@ def on_mesh(path: object, column: Column, places: Places, pool: Variables, cells
     return places
 
 
-def named_axes(arrays: Variables) -> set[str]:
-    """The names of axes that have coordinates in the file."""
-    return {name for name, v in arrays.items() if v.dims == (name,) and v.numeric}
-
-
 def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables) -> Places | None:
     """Nodes (points, dim), from one array of that shape or from arrays x, y and z. Few numbers are no nodes, unless they are `chosen`."""
     if points <= FEW and not chosen:

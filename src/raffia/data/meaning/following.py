@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from raffia.data.formats.variable import Variable
-from raffia.data.meaning.counting import counting
 from raffia.data.meaning.names import Variables, in_file, pick, shown
+from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.steps import Steps
 from raffia.data.meaning.times import by_name, told
-from raffia.data.meaning.trajectories import unlike
+from raffia.data.meaning.trajectory_axes import samples_axis, swapped, time_axis
 from raffia.errors import RaffiaError
 
 State = tuple[int, ...] | None
@@ -53,11 +53,15 @@ def _lying(path: object, v: Variable, arrays: Variables, steps: Steps, state: St
         ):
             return other, [_note(v, other, steps, reason)]
         return steps, []
+    look = Look(v)
+    if fits and steps.samples is not None and swapped(look, steps.axis, steps.samples):
+        other = replace(steps, axis=steps.samples, samples=steps.axis)
+        return other, [_note(v, other, steps, "as states there are like their neighbours")]
     others = [place for place in range(steps.ndim) if place not in (steps.axis, steps.samples)]
     others = [place for place in others if replace(steps, axis=place).state(v.shape) == state]
     if fits or not others:
         return steps, []
-    seen = unlike(v, steps.samples)
+    seen = time_axis(look, steps.samples, arrays)
     if seen is not None and seen[0] == steps.axis:
         return steps, []
     if seen is not None and seen[0] in others:
@@ -74,7 +78,7 @@ def _with(v: Variable, arrays: Variables, steps: Steps, trained: int | None, sta
     """Steps along an axis, with the axis of trajectories: by names, as that which leaves states of the training, or by coordinates."""
     if trained is None and steps.state(v.shape) == state:
         return steps
-    found, _ = counting(v, steps.axis, arrays, [])
+    found, _ = samples_axis(Look(v), steps.axis, arrays, [])
     places = [place for place in range(steps.ndim) if place != steps.axis]
     fitting = [place for place in places if replace(steps, samples=place).state(v.shape) == state]
     if found not in fitting and fitting:

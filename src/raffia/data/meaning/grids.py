@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from raffia.data.meaning.convention import (
     Ends,
@@ -62,7 +63,7 @@ class Function:
 
     name: str
     grid: tuple[int, ...]
-    glance: list[np.ndarray]
+    glance: list[Tensor]
     places: Places
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from raffia.data.formats.variable import Variable
+from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning.attributes import word
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
@@ -37,6 +37,16 @@ def lines_along(path: object, column: Column, chosen: list[Variable], pool: Vari
         by_length = as_long[0] if as_long and (column.grid_dims is None or chosen) else None
         along.append(by_dim if by_dim and _entries(by_dim) == size else by_length or everywhere.get(axis))
     return along
+
+
+def lengths(pool: Variables) -> dict[str, int]:
+    """Return the lengths of the coordinates along axes that a file has, by their names."""
+    lines = {name: v for name, v in pool.items() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
+    return {
+        name: _entries(v)
+        for name, v in lines.items()
+        if v.dims == (name,) or (word(name) in COORDINATES and _entries(v) <= LOOKED_AT and goes_one_way(v))
+    }
 
 
 def like_coordinates(v: Variable) -> bool:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
-from raffia.data.meaning.likeness import TELLING, Look, against, one_function
 from raffia.data.meaning.lines import like_coordinates
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shapes, unpaired
+from raffia.data.meaning.smoothness import TELLING, Look, against
 from raffia.errors import RaffiaError
 
 SamplesAxis = int | str | Sequence[int] | None
@@ -147,12 +147,6 @@ def _in_rows(both: Sequence[Variable], pool: Variables, in_columns: bool) -> Fou
     if in_columns and against(looks, rows):
         where = "along the first axis or the last: neighbours along the first are alike, as values of one function are"
         raise _question(both, ["0", "-1"], where)
-    if one_function(looks):
-        raise RaffiaError(
-            f"{shapes(both)} may be {both[0].shape[0]} samples that follow one another, or one: neighbours are alike along all axes. "
-            f"Pass {FLAGS['samples_axis']} 0 (samples_axis=0) or {FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs "
-            "several samples, for example a file for each."
-        )
     return found
 
 

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+import torch
+
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column, sample_shape
-from raffia.data.meaning.convention import ROUGH, Ends, by_values
+from raffia.data.meaning.convention import Ends, by_values
 from raffia.data.meaning.coordinates import on_mesh, places_of
 from raffia.data.meaning.grids import Convention, Function, domains
 from raffia.data.meaning.layout import AxisLabel, Frame
@@ -49,8 +52,11 @@ def spaces_of(
     path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
 ) -> tuple[Side, Side]:
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
-    first = None if asked.vectors else _side(path, inputs, pool, asked, notes, inputs=True)
-    sides = [first, _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())]
+    for part in (*inputs, *outputs):
+        part.flat = asked.vectors and len(part.axes) > 1
+    first = None if asked.vectors else _side(path, inputs, pool, asked, notes)
+    second = None if asked.vectors else _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
+    sides = _without_vectors(first, second, asked, notes)
     if asked.coordinates and not {v.name for v in asked.coordinates} & {
         v.name for side in sides if side for v in side.places.used
     }:
@@ -103,7 +109,6 @@ def _side(
     pool: Variables,
     asked: Asked,
     notes: list[str],
-    inputs: bool = False,
     names: tuple[str, ...] = (),
 ) -> Function | None:
     """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
@@ -116,23 +121,41 @@ def _side(
     found = orientation.like(places_of(path, whole, pool, asked.coordinates), alike, names)
     places = on_mesh(path, whole, orientation.upward(found, alike), pool, asked.cells)
     name = whole.variable.name
-    without_places = len(whole.grid) == 1 and not places.known
-    if without_places and whole.grid[0] <= FEW:
+    if len(whole.grid) == 1 and not places.known and whole.grid[0] <= FEW:
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
     places = orientation.without_gaps(places, alike, GLANCE, asked.mask)
-    glance = [part.glance(GLANCE) for part in alike]
-    if without_places and inputs and not asked.convention.said and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
-        notes.append(
-            f"{name}: {whole.grid[0]} numbers a sample are a vector of parameters, as {ROUGH}; if they are a function, "
-            "pass periodic=… (--periodic or --box)."
-        )
-        return None
+    glance = [torch.from_numpy(np.ascontiguousarray(part.glance(GLANCE))) for part in alike]
     notes += [note for note in (*said, *places.notes) if note not in notes]
     numbers = [part.variable.name for part in parts if part not in alike]
     if numbers:
         notes.append(f"{', '.join(numbers)}: numbers beside functions, each a constant function on their grid.")
     return Function(name, whole.grid, glance, places)
+
+
+def _without_vectors(
+    first: Function | None, second: Function | None, asked: Asked, notes: list[str]
+) -> tuple[Function | None, Function | None]:
+    """Return the functions of inputs and outputs, None where numbers without coordinates are vectors: values show no line of points.
+
+    Two sets of as many numbers may be functions on one grid, of which features make use: they stay functions, to be asked about.
+    """
+    unclear = [side is not None and not asked.convention.said and _shapeless(side) for side in (first, second)]
+    alike = first is not None and second is not None and first.grid == second.grid
+    vectors = unclear[0] and not (alike and unclear[1]), unclear[1] and not alike
+    for side, vector in zip((first, second), vectors, strict=True):
+        if side is not None and vector:
+            notes.append(
+                f"{side.name}: {side.grid[0]} numbers a sample are a vector, as {by_values(side.glance[0], 2)[1]}; if they are a function, "
+                "pass periodic=… (--periodic or --box)."
+            )
+    return None if vectors[0] else first, None if vectors[1] else second
+
+
+def _shapeless(side: Function) -> bool:
+    """Return whether neither coordinates nor values show that numbers are values of a function along a line."""
+    line = len(side.grid) == 1 and not side.places.known and side.places.mesh is None
+    return line and all(by_values(f, 2)[0] is Ends.UNCLEAR for f in side.glance)
 
 
 def _crossed(sides: Sequence[Function | None]) -> list[str]:

@@ -9,16 +9,16 @@ import numpy as np
 
 from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning.columns import CHANNELS
-from raffia.data.meaning.convention import Ends, by_values
-from raffia.data.meaning.counting import asked, check_asked, counting
 from raffia.data.meaning.names import FLAGS, Variables, likely, shapes, shown
-from raffia.data.meaning.pace import steady
 from raffia.data.meaning.samples import SamplesAxis
-from raffia.data.meaning.steps import Steps
+from raffia.data.meaning.smoothness import Look, spread
+from raffia.data.meaning.steps import Steps, in_order
 from raffia.data.meaning.times import against, even, of_each, told
+from raffia.data.meaning.trajectory_axes import asked, check_asked, samples_axis, time_axis
 from raffia.errors import RaffiaError
+from raffia.pairs.pace import STATES, paced
 
-GLANCE = 8  # trajectories that are looked at to tell time from space
+SOME = 8  # trajectories that are looked at for the length of steps
 ALIKE = 64  # trajectories among which two with the same parameters are looked for
 
 
@@ -71,23 +71,25 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             )
         return Found(None, [] if names or len(moving) != len(known) else _maybe(known, arrays))
     v, others = moving[0], [v for v in known if v not in moving]
-    free = not (names or wanted.flags)
+    free, look = not (names or wanted.flags), Look(v)
     said, samples, more = asked(v, wanted.samples)
     if wanted.flags or (len(v.shape) > 2 and not others):
         check_asked(path, v, wanted.samples, said)
     axis, reason, doubts = _axis(path, v, arrays, wanted, samples if said else 0)
     if axis is None:
-        if len(v.shape) < 3 or (others and free):
-            differ = bool(others) and len(v.shape) > 2 and _differ(others, v)
-            seen = unlike(v, 0) if differ else None
-            if seen is None:
-                return _no_axis(path, v, others, differ, wanted)
-            axis, reason = seen
-        else:
-            axis, reason = _seen(path, v, samples if said else 0)
-        doubts = [_guessed(v, axis, samples if said else 0)]
-    if not said:
-        samples, more = counting(v, axis, arrays, others)
+        differ = bool(others) and free and len(v.shape) > 2 and _differ(others, v)
+        beside = bool(others) and free and not differ
+        if not said:
+            samples, more = (0, list[str]()) if differ or beside else samples_axis(look, None, arrays, others)
+        seen = time_axis(look, samples, arrays) if not beside and (len(v.shape) > 2 or samples is None) else None
+        if seen is None and (len(v.shape) < 3 or (others and free)):
+            return _no_axis(path, v, others, differ, wanted)
+        if seen is None:
+            raise _question(path, v, samples)
+        axis, reason = seen
+        doubts = [_guessed(v, axis, samples)]
+    elif not said:
+        samples, more = samples_axis(look, axis, arrays, others)
     if len(v.shape) == 2 and axis and samples == 0 and not wanted.flags:
         return Found(None, [], _offer(v))  # curves, and not the paths of numbers
     n = 1 if samples is None else v.shape[samples]
@@ -104,7 +106,10 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
         v.name, len(v.shape), axis, 1, int(wanted.window or 1), int(wanted.horizon), tuple(one.name for one in moving[1:]),
         tuple(f.name for f in fixed), samples,
     )  # fmt: skip
-    stride, pace = steady(v, steps, None if wanted.stride is None else int(wanted.stride))
+    states, stride = _some(v, steps), None if wanted.stride is None else int(wanted.stride)
+    otherwise = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
+    known = (stride or 1, list[str]())
+    stride, pace = known if states is None else paced(states, stride, otherwise, steps.window + steps.horizon - 1)
     steps = replace(steps, stride=stride)
     return Found(steps, [*_notes(v, steps, reason), *doubts, *more, *even(path, v, axis, arrays), *pace])
 
@@ -140,43 +145,36 @@ def _guessed(v: Variable, axis: int, samples: int | None) -> str:
     return f"the axis of time is a guess by lengths or values; {ways} (time=…) says otherwise."
 
 
-def unlike(v: Variable, samples: int | None) -> tuple[int, str] | None:
-    """The axis of time as the one that is unlike the others, by lengths or by values."""
-    if samples is None:
-        return None
-    places = [axis for axis in range(len(v.shape)) if axis != samples]
-    inner = [v.shape[axis] for axis in places]
-    if len(inner) >= 3:
-        odd = [i for i, size in enumerate(inner) if inner.count(size) == 1]
-        if len(odd) == 1 and odd[0] in (0, len(inner) - 1):
-            return places[odd[0]], "the only one of another length"
-    rows = min(GLANCE, v.shape[0]) if samples == 0 else v.shape[0]
-    if len(inner) == 2 and min(inner) > 2 and v.affordable(rows) >= rows:
-        some = np.moveaxis(v.read(slice(0, rows)), samples, 0)[:GLANCE].astype(np.float64)[:, None]
-        around = [by_values(some, axis)[0] in (Ends.PERIODIC, Ends.FIXED, Ends.REPEATED) for axis in (2, 3)]
-        if around[0] != around[1]:
-            return places[around.index(False)], "as the other axis goes around, or has fixed ends"
-    return None
-
-
-def _seen(path: object, v: Variable, samples: int | None) -> tuple[int, str]:
-    """The axis of time by lengths or values; asked for where they do not tell it."""
-    if found := unlike(v, samples):
-        return found
+def _question(path: object, v: Variable, samples: int | None) -> RaffiaError:
+    """Ask for the axis of time."""
     time, places = FLAGS["time"], [axis for axis in range(len(v.shape)) if axis != samples]
     last = len(v.shape) - 1
     ways = (
-        f"If time is along axis 1 pass {FLAGS['time']} 1, along the last one {FLAGS['time']} {last} (time=…), and {FLAGS['time']} 0 "
-        "if it is along the first"
+        f"If time is along axis 1 pass {time} 1, along the last one {time} {last} (time=…), and {time} 0 if it is along the first"
         if samples == 0
         else f"Pass the axis of time, {' or '.join(f'{time} {axis}' for axis in places)} (time=…)"
     )
     one = any(v.shape[axis] == 1 for axis in places)
     short = " Along an axis of a single entry there are no steps, as pairs need two states or more." if one else ""
-    raise RaffiaError(
-        f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. {ways}; else pass "
-        f"{FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE.{short}"
+    return RaffiaError(
+        f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. {ways}, with "
+        f"{FLAGS['samples_axis']} for the axis that counts trajectories; else pass {FLAGS['input']} and {FLAGS['output']}, or "
+        f"{FLAGS['output_path']} FILE.{short}"
     )
+
+
+def _some(v: Variable, steps: Steps) -> np.ndarray | None:
+    """Return the first states of trajectories spread over all, (n, states, values); None where they are too large, or not finite."""
+    each = math.prod(v.shape[1:])
+    rows = min(STATES if steps.axis == 0 else SOME if steps.samples == 0 else v.shape[0], v.shape[0])
+    rows = min(rows, max(1, LOOKED_AT // max(1, each))) if 0 in (steps.axis, steps.samples) else rows
+    if rows * each > 4 * LOOKED_AT or v.affordable(rows) < rows:
+        return None
+    parts = spread(v, rows) if steps.samples == 0 else [slice(0, rows)]
+    u = in_order(np.concatenate([v.read(part) for part in parts]), steps.axis, steps.samples)
+    u = u[:: -(-len(u) // SOME), :STATES]
+    u = u.reshape(*u.shape[:2], -1).astype(np.float64)
+    return u if u.size and np.isfinite(u).all() else None
 
 
 def _no_axis(path: object, v: Variable, others: Sequence[Variable], differ: bool, wanted: Wanted) -> Found:

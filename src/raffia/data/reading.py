@@ -18,10 +18,9 @@ from raffia.data.formats.selection import selected
 from raffia.data.formats.variable import files_of, guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, column, sample_shape
-from raffia.data.meaning.coordinates import Places
+from raffia.data.meaning.coordinates import Places, lengths
 from raffia.data.meaning.following import followed
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
-from raffia.data.meaning.lines import lengths
 from raffia.data.meaning.matching import match
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, only, pick, shapes, shown, unpaired
 from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes

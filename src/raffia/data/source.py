@@ -12,8 +12,8 @@ from raffia.data.formats.selection import selected
 from raffia.data.formats.variable import guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, check_reshaped, column
+from raffia.data.meaning.coordinates import lengths
 from raffia.data.meaning.grids import Convention
-from raffia.data.meaning.lines import lengths
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, pick, shapes, unpaired, with_parts
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
 from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of

@@ -9,9 +9,9 @@ from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import CHANNEL
 from raffia.data.meaning.convention import Ends, by_values
-from raffia.data.meaning.lines import goes_one_way
+from raffia.data.meaning.coordinates import goes_one_way, lengths
 from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
-from raffia.data.meaning.samples import ONE, SamplesAxis
+from raffia.data.meaning.samples import ONE, SamplesAxis, axes_asked
 from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.times import is_time
 from raffia.errors import RaffiaError
@@ -22,16 +22,13 @@ FEW = 4  # entries along an axis: so many are channels of a state, where nothing
 
 def asked(v: Variable, axis: SamplesAxis) -> tuple[bool, int | None, list[str]]:
     """Return whether an axis of trajectories was asked for, which, and a note; None where they are one."""
-    words = {word.strip() for word in str(axis).strip("()[]").removesuffix(",").split(",")}
-    word = words.pop()
-    if words or axis is None:
+    axes = axes_asked(axis)
+    if len(axes) != 1 or not (axes[0] is None or -len(v.shape) <= axes[0] < len(v.shape)):
         return False, None, []  # several arrays have several
-    if word == ONE:
+    if axes[0] is None:
         return True, None, [f"{v.name} is one trajectory, as was said."]
-    numbers = {str(number): number % len(v.shape) for number in range(-len(v.shape), len(v.shape))}
-    if word not in numbers:
-        return False, None, []
-    return True, numbers[word], [f"trajectories are along axis {numbers[word]}, as was said."]
+    place = axes[0] % len(v.shape)
+    return True, place, [f"trajectories are along axis {place}, as was said."]
 
 
 def check_asked(path: object, v: Variable, axis: SamplesAxis, valid: bool) -> None:
@@ -104,13 +101,13 @@ def without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) -
     named = [axis for axis in places if v.dims and not _is_place(v.dims[axis], arrays)]
     if v.dims and len(named) < len(places):
         return named
-    lines = [o for o in arrays.values() if o.numeric and attributes.word(o.name) in COORDINATES and not is_time(o) and _line(o)]
-    left, lengths = list(places), sorted(max(o.shape) for o in lines)
-    if lengths == sorted(v.shape[axis] for axis in places):
+    lines = {name: size for name, size in lengths(arrays).items() if not is_time(arrays[name]) and goes_one_way(arrays[name])}
+    left, sizes = list(places), sorted(lines.values())
+    if sizes == sorted(v.shape[axis] for axis in places):
         return []
-    for length in lengths:
+    for length in sizes:
         as_long = [axis for axis in left if v.shape[axis] == length]
-        if len(as_long) > lengths.count(length):
+        if len(as_long) > sizes.count(length):
             return list(places)
         left = [axis for axis in left if axis not in as_long[:1]]
     return left
@@ -133,8 +130,3 @@ def _is_place(dim: str, arrays: Variables) -> bool:
     x = arrays.get(dim)
     line = x is not None and x.dims == (dim,)
     return line or attributes.is_place(dim, x) or attributes.word(dim) in COORDINATES or dim.lower() in CHANNEL
-
-
-def _line(v: Variable) -> bool:
-    """Return whether numbers along one axis go up, or down, all the way, as coordinates do and parameters do not."""
-    return len(v.shape) - v.shape.count(1) == 1 and goes_one_way(v)

@@ -75,7 +75,7 @@ def test_of_fields_in_a_plane_time_is_the_axis_of_another_length(tmp_path):
 def test_what_is_unclear_is_asked_for_and_said_by_time(tmp_path):
     u = RNG.standard_normal((5, 7, 32))
     np.save(tmp_path / "d.npy", u)
-    with pytest.raises(RaffiaError, match="--time 1, along the last one --time 2"):
+    with pytest.raises(RaffiaError, match="--time 0 or --time 1 or --time 2"):
         open_source(tmp_path / "d.npy")
     check(open_source(tmp_path / "d.npy", time=1, stride=2, periodic=True), u, stride=2)
     with pytest.raises(RaffiaError, match="must be an axis of d 5×7×32; got 3"):
@@ -104,7 +104,7 @@ def test_unequal_steps_and_a_single_state_are_refused(tmp_path):
         open_source(saved(tmp_path / "d.npz", u=u, t=times))
     with pytest.raises(RaffiaError, match="has 1 states along axis 1, and pairs need 2 or more"):
         open_source(saved(tmp_path / "e.npz", u=u[:, :1]), time=1)
-    with pytest.raises(RaffiaError, match="a single entry there are no steps, as pairs need two states or more"):
+    with pytest.raises(RaffiaError, match=r"--time .* two states or more"):
         open_source(saved(tmp_path / "f.npz", u=u[:, :1], t=np.zeros(1)))
 
 
@@ -352,7 +352,7 @@ def test_a_guess_of_the_axis_of_time_and_what_speaks_against_an_answer_are_said(
     assert any("though it looks as along axis 1, as long as t; --time 1" in note for note in open_source(path, time=2).notes)
     assert not any("looks as" in note for note in open_source(path, time=1).notes)
     np.save(tmp_path / "f.npy", RNG.standard_normal((6, 16, 16)))
-    with pytest.raises(RaffiaError, match="--time 0 if it is along the first"):
+    with pytest.raises(RaffiaError, match="--time 0 or"):
         open_source(tmp_path / "f.npy")
     angles = saved(tmp_path / "g.npz", u=np.cos(np.arange(12)[:, None] + 0.3 * np.arange(20)), t=0.3 * np.arange(20))
     with pytest.raises(RaffiaError, match="--time 1 for 12 of 20 numbers each"):

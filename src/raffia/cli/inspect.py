@@ -11,11 +11,7 @@ from torch import Tensor
 
 from raffia import data, plotting
 from raffia.cli import options
-from raffia.cli.common import (
-    app,
-    check_output,
-    console,
-)
+from raffia.cli.common import app, check_output, console
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed

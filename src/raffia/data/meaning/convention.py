@@ -26,7 +26,6 @@ class Ends(StrEnum):
 
 
 Verdict = tuple[Ends, str]
-ROUGH = "neighbours differ as much as points far apart do"
 LED = 0.3  # of the values next to an end that was left out: what lines may miss zero by there
 ENOUGH = 8  # values at an end, for it to be no chance that all lines lead to zero
 KINK = 4.0  # times a usual bend: what the bend across the ends of a periodic axis may be
@@ -48,7 +47,7 @@ def by_values(f: Tensor, axis: int) -> Verdict:
     if typical <= 1e-9 * scale:
         return Ends.UNCLEAR, "the functions are constant"
     if typical > 0.5 * average(f - f.roll(f.shape[axis] // 2, axis)):
-        return Ends.UNCLEAR, ROUGH
+        return Ends.UNCLEAR, "neighbours differ as much as points far apart do"
     if largest(first - last) <= rounding:
         if largest(first - first.median()) <= 1e-6 * scale:
             return Ends.FIXED, "all functions have one value at both ends"
@@ -59,19 +58,6 @@ def by_values(f: Tensor, axis: int) -> Verdict:
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"
     return Ends.BOX, f"from the last point to the first is {jump / typical:.0f} times a usual step"
-
-
-def by_name(x: np.ndarray, name: str) -> Verdict | None:
-    """An angle that goes once around is periodic, whatever the values."""
-    step = float(abs(x[-1] - x[0])) / (len(x) - 1)
-    if word(name) in ROUND and any(abs(step * len(x) - turn) < 1e-3 * step for turn in (360.0, 2 * math.pi)):
-        return Ends.PERIODIC, f"{name} goes once around, to one step before {step * len(x):.6g}"
-    return None
-
-
-def never_around(name: str) -> Verdict | None:
-    """Times and latitudes have two ends, whatever the values."""
-    return (Ends.BOX, f"{name} does not go around") if word(name) in STRAIGHT else None
 
 
 def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
@@ -97,8 +83,42 @@ def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
     return Ends.UNCLEAR, "the coordinates may go either way"
 
 
-def of_axis(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
-    """Coordinates speak before values, which say whether an axis goes around; `smooth` is whether functions do so without a kink."""
+def of_axis(samples: Sequence[Tensor], axis: int, lines: Sequence[tuple[np.ndarray, str]]) -> Verdict:
+    """Return the ends of an axis of samples, and the reason; `lines` are coordinates along it, with their names.
+
+    An angle that goes once around is periodic, times and latitudes never are. Else coordinates decide before values, which show whether
+    functions are periodic.
+    """
+    for x, name in lines:
+        around = float(abs(x[-1] - x[0])) / (len(x) - 1) * len(x)
+        if word(name) in ROUND and any(abs(around - turn) < 1e-3 * around / len(x) for turn in (360.0, 2 * math.pi)):
+            return Ends.PERIODIC, f"{name} goes once around, to one step before {around:.6g}"
+    values = together([by_values(f, axis) for f in samples])
+    coordinates = together([by_coordinates(x, name) for x, name in lines]) if lines else (Ends.UNCLEAR, "")
+    verdict = _joint(values, coordinates, wraps(samples, axis))
+    straight = [name for _, name in lines if word(name) in STRAIGHT]
+    if straight and verdict[0] in (Ends.PERIODIC, Ends.REPEATED, Ends.UNCLEAR):
+        return Ends.BOX, f"{straight[0]} does not go around"
+    return verdict
+
+
+def wraps(samples: Sequence[Tensor], axis: int) -> bool:
+    """Return whether functions bend from the last point to the first no more than elsewhere, and do not merely have equal ends."""
+    telling = [f for f in samples if by_values(f, axis)[0] is not Ends.UNCLEAR]
+    return bool(telling) and all(_bends_alike(f, axis) for f in telling)
+
+
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """One for all: an end left out if anything says so, then cells, a box, repeated ends, fixed ones, and periodic."""
+    for kind in (Ends.LEFT, Ends.RIGHT, Ends.CELLS, Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
+        for verdict in verdicts:
+            if verdict[0] is kind:
+                return verdict
+    return verdicts[0]
+
+
+def _joint(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
+    """Return the verdict of values and coordinates together; `smooth` is whether functions are periodic without a kink."""
     if values[0] is Ends.REPEATED or coordinates[0] is Ends.UNCLEAR:
         return values
     if coordinates[0] is Ends.PERIODIC and values[0] in (Ends.LEFT, Ends.RIGHT):
@@ -110,22 +130,12 @@ def of_axis(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
     return values if values[0] is coordinates[0] is Ends.BOX else coordinates
 
 
-def wraps(f: Tensor, axis: int) -> bool:
-    """Return whether functions bend from the last point to the first no more than elsewhere, and do not merely have equal ends."""
+def _bends_alike(f: Tensor, axis: int) -> bool:
     if f.shape[axis] < 4:
         return False
     bends = f.roll(1, axis) - 2 * f + f.roll(-1, axis)
     across = torch.stack([bends.select(axis, 0), bends.select(axis, -1)], 1)
     return average(across) <= KINK * average(bends.narrow(axis, 1, f.shape[axis] - 2))
-
-
-def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """One for all: an end left out if anything says so, then cells, a box, repeated ends, fixed ones, and periodic."""
-    for kind in (Ends.LEFT, Ends.RIGHT, Ends.CELLS, Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
-        for verdict in verdicts:
-            if verdict[0] is kind:
-                return verdict
-    return verdicts[0]
 
 
 def _led_to_zero(f: Tensor, axis: int, kind: Ends) -> bool:

@@ -6,17 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from raffia.data.meaning.convention import (
-    Ends,
-    Verdict,
-    by_coordinates,
-    by_name,
-    by_values,
-    never_around,
-    of_axis,
-    together,
-    wraps,
-)
+from raffia.data.meaning.convention import Ends, Verdict, by_values, of_axis, together, wraps
 from raffia.data.meaning.coordinates import Places
 from raffia.data.meaning.names import FLAGS, shown
 from raffia.errors import RaffiaError
@@ -123,8 +113,8 @@ def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Ve
         )
     if joint is Ends.UNCLEAR:
         raise RaffiaError(
-            f"{path} does not say whether its grid is periodic: pass domain=Domain(dim, periodic=…), on the command line --periodic "
-            f"or --box. {alike[0].name} does not show it, as {reason}. If it holds no functions but parameters, pass domain=Vectors()."
+            f"{path} does not say whether its grid is periodic, and {alike[0].name} does not show it, as {reason}. Pass --periodic or "
+            "--box (domain=Domain(dim, periodic=…)); or --vectors (domain=Vectors()), if it holds no functions."
         )
     if joint is Ends.PERIODIC:
         return [(Ends.PERIODIC, reason)] * dim
@@ -141,15 +131,9 @@ def _beside(verdict: Verdict, alike: list[Function], axis: int, joint: Verdict) 
     if ends is Ends.REPEATED:
         return Ends.BOX, f"{reason}; without it the axis would be periodic"
     lines = [g.places.axes[axis] for g in alike if g.places.axes and g.places.axes[axis] is not None]
-    if ends is Ends.PERIODIC and not lines and not _smooth(alike, axis):
+    if ends is Ends.PERIODIC and not lines and not wraps([f for g in alike for f in g.glance], 2 + axis):
         return Ends.BOX, "functions bend from the last point to the first"
     return verdict
-
-
-def _smooth(alike: list[Function], axis: int) -> bool:
-    """Whether all functions that say something go around an axis without a kink."""
-    telling = [f for g in alike for f in g.glance if by_values(f, 2 + axis)[0] is not Ends.UNCLEAR]
-    return bool(telling) and all(wraps(f, 2 + axis) for f in telling)
 
 
 def _repeating(alike: list[Function], axis: int) -> str:
@@ -157,15 +141,9 @@ def _repeating(alike: list[Function], axis: int) -> str:
 
 
 def _of_axis(alike: list[Function], axis: int) -> Verdict:
-    """By values and coordinates."""
-    values = together([by_values(f, 2 + axis) for g in alike for f in g.glance])
     places = [g.places for g in alike if g.places.axes]
     lines = [(x, p.names[axis] if p.names else "") for p in places if (x := p.axes[axis]) is not None]
-    around = [verdict for x, name in lines if (verdict := by_name(x, name)) is not None]
-    coordinates = together([by_coordinates(x, name) for x, name in lines]) if lines else (Ends.UNCLEAR, "")
-    verdict = around[0] if around else of_axis(values, coordinates, _smooth(alike, axis))
-    ends = [straight for _, name in lines if (straight := never_around(name)) is not None]
-    return ends[0] if ends and verdict[0] in (Ends.PERIODIC, Ends.REPEATED, Ends.UNCLEAR) else verdict
+    return of_axis([f for g in alike for f in g.glance], 2 + axis, lines)
 
 
 def _lengths(side: Function, kinds: tuple[Axis, ...], extent: Extent) -> tuple[float, ...]:

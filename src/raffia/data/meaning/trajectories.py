@@ -78,15 +78,15 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
     axis, reason, doubts = _axis(path, v, arrays, wanted, samples if said else 0)
     if axis is None:
         differ = bool(others) and free and len(v.shape) > 2 and _differ(others, v)
-        beside = bool(others) and free and not differ
+        pairs = bool(others) and free and not differ
         if not said:
-            samples, more = (0, list[str]()) if differ or beside else samples_axis(look, None, arrays, others)
-        seen = time_axis(look, samples, arrays) if not beside and (len(v.shape) > 2 or samples is None) else None
-        if seen is None and (len(v.shape) < 3 or (others and free)):
-            return _no_axis(path, v, others, differ, wanted)
-        if seen is None:
+            samples, more = (0, list[str]()) if differ or pairs else samples_axis(look, None, arrays, others)
+        guess = time_axis(look, samples, arrays) if not pairs and (len(v.shape) > 2 or samples is None) else None
+        if guess is None and (wanted.flags or (len(v.shape) > 2 and not (others and free))):
             raise _question(path, v, samples)
-        axis, reason = seen
+        if guess is None:
+            return Found(None, _unexplained(v, others) if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
+        axis, reason = guess
         doubts = [_guessed(v, axis, samples)]
     elif not said:
         samples, more = samples_axis(look, axis, arrays, others)
@@ -108,9 +108,10 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
     )  # fmt: skip
     states, stride = _some(v, steps), None if wanted.stride is None else int(wanted.stride)
     otherwise = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
-    known = (stride or 1, list[str]())
-    stride, pace = known if states is None else paced(states, stride, otherwise, steps.window + steps.horizon - 1)
-    steps = replace(steps, stride=stride)
+    pace = list[str]()
+    if states is not None:
+        stride, pace = paced(states, stride, otherwise, steps.window + steps.horizon - 1)
+    steps = replace(steps, stride=stride or 1)
     return Found(steps, [*_notes(v, steps, reason), *doubts, *more, *even(path, v, axis, arrays), *pace])
 
 
@@ -146,20 +147,12 @@ def _guessed(v: Variable, axis: int, samples: int | None) -> str:
 
 
 def _question(path: object, v: Variable, samples: int | None) -> RaffiaError:
-    """Ask for the axis of time."""
-    time, places = FLAGS["time"], [axis for axis in range(len(v.shape)) if axis != samples]
-    last = len(v.shape) - 1
-    ways = (
-        f"If time is along axis 1 pass {time} 1, along the last one {time} {last} (time=…), and {time} 0 if it is along the first"
-        if samples == 0
-        else f"Pass the axis of time, {' or '.join(f'{time} {axis}' for axis in places)} (time=…)"
-    )
-    one = any(v.shape[axis] == 1 for axis in places)
-    short = " Along an axis of a single entry there are no steps, as pairs need two states or more." if one else ""
+    """Return the question which axis is time."""
+    ways = " or ".join(f"{FLAGS['time']} {axis}" for axis in range(len(v.shape)) if axis != samples or axis == 0)
     return RaffiaError(
-        f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. {ways}, with "
-        f"{FLAGS['samples_axis']} for the axis that counts trajectories; else pass {FLAGS['input']} and {FLAGS['output']}, or "
-        f"{FLAGS['output_path']} FILE.{short}"
+        f"{path}: nothing tells which axis of {v.name} {shown(v.shape)} is time, if it holds trajectories. Pass {ways} (time=…), along "
+        f"which there are two states or more, and {FLAGS['samples_axis']} AXIS (samples_axis=…), which counts trajectories, or "
+        f"{FLAGS['samples_axis']} none for one. For pairs pass {FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE."
     )
 
 
@@ -177,17 +170,11 @@ def _some(v: Variable, steps: Steps) -> np.ndarray | None:
     return u if u.size and np.isfinite(u).all() else None
 
 
-def _no_axis(path: object, v: Variable, others: Sequence[Variable], differ: bool, wanted: Wanted) -> Found:
-    if wanted.flags:
-        raise RaffiaError(
-            f"{path}: {wanted.flags[0]} is for trajectories, and nothing tells the axis of time of {v.name} {shown(v.shape)}. "
-            f"Pass {FLAGS['time']} AXIS (time=…), counted from 0."
-        )
-    note = (
+def _unexplained(v: Variable, others: Sequence[Variable]) -> list[str]:
+    return [
         f"{v.name} is another where {', '.join(o.name for o in others)} are the same, as of trajectories that begin differently; for a "
         f"model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0."
-    )
-    return Found(None, [note] if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
+    ]
 
 
 def _offer(v: Variable) -> str:

@@ -67,7 +67,9 @@ def fit(
     stride: options.Stride = None,
     window: options.Window = None,
     horizon: options.Horizon = 1,
-    vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Inputs and outputs are vectors of numbers, and no functions.")
+    ] = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[
         str | None,

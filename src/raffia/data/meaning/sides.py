@@ -53,9 +53,11 @@ def spaces_of(
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
     for part in (*inputs, *outputs):
         part.flat = asked.vectors and len(part.axes) > 1
-    first = None if asked.vectors else _side(path, inputs, pool, asked, notes)
-    second = None if asked.vectors else _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
-    sides = _without_vectors(first, second, asked, notes)
+    sides: list[Function | None] = [None, None]
+    if not asked.vectors:
+        first = _side(path, inputs, pool, asked, notes)
+        second = _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
+        sides = _without_vectors([first, second], asked, notes)
     if asked.coordinates and not {v.name for v in asked.coordinates} & {
         v.name for side in sides if side for v in side.places.used
     }:
@@ -132,23 +134,20 @@ def _side(
     return Function(name, whole.grid, glance, places)
 
 
-def _without_vectors(
-    first: Function | None, second: Function | None, asked: Asked, notes: list[str]
-) -> tuple[Function | None, Function | None]:
-    """Return the functions of inputs and outputs, None where numbers without coordinates are vectors: values show no line of points.
+def _without_vectors(sides: list[Function | None], asked: Asked, notes: list[str]) -> list[Function | None]:
+    """Return the functions of inputs and outputs, None for a vector: numbers without coordinates whose values show no line of points.
 
-    Two sets of as many numbers may be functions on one grid, of which features make use: they stay functions, to be asked about.
+    Outputs as long as the inputs may be functions on one grid, of which features make use: what is unclear of them is asked.
     """
-    unclear = [side is not None and not asked.convention.said and _shapeless(side) for side in (first, second)]
-    alike = first is not None and second is not None and first.grid == second.grid
-    vectors = unclear[0] and not (alike and unclear[1]), unclear[1] and not alike
-    for side, vector in zip((first, second), vectors, strict=True):
-        if side is not None and vector:
-            notes.append(
-                f"{side.name}: {side.grid[0]} numbers a sample are a vector, as {by_values(side.glance[0], 2)[1]}; if they are a function, "
-                "pass periodic=… (--periodic or --box)."
-            )
-    return None if vectors[0] else first, None if vectors[1] else second
+    shapeless = [side is not None and not asked.convention.said and _shapeless(side) for side in sides]
+    if shapeless[1] and len({side.grid for side in sides if side}) == 1 < sum(side is not None for side in sides):
+        return sides
+    for side in (side for side, vector in zip(sides, shapeless, strict=True) if side and vector):
+        notes.append(
+            f"{side.name}: {side.grid[0]} numbers a sample are a vector, as {by_values(side.glance[0], 2)[1]}; if they are a function, "
+            "pass periodic=… (--periodic or --box)."
+        )
+    return [None if vector else side for side, vector in zip(sides, shapeless, strict=True)]
 
 
 def _shapeless(side: Function) -> bool:

@@ -58,8 +58,10 @@ class Look:
     def alike(self) -> tuple[bool | None, ...]:
         """Whether neighbours are alike, along each axis; None where there are too few to tell."""
         sizes = self.values.shape[1:]
-        told = [size >= TELLING and not np.isnan(ratio) for size, ratio in zip(sizes, self.ratios, strict=True)]
-        return tuple(ratio < UNRELATED if tells else None for tells, ratio in zip(told, self.ratios, strict=True))
+        return tuple(
+            ratio < UNRELATED if size >= TELLING and not np.isnan(ratio) else None
+            for size, ratio in zip(sizes, self.ratios, strict=True)
+        )
 
 
 def against(looks: Sequence[Look], axes: Sequence[int]) -> bool:

@@ -98,11 +98,9 @@ class Inputs:
             nodes = nodes_of(cast(Mesh, self.output.one_channel), self.frame, grid)
         if nodes is not None and math.prod(grid) >= len(nodes):
             f = filled(f, nodes, grid)
-        return (
-            layout.written(layout.turned_back(f))
-            if f.ndim - 2 == len(layout.flipped or layout.order or f.shape[2:])
-            else f[:, 0]
-        )
+        if f.ndim - 2 != len(layout.flipped or layout.order or f.shape[2:]):
+            return f[:, 0]
+        return layout.written(layout.turned_back(f))
 
     @property
     def _shared(self) -> bool:

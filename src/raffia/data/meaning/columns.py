@@ -47,11 +47,15 @@ class Column:
         return 1 if self.samples is None else self.variable.shape[self.samples]
 
     @property
+    def _all(self) -> list[int]:
+        """The axes of the variable but that of the samples."""
+        axes = range(len(self.variable.shape))
+        return [axis for axis in axes if self.samples is None or axis != self.samples % len(axes)]
+
+    @property
     def _kept(self) -> list[int]:
         """The axes of the variable that count, before they are reshaped."""
-        shape = self.variable.shape
-        first = None if self.samples is None else self.samples % len(shape)
-        return [axis for axis in range(len(shape)) if axis != first and (shape[axis] != 1 or self.plain)]
+        return [axis for axis in self._all if self.variable.shape[axis] != 1 or self.plain]
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -92,12 +96,7 @@ class Column:
     @property
     def layout(self) -> ArrayLayout:
         """What other arrays are read and written by."""
-        axes = [
-            axis
-            for axis in range(len(self.variable.shape))
-            if self.samples is None or axis != self.samples % len(self.variable.shape)
-        ]
-        single = tuple(place for place, axis in enumerate(axes) if axis not in self._kept)
+        single = tuple(place for place, axis in enumerate(self._all) if axis not in self._kept)
         some = self.nodes is not None and len(self.nodes) < math.prod(self.whole_grid)
         masked = self.whole_grid if some or self.flat else ()
         shape = self.shape if self.axes == self.shape else ()

@@ -58,9 +58,8 @@ def spaces_of(
         first = _side(path, inputs, pool, asked, notes)
         second = _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
         sides = _without_vectors([first, second], asked, notes)
-    if asked.coordinates and not {v.name for v in asked.coordinates} & {
-        v.name for side in sides if side for v in side.places.used
-    }:
+    used = {v.name for side in sides if side for v in side.places.used}
+    if asked.coordinates and not any(v.name in used for v in asked.coordinates):
         raise RaffiaError(
             f"coordinates={[v.name for v in asked.coordinates]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
             f"{shapes([part.variable for part in (*inputs, *outputs)])}."
@@ -159,12 +158,8 @@ def _shapeless(side: Function) -> bool:
 def _crossed(sides: Sequence[Function | None]) -> list[str]:
     """What to say of grids that are one another's the other way round."""
     grids = [side.grid for side in sides if side and side.places.mesh is None]
-    if (
-        len(grids) < 2
-        or grids[0] == grids[1]
-        or grids[0] != grids[1][::-1]
-        or all(any(side.places.names) for side in sides if side)
-    ):
+    named = all(any(side.places.names) for side in sides if side)
+    if named or len(grids) < 2 or grids[0] == grids[1] or grids[0] != grids[1][::-1]:
         return []
     return [
         f"the grids of inputs and outputs, {shown(grids[0])} and {shown(grids[1])}, are taken for different ones; if they are one, "

@@ -43,7 +43,7 @@ def followed(
 
 
 def _lying(path: object, v: Variable, arrays: Variables, steps: Steps, state: State) -> tuple[Steps, list[str]]:
-    """The axes of time and of trajectories: those of the training, or others, and why."""
+    """Return the axes of time and of trajectories, those of the training or others, and notes."""
     fits = state is None or steps.state(v.shape) == state
     axis, reason = told(v, arrays)
     if axis is not None:
@@ -59,14 +59,12 @@ def _lying(path: object, v: Variable, arrays: Variables, steps: Steps, state: St
         return other, [_note(v, other, steps, "as states there are like their neighbours")]
     others = [place for place in range(steps.ndim) if place not in (steps.axis, steps.samples)]
     others = [place for place in others if replace(steps, axis=place).state(v.shape) == state]
-    if fits or not others:
+    guess = None if fits or not others else time_axis(look, steps.samples, arrays)
+    if fits or not others or (guess is not None and guess[0] == steps.axis):
         return steps, []
-    seen = time_axis(look, steps.samples, arrays)
-    if seen is not None and seen[0] == steps.axis:
-        return steps, []
-    if seen is not None and seen[0] in others:
-        other = replace(steps, axis=seen[0])
-        return other, [_note(v, other, steps, seen[1])]
+    if guess is not None and guess[0] in others:
+        other = replace(steps, axis=guess[0])
+        return other, [_note(v, other, steps, guess[1])]
     raise RaffiaError(
         f"{path}: {v.name} {shown(v.shape)} must have time along axis {steps.axis}, as in the training; states of {shown(state or ())}, as "
         f"there, it has only with time along axis {others[0]}. Pass a file that is laid out like that of the training, or one with times: "

@@ -1,4 +1,4 @@
-"""Which arrays of a file are trajectories: an axis of time, told by names, times or values, and what is fixed along it."""
+"""Which arrays of a file are trajectories, along which axes, and which parameters are fixed along them."""
 
 import math
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Wanted:
 
 
 class Found(NamedTuple):
-    """How a file of trajectories is read, and why; None where it holds none, with what to add where it cannot be read otherwise."""
+    """How a file of trajectories is read, with notes; None for pairs, with what to add if those cannot be read either."""
 
     steps: Steps | None
     notes: list[str]
@@ -58,7 +58,10 @@ class Found(NamedTuple):
 
 
 def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wanted: Wanted) -> Found:
-    """How a file that holds trajectories is read."""
+    """Return how a file of trajectories is read; None in it for pairs.
+
+    `names` are the inputs that the caller names. Axes are as the caller says, else by names, times and coordinates, else by values.
+    """
     known = [arrays[name] for name in names if name in arrays] if names else likely(arrays)
     longest = max(known, key=lambda v: len(v.shape)).shape if known else ()
     known = known if names else [v for v in known if of_each(v, longest) is None]
@@ -72,15 +75,15 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
         return Found(None, [] if names or len(moving) != len(known) else _maybe(known, arrays))
     v, others = moving[0], [v for v in known if v not in moving]
     free, look = not (names or wanted.flags), Look(v)
-    said, samples, more = asked(v, wanted.samples)
+    given, samples, counted = asked(v, wanted.samples)
     if wanted.flags or (len(v.shape) > 2 and not others):
-        check_asked(path, v, wanted.samples, said)
-    axis, reason, doubts = _axis(path, v, arrays, wanted, samples if said else 0)
+        check_asked(path, v, wanted.samples, given)
+    axis, reason, doubts = _axis(path, v, arrays, wanted, samples if given else 0)
     if axis is None:
         differ = bool(others) and free and len(v.shape) > 2 and _differ(others, v)
         pairs = bool(others) and free and not differ
-        if not said:
-            samples, more = (0, list[str]()) if differ or pairs else samples_axis(look, None, arrays, others)
+        if not given:
+            samples, counted = (0, list[str]()) if differ or pairs else samples_axis(look, None, arrays, others)
         guess = time_axis(look, samples, arrays) if not pairs and (len(v.shape) > 2 or samples is None) else None
         if guess is None and (wanted.flags or (len(v.shape) > 2 and not (others and free))):
             raise _question(path, v, samples)
@@ -88,8 +91,8 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             return Found(None, _unexplained(v, others) if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
         axis, reason = guess
         doubts = [_guessed(v, axis, samples)]
-    elif not said:
-        samples, more = samples_axis(look, axis, arrays, others)
+    elif not given:
+        samples, counted = samples_axis(look, axis, arrays, others)
     if len(v.shape) == 2 and axis and samples == 0 and not wanted.flags:
         return Found(None, [], _offer(v))  # curves, and not the paths of numbers
     n = 1 if samples is None else v.shape[samples]
@@ -101,7 +104,7 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             f"{path}: arrays beside the trajectories {v.name} {shown(v.shape)} must have their shape, as channels, or be numbers that hold "
             f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in others if other not in fixed)}."
         )
-    check_asked(path, v, wanted.samples, said)
+    check_asked(path, v, wanted.samples, given)
     steps = Steps(
         v.name, len(v.shape), axis, 1, int(wanted.window or 1), int(wanted.horizon), tuple(one.name for one in moving[1:]),
         tuple(f.name for f in fixed), samples,
@@ -112,13 +115,13 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
     if states is not None:
         stride, pace = paced(states, stride, otherwise, steps.window + steps.horizon - 1)
     steps = replace(steps, stride=stride or 1)
-    return Found(steps, [*_notes(v, steps, reason), *doubts, *more, *even(path, v, axis, arrays), *pace])
+    return Found(steps, [*_notes(v, steps, reason), *doubts, *counted, *even(path, v, axis, arrays), *pace])
 
 
 def _axis(
     path: object, v: Variable, arrays: Variables, wanted: Wanted, samples: int | None
 ) -> tuple[int | None, str, list[str]]:
-    """The axis of time that was said, or that names or times tell; None where nothing tells it."""
+    """Return the axis of time, the reason and notes: as the caller says, or by names and times; None where they do not tell."""
     if wanted.time is None:
         axis, reason = told(v, arrays)
         return (None, "", []) if axis == samples != 0 else (axis, reason, [])

@@ -580,3 +580,11 @@ def test_states_that_have_nothing_in_common_are_asked_for_and_said(tmp_path):
     assert not Dataset.of_trajectories(close, Domain(1)).along.notes
     notes = Dataset.of_trajectories(close.transpose(1, 0, 2).copy(), Domain(1)).along.notes
     assert any("differs from the next as from any other" in note for note in notes)
+
+
+def test_short_axes_of_states_with_coordinates_are_axes_of_the_grid(tmp_path):
+    y = np.linspace(0, 0.5, 6)
+    u = flow(8, 12)[..., None] * np.cos(y)
+    source = open_source(saved(tmp_path / "d.npz", u=u, x=X, y=y))
+    assert (source.domain.dim, source.domain.extents) == (2, (1.0, 0.5))
+    np.testing.assert_array_equal(source.dataset().a.reshape(8, 11, 32, 6), u[:, :-1])

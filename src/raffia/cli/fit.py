@@ -67,9 +67,7 @@ def fit(
     stride: options.Stride = None,
     window: options.Window = None,
     horizon: options.Horizon = 1,
-    vectors: Annotated[
-        bool, typer.Option("--vectors", help="Inputs and outputs are vectors of numbers, and no functions.")
-    ] = False,
+    vectors: options.AsVectors = False,
     held_out: Annotated[float, Judged(help="Pairs kept from everything, for the errors: a share below 1, or a number.")] = 0.2,
     groups: Annotated[
         str | None,

@@ -1,5 +1,7 @@
 """Times in files: which arrays hold them, which axis they go along, and whether their steps are equal."""
 
+from itertools import product
+
 import numpy as np
 
 from raffia.data.formats.variable import Variable
@@ -63,12 +65,12 @@ def even(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
     states = v.shape[axis]
     if states < 2:
         return []
-    for t in arrays.values():
-        each, more = of_each(t, v.shape) == axis, max(t.shape, default=0) - states
-        if each or (is_time(t) and more in (0, 1)):
+    for more, t in product((0, 1), arrays.values()):  # one more is what files with the ends of steps have
+        each = of_each(t, v.shape) == axis
+        if each or (is_time(t) and max(t.shape) == states + more):
             rows = t.glance().astype(np.float64).reshape(-1, t.shape[1] if each else states + more)
             first = [f"{t.name} has {states + 1} entries for {states} states: the first {states} are taken for theirs."]
-            return [_step(path, v, t, rows), *(first if more == 1 and not each else [])]
+            return [_step(path, v, t, rows), *(first if more else [])]
     return [
         f"{t.name} {shown(t.shape)} does not fit the {states} states of {v.name}, so that nothing tells the length of a step."
         for t in filter(is_time, arrays.values())

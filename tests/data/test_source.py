@@ -462,3 +462,15 @@ def test_pairs_of_fields_that_follow_one_another_are_samples(tmp_path):
     source = open_source(save(tmp_path, a=f, u=f**2))
     assert (len(source), source.domain) == (156, Domain(2))
     assert said(source, "--samples-axis")
+
+
+@pytest.mark.parametrize("outputs", ["rough fields", "closed curves"])
+def test_what_features_do_not_use_is_not_asked(outputs, tmp_path):
+    """Inputs are numbers, so that no feature lives on the grid of the outputs."""
+    mu = RNG.random((30, 3))
+    u = RNG.standard_normal((30, 12, 13)) if outputs == "rough fields" else waves(30, np.linspace(0, 1, 65))
+    source = open_source(save(tmp_path, mu=mu, u=u))
+    assert source.output == Domain(u.ndim - 1, periodic=False)
+    assert said(source, "--periodic" if outputs == "rough fields" else "the last point repeats the first")
+    with pytest.raises(RaffiaError, match="--box"):
+        open_source(save(tmp_path, a=u, u=u))

@@ -66,7 +66,7 @@ def domains(path: object, sides: Sequence[Function | None], asked: Convention, n
             spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
-        verdicts = _verdicts(path, alike, asked)
+        verdicts = _verdicts(path, alike, asked, used=sides[0] is not None)
         kinds = tuple(KINDS[ends.value] for ends, _ in verdicts)
         lengths = _lengths(side, kinds, asked.extent)
         if asked.extent is None and max(lengths) > MOST_APART * min(lengths):
@@ -89,8 +89,8 @@ def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
     return f"of the grid of {grid} is taken {'; '.join(each)}."
 
 
-def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Verdict]:
-    """A kind for each axis, and why."""
+def _verdicts(path: object, alike: list[Function], asked: Convention, used: bool) -> list[Verdict]:
+    """Return a kind for each axis, and why; what is unclear is asked, if features make use of the grid: inputs are functions."""
     dim = len(alike[0].grid)
     found = [_of_axis(alike, axis) for axis in range(dim)]
     repeated = [axis for axis, (ends, _) in enumerate(found) if ends is Ends.REPEATED]
@@ -105,6 +105,8 @@ def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Ve
             )
         return [(Ends(kind.name), asked.why) for kind in said]
     joint, reason = together(found)
+    if joint in (Ends.REPEATED, Ends.UNCLEAR) and not used:
+        joint, reason = Ends.BOX, f"{reason}, which matters little as inputs are numbers; --periodic says otherwise"
     if joint is Ends.REPEATED:
         raise RaffiaError(
             f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. "

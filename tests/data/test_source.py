@@ -442,6 +442,16 @@ def test_numbers_without_coordinates_are_vectors_and_need_no_flag(case, kind, ve
     assert np.load("p.npy").shape == y.shape
 
 
+def test_vectors_of_several_channels_come_back_in_their_layout(tmp_path, capsys):
+    mu, shuffled = RNG.random((40, 2)), RNG.permutation(64)
+    u = np.stack([mu @ RNG.random((2, 64)), mu @ RNG.random((2, 64))], -1)[:, shuffled]
+    path = save(tmp_path, mu=mu, u=u)
+    assert open_source(path).output == Vectors()
+    assert run(capsys, "fit", path, "--map", "linear", "--no-report", "-o", tmp_path / "m.safetensors")[0] == 0
+    assert run(capsys, "predict", tmp_path / "m.safetensors", path, "-o", tmp_path / "p.npy")[0] == 0
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), u, atol=1e-6)
+
+
 def test_vectors_makes_vectors_of_all_values_and_gives_them_back_in_their_shape(tmp_path, capsys):
     mu = RNG.random((30, 2))
     field = mu[:, :1, None] * waves(1).reshape(1, 8, 8) + mu[:, 1:, None]

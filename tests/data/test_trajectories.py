@@ -588,3 +588,11 @@ def test_short_axes_of_states_with_coordinates_are_axes_of_the_grid(tmp_path):
     source = open_source(saved(tmp_path / "d.npz", u=u, x=X, y=y))
     assert (source.domain.dim, source.domain.extents) == (2, (1.0, 0.5))
     np.testing.assert_array_equal(source.dataset().a.reshape(8, 11, 32, 6), u[:, :-1])
+
+
+@pytest.mark.parametrize("shape", [(0, 9, 32), (5, 0, 32), (5, 9, 0), (0, 32), (9, 0), (0,)])
+@pytest.mark.parametrize("beside", [{}, {"t": np.arange(9.0)}])
+def test_an_array_without_values_is_refused(shape, beside, tmp_path):
+    for options in ({}, {"time": 0}):
+        with pytest.raises(RaffiaError, match="must hold"):
+            open_source(saved(tmp_path / "d.npz", u=np.zeros(shape), **beside), **options)

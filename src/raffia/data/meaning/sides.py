@@ -51,13 +51,14 @@ def spaces_of(
     path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
 ) -> tuple[Side, Side]:
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
-    for part in (*inputs, *outputs):
-        part.flat = asked.vectors and len(part.axes) > 1
     sides: list[Function | None] = [None, None]
     if not asked.vectors:
         first = _side(path, inputs, pool, asked, notes)
         second = _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
         sides = _without_vectors([first, second], asked, notes)
+    for side, parts in zip(sides, (inputs, outputs), strict=True):
+        for part in parts:
+            part.flat = side is None and len(part.axes) > 1
     used = {v.name for side in sides if side for v in side.places.used}
     if asked.coordinates and not any(v.name in used for v in asked.coordinates):
         raise RaffiaError(
@@ -104,12 +105,7 @@ def with_grid(parts: Sequence[Column]) -> Column | None:
 
 
 def _side(
-    path: Path,
-    parts: list[Column],
-    pool: Variables,
-    asked: Asked,
-    notes: list[str],
-    names: tuple[str, ...] = (),
+    path: Path, parts: list[Column], pool: Variables, asked: Asked, notes: list[str], names: tuple[str, ...] = ()
 ) -> Function | None:
     """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
     dims = [part.grid_dims for part in parts if part.grid_dims and len(part.grid) > 1]

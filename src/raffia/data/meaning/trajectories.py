@@ -74,6 +74,8 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             )
         return Found(None, [] if names or len(moving) != len(known) else _maybe(known, arrays))
     v, others = moving[0], [v for v in known if v not in moving]
+    if 0 in v.shape:
+        raise RaffiaError(f"{path}: {v.name} must hold values; it has shape {v.shape}. Write a file that has some.")
     free, look = not (names or wanted.flags), Look(v)
     given, samples, counted = asked(v, wanted.samples)
     if wanted.flags or (len(v.shape) > 2 and not others):

@@ -63,7 +63,7 @@ def on_torus(n, rng, rough=1, points=16):
 
 def burgers(a, viscosity=0.05, t=0.3):
     """Burgers' equation, exactly, by Cole and Hopf, on a fine grid."""
-    n, points = a.shape
+    points = a.shape[1]
     fine = np.fft.irfft(np.pad(np.fft.rfft(a), ((0, 0), (0, 128 - points // 2))) * (256 / points), 256)
     q = 2 * np.pi * np.fft.rfftfreq(256, 1 / 256)
     F = np.fft.rfft(fine)

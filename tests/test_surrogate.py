@@ -164,6 +164,14 @@ def test_only_features_that_apply_take_part(domain, output, a, y, names):
     assert [candidate.name for candidate in candidates(inputs, outputs, domain, output)] == names
 
 
+@pytest.mark.parametrize(("n", "faulty", "applies"), [(1000, 2, True), (1000, 100, False), (5, 1, False)])
+def test_a_few_faulty_samples_of_many_do_not_keep_features_out(n, faulty, applies):
+    a, y = torch.rand(n, 9, 9) + 1, torch.rand(n, 9, 9)
+    y[:, [0, -1]] = y[..., [0, -1]] = 0
+    y[:faulty, 0] = -0.43
+    assert ("predictor-corrector" in [one.name for one in candidates(a, y, SQUARE, SQUARE)]) == applies
+
+
 @pytest.mark.parametrize(("space", "shape"), [(SQUARE, (9, 9)), (Channels(CIRCLE, 2), (2, 9))])
 def test_outputs_of_another_size_are_not_inputs_that_were_moved(space, shape):
     inputs = torch.rand(5, *shape) + 1

@@ -306,3 +306,11 @@ def test_a_constant_factor_is_no_conservation():
     a = random_functions(8, (64,))
     assert conserved_by(a, a * (1 + 1e-9), CIRCLE) is None
     assert Positive().in_words == "values are not negative"
+
+
+@pytest.mark.parametrize(("n", "faulty", "found"), [(1000, 2, Conserved()), (1000, 100, None), (5, 1, None)])
+def test_a_few_faulty_samples_of_many_do_not_hide_a_conservation_law(n, faulty, found):
+    a = random_functions(n, (16,))
+    y = a.roll(5, 1)
+    y[:faulty] += 1e3
+    assert conserved_by(a, y, CIRCLE) == found

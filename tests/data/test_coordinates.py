@@ -272,3 +272,41 @@ def test_latitude_is_never_periodic_whatever_the_values(tmp_path):
     source = open_source(save(tmp_path / "e.npz", a=around, u=around, latitude=lat, longitude=lon))
     assert [kind.name for kind in source.domain.kinds] == ["box", "periodic"]
     assert said(source, "latitude does not go around")
+
+
+def slab(i, axes):
+    """A smooth function of each number, on the grid of these axes."""
+    return sum(np.cos((i + 1) * x / 3 + k) for k, x in enumerate(np.meshgrid(*axes, indexing="ij")))
+
+
+@pytest.mark.parametrize(
+    ("shape", "extent"), [((17, 16, 8), (1.0, 2.0, 0.25)), ((32, 8), (4.0, 1.0)), ((6, 32), (4.0, 1.0)), ((5, 4), (1.0, 2.0))]
+)
+def test_short_axes_with_coordinates_are_axes_of_the_grid(shape, extent, tmp_path):
+    axes = [np.linspace(0, length, size) for length, size in zip(extent, shape, strict=True)]
+    a = np.stack([slab(i, axes) for i in range(30)])
+    path = save(tmp_path / "d.npz", a=a, u=a**2, **dict(zip("xyz", axes, strict=False)))
+    assert open_source(path).domain == Domain(len(shape), periodic=False, extent=extent)
+    if shape == (32, 8):
+        np.savez(tmp_path / "e.npz", a=a, u=a**2, x=axes[0])
+        assert open_source(tmp_path / "e.npz").domain.channels == 8
+
+
+@pytest.mark.parametrize(("shape", "extent"), [((6, 5), (1.0, 2.0)), ((5, 6, 7), (1.0, 2.0, 3.0))])
+def test_small_images_of_a_folder_have_all_their_axes(shape, extent, tmp_path):
+    axes = [np.linspace(0, length, size) for length, size in zip(extent, shape, strict=True)]
+    ends = " ".join(f"0 {size - 1}" for size in (*shape, 1)[:3])
+    steps = " ".join(str(x[1]) for x in (*axes, [0, 1])[:3])
+    for i in range(12):
+        fields = {"a": slab(i, axes), "u": slab(i, axes) ** 2}
+        data = "".join(
+            f'<DataArray type="Float64" Name="{name}" format="ascii">{" ".join(map(repr, f.ravel(order="F").tolist()))}</DataArray>'
+            for name, f in fields.items()
+        )
+        (tmp_path / f"r{i}.vti").write_text(
+            f'<?xml version="1.0"?><VTKFile type="ImageData" version="0.1" byte_order="LittleEndian"><ImageData WholeExtent="{ends}" '
+            f'Origin="0 0 0" Spacing="{steps}"><Piece Extent="{ends}"><PointData>{data}</PointData></Piece></ImageData></VTKFile>'
+        )
+    source = open_source(tmp_path, input="a", output="u")
+    assert (len(source), source.domain) == (12, Domain(len(shape), periodic=False, extent=extent))
+    np.testing.assert_allclose(source.dataset().a[3], slab(3, axes))

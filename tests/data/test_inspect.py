@@ -66,3 +66,11 @@ def test_a_damaged_file_is_one_line(tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("raffia: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_vectors_are_asked_for_alike_by_inspect_and_fit(tmp_path, capsys):
+    np.savez(tmp_path / "d.npz", a=np.random.default_rng(0).random((20, 12)), u=np.random.default_rng(1).random((20, 12)))
+    code, _, err = run(capsys, "inspect", tmp_path / "d.npz")
+    assert (code, "--vectors" in err) == (2, True)
+    code, out, _ = run(capsys, "inspect", tmp_path / "d.npz", "--vectors")
+    assert (code, "inputs:  20 × 12 numbers" in out, out.rstrip().endswith("--vectors")) == (0, True, True)

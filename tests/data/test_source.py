@@ -11,8 +11,9 @@ import torch
 import xarray
 import zarr
 
-from raffia import Channels, Darcy, Domain, GaussianField, Mesh, RaffiaError, Vectors
+from raffia import Channels, Darcy, Domain, GaussianField, Mesh, RaffiaError, Vectors, load
 from raffia.data import open_source, read
+from tests.test_cli import run
 
 SHARED = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the public data sets are not beside this checkout")
@@ -275,7 +276,7 @@ def test_many_parameters_are_a_vector_where_neighbours_have_nothing_in_common(tm
     path = save(tmp_path, mu=mu, u=waves(50, np.linspace(0, 1, 40), False))
     source = open_source(path)
     assert source.domain == Vectors()
-    assert said(source, "vector of parameters")
+    assert said(source, "mu: 12 numbers a sample are a vector")
     assert open_source(path, domain=Vectors()).domain == Vectors()
     assert open_source(path, periodic=False).domain == Domain(1, periodic=False)
 
@@ -393,3 +394,93 @@ def test_axes_are_said(tmp_path):
     repeated = waves(9, np.linspace(0, 1, 65))
     with pytest.raises(RaffiaError, match="leaves the right end out"):
         open_source(save(tmp_path, a=repeated, u=repeated), axes="periodic")
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+def test_a_few_faulty_samples_of_many_do_not_decide_whether_a_grid_is_periodic(periodic, tmp_path):
+    a = waves(1000, X if periodic else np.linspace(0, 1, 64), periodic)
+    a[[3, 500]] = 1e6 * (X if periodic else np.sin(2 * np.pi * X))
+    assert open_source(save(tmp_path, a=a, u=a)).domain == Domain(1, periodic=periodic)
+
+
+def test_a_few_faulty_samples_of_many_do_not_hide_a_repeated_end(tmp_path):
+    a = waves(1000, np.linspace(0, 1, 65))
+    a[[3, 500], 0] = -0.43
+    with pytest.raises(RaffiaError, match="--box"):
+        open_source(save(tmp_path, a=a, u=a))
+
+
+@pytest.fixture
+def numbers():
+    """Twenty parameters ↦ thirty numbers, and four parameters ↦ values at many nodes in no order."""
+    mu, nodes = RNG.random((60, 20)), RNG.random((1201, 2))
+    return {
+        "numbers": (mu, np.tanh(mu @ RNG.standard_normal((20, 30)))),
+        "nodes": (mu[:, :4], np.sin(3 * mu[:, :2] @ nodes.T) + mu[:, 2:3] * np.cos(4 * nodes[:, 0])),
+    }
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("kind", ["npz", "npy", "csv"])
+@pytest.mark.parametrize("case", ["numbers", "nodes"])
+def test_numbers_without_coordinates_are_vectors_and_need_no_flag(case, kind, vectors, numbers, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    a, y = numbers[case]
+    files = ["a.npy", "--outputs", "y.npy"] if kind == "npy" else [f"d.{kind}"]
+    np.savez("d.npz", mu=a, u=y)
+    np.save("a.npy", a)
+    np.save("y.npy", y)
+    names = [f"{name}{i}" for name, values in (("x", a), ("y", y)) for i in range(values.shape[1])]
+    np.savetxt("d.csv", np.hstack([a, y]), delimiter=",", header=",".join(names), comments="")
+    words = ["--map", "linear", "--no-report", "-o", "m.safetensors", *(["--vectors"] if vectors else [])]
+    code, out, err = run(capsys, "fit", *files, *words)
+    assert code == 0, err
+    assert vectors or "--box" in out  # the flag that says otherwise
+    reading = load("m.safetensors").reading_
+    assert (reading.domain, reading.output) == (Vectors(), Vectors())
+    assert run(capsys, "predict", "m.safetensors", files[0], "-o", "p.npy")[0] == 0
+    assert np.load("p.npy").shape == y.shape
+
+
+def test_vectors_of_several_channels_come_back_in_their_layout(tmp_path, capsys):
+    mu, shuffled = RNG.random((40, 2)), RNG.permutation(64)
+    u = np.stack([mu @ RNG.random((2, 64)), mu @ RNG.random((2, 64))], -1)[:, shuffled]
+    path = save(tmp_path, mu=mu, u=u)
+    assert open_source(path).output == Vectors()
+    assert run(capsys, "fit", path, "--map", "linear", "--no-report", "-o", tmp_path / "m.safetensors")[0] == 0
+    assert run(capsys, "predict", tmp_path / "m.safetensors", path, "-o", tmp_path / "p.npy")[0] == 0
+    np.testing.assert_allclose(np.load(tmp_path / "p.npy"), u, atol=1e-6)
+
+
+def test_vectors_makes_vectors_of_all_values_and_gives_them_back_in_their_shape(tmp_path, capsys):
+    mu = RNG.random((30, 2))
+    field = mu[:, :1, None] * waves(1).reshape(1, 8, 8) + mu[:, 1:, None]
+    for name, u in (("field", field), ("channels", np.stack([field[:, 0], 2 * field[:, 1]], -1))):
+        np.savez(tmp_path / "d.npz", mu=mu, u=u)
+        words = ("--vectors", "--map", "linear", "--no-report", "-o", tmp_path / "m.safetensors")
+        assert run(capsys, "fit", tmp_path / "d.npz", *words)[0] == 0, name
+        assert load(tmp_path / "m.safetensors").reading_.output == Vectors()
+        assert run(capsys, "predict", tmp_path / "m.safetensors", tmp_path / "d.npz", "-o", tmp_path / "p.npy")[0] == 0
+        np.testing.assert_allclose(np.load(tmp_path / "p.npy"), u, atol=1e-6)
+        assert run(capsys, "evaluate", tmp_path / "m.safetensors", tmp_path / "d.npz", "--json")[0] == 0
+
+
+def test_pairs_of_fields_that_follow_one_another_are_samples(tmp_path):
+    """156 pairs on 32² points: that they may be one sample is no reason to ask, as nothing is learnt from one."""
+    x, t = np.arange(32) / 32, 0.02 * np.arange(156)[:, None, None]
+    f = np.sin(2 * np.pi * (x[:, None] - t)) * np.cos(2 * np.pi * (x + 0.5 * t)) + 0.3 * np.sin(4 * np.pi * x + t)
+    source = open_source(save(tmp_path, a=f, u=f**2))
+    assert (len(source), source.domain) == (156, Domain(2))
+    assert said(source, "--samples-axis")
+
+
+@pytest.mark.parametrize("outputs", ["rough fields", "closed curves"])
+def test_what_features_do_not_use_is_not_asked(outputs, tmp_path):
+    """Inputs are numbers, so that no feature lives on the grid of the outputs."""
+    mu = RNG.random((30, 3))
+    u = RNG.standard_normal((30, 12, 13)) if outputs == "rough fields" else waves(30, np.linspace(0, 1, 65))
+    source = open_source(save(tmp_path, mu=mu, u=u))
+    assert source.output == Domain(u.ndim - 1, periodic=False)
+    assert said(source, "--periodic" if outputs == "rough fields" else "the last point repeats the first")
+    with pytest.raises(RaffiaError, match="--box"):
+        open_source(save(tmp_path, a=u, u=u))

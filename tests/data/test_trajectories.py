@@ -75,7 +75,7 @@ def test_of_fields_in_a_plane_time_is_the_axis_of_another_length(tmp_path):
 def test_what_is_unclear_is_asked_for_and_said_by_time(tmp_path):
     u = RNG.standard_normal((5, 7, 32))
     np.save(tmp_path / "d.npy", u)
-    with pytest.raises(RaffiaError, match="--time 1, along the last one --time 2"):
+    with pytest.raises(RaffiaError, match="--time 0 or --time 1 or --time 2"):
         open_source(tmp_path / "d.npy")
     check(open_source(tmp_path / "d.npy", time=1, stride=2, periodic=True), u, stride=2)
     with pytest.raises(RaffiaError, match="must be an axis of d 5×7×32; got 3"):
@@ -104,7 +104,7 @@ def test_unequal_steps_and_a_single_state_are_refused(tmp_path):
         open_source(saved(tmp_path / "d.npz", u=u, t=times))
     with pytest.raises(RaffiaError, match="has 1 states along axis 1, and pairs need 2 or more"):
         open_source(saved(tmp_path / "e.npz", u=u[:, :1]), time=1)
-    with pytest.raises(RaffiaError, match="a single entry there are no steps, as pairs need two states or more"):
+    with pytest.raises(RaffiaError, match=r"--time .* two states or more"):
         open_source(saved(tmp_path / "f.npz", u=u[:, :1], t=np.zeros(1)))
 
 
@@ -277,7 +277,7 @@ def test_time_first_is_read_as_many_trajectories_where_names_or_coordinates_tell
     xarray.Dataset({"u": (("time", "sample", "x"), first)}, {"x": X, "time": t}).to_netcdf(tmp_path / "d.nc")
     source = open_source(tmp_path / "d.nc")
     check(source, u)
-    assert "trajectories are along axis 1, which is called sample." in source.notes
+    assert any("trajectories are along axis 1, which is called sample" in note for note in source.notes)
     with_number = open_source(saved(tmp_path / "e.npz", u=first, t=t, nu=np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])))
     assert (with_number.steps.samples, with_number.steps.fixed) == (1, ("nu",))
     np.testing.assert_array_equal(with_number.dataset().a[:, 1, 0], np.repeat([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], 8))
@@ -291,7 +291,7 @@ def test_where_time_is_first_a_few_entries_are_channels_and_the_other_reading_is
     path = saved(tmp_path / "d.npz", u=two, t=np.arange(9.0), x=X)
     source = open_source(path)
     assert source.domain.channels == 2
-    assert any("where axis 1 counts trajectories, pass --samples-axis 1 (samples_axis=1)" in note for note in source.notes)
+    assert any("--samples-axis 1 (samples_axis=1)" in note for note in source.notes)
     check(open_source(path, samples_axis=1), np.moveaxis(two, 0, 1))
 
 
@@ -314,8 +314,8 @@ def test_the_axis_of_trajectories_is_as_was_said(tmp_path, place):
         open_source(tmp_path / "e.npy", samples_axis=7)
 
 
-def test_one_trajectory_with_time_last_is_read_as_was_said(tmp_path):
-    u = waves(1, 40)
+def test_one_trajectory_that_looks_periodic_in_time_too_is_read_as_was_said(tmp_path):
+    u = np.sin(2 * np.pi * (X + np.arange(40)[:, None] / 40))[None]
     np.save(tmp_path / "d.npy", u[0].T)
     with pytest.raises(RaffiaError, match=r"--time 0 for one of 32 states, --time 1 .* with --samples-axis none for one of 40"):
         open_source(tmp_path / "d.npy")
@@ -352,7 +352,7 @@ def test_a_guess_of_the_axis_of_time_and_what_speaks_against_an_answer_are_said(
     assert any("though it looks as along axis 1, as long as t; --time 1" in note for note in open_source(path, time=2).notes)
     assert not any("looks as" in note for note in open_source(path, time=1).notes)
     np.save(tmp_path / "f.npy", RNG.standard_normal((6, 16, 16)))
-    with pytest.raises(RaffiaError, match="--time 0 if it is along the first"):
+    with pytest.raises(RaffiaError, match="--time 0 or"):
         open_source(tmp_path / "f.npy")
     angles = saved(tmp_path / "g.npz", u=np.cos(np.arange(12)[:, None] + 0.3 * np.arange(20)), t=0.3 * np.arange(20))
     with pytest.raises(RaffiaError, match="--time 1 for 12 of 20 numbers each"):
@@ -437,6 +437,8 @@ def test_a_file_in_another_layout_than_that_of_the_training_is_read_by_its_own_s
         assert any("has time along axis" in note and "in the training it was axis 1" in note for note in opened.notes)
         check(reading.pairs(tmp_path / name), u)
     check(reading.pairs(saved(tmp_path / "short.npz", u=u[:, :5])), u[:, :5])
+    np.save(tmp_path / "bare.npy", first)  # states of 32 points either way
+    check(reading.pairs(tmp_path / "bare.npy"), u)
     np.save(tmp_path / "rough.npy", RNG.standard_normal((6, 32, 9)))
     with pytest.raises(
         RaffiaError, match=r"must have time along axis 1, as in the training; states of 32, .* time along axis 2"
@@ -510,3 +512,87 @@ def test_whether_a_grid_goes_around_is_told_by_all_trajectories(tmp_path):
     np.save(tmp_path / "u.npy", u.transpose(0, 2, 1))
     source = open_source(tmp_path / "u.npy", time=2)
     assert source.domain == Domain(1)
+
+
+LAYOUTS = {
+    "n t x": (0, 1, 2), "t n x": (1, 0, 2), "n x t": (0, 2, 1), "t x n": (1, 2, 0), "x n t": (2, 0, 1), "x t n": (2, 1, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("n", "states"), [(12, 40), (12, 12), (32, 32)])
+def test_values_tell_time_from_trajectories_in_any_order_of_axes(layout, n, states, tmp_path):
+    """Unrelated trajectories differ from their neighbours as from any other; states in time do not."""
+    u = flow(n, states)
+    np.save(tmp_path / "d.npy", u.transpose(LAYOUTS[layout]))
+    source = open_source(tmp_path / "d.npy")
+    check(source, u)
+    data = source.dataset()
+    a, y = (f.reshape(n, states - 1, 32) for f in data)
+    assert torch.equal(y[:, :-1], a[:, 1:])  # the output of a pair is the input of the next
+    assert any("--time" in note for note in source.notes)
+
+
+@pytest.mark.parametrize("channels", [2, 3])
+@pytest.mark.parametrize("place", [2, 3])
+def test_channels_of_states_are_neither_time_nor_trajectories(channels, place, tmp_path):
+    u = np.stack([i + flow(6 * channels, 20)[i::channels] for i in range(channels)], 2)
+    np.save(tmp_path / "d.npy", np.moveaxis(u, 2, place))
+    source = open_source(tmp_path / "d.npy")
+    assert (source.steps.samples, source.steps.axis, source.domain.channels) == (0, 1, channels)
+    np.testing.assert_array_equal(source.dataset().y.reshape(6, 19, channels, 32), u[:, 1:])
+
+
+@pytest.mark.parametrize("layout", ["t x", "x t", "t x c", "t c x", "t x y"])
+def test_one_long_trajectory_needs_no_flag_where_values_tell(layout, tmp_path):
+    u = flow(1, 100)[0]
+    arrays = {"t x": u, "x t": u.T, "t x c": np.stack([u, u**2], -1), "t c x": np.stack([u, u**2], 1)}
+    arrays["t x y"] = u[:, :, None] * np.cos(2 * np.pi * np.arange(24) / 24 + 0.3)
+    np.save(tmp_path / "d.npy", arrays[layout])
+    source = open_source(tmp_path / "d.npy")
+    assert (source.steps.samples, source.steps.axis, len(source)) == (None, layout.split().index("t"), 99)
+    states = np.moveaxis(arrays[layout], layout.split().index("t"), 0)
+    states = np.moveaxis(states, -1, 1) if layout == "t x c" else states
+    np.testing.assert_array_equal(source.dataset().a, states[:-1])
+    assert any("is a guess" in note and "--time" in note for note in source.notes)
+
+
+def test_coordinates_tell_the_axis_of_time_as_the_one_that_has_none(tmp_path):
+    u = flow(8, 15)[:, :, :20]  # a part of a circle: values do not tell time from space
+    np.save(tmp_path / "d.npy", u)
+    with pytest.raises(RaffiaError, match="--time 1"):
+        open_source(tmp_path / "d.npy")
+    for order in ((0, 1, 2), (1, 0, 2)):
+        source = open_source(saved(tmp_path / "d.npz", u=u.transpose(order), x=X[:20]))
+        assert (source.steps.samples, source.steps.axis) == order[:2]
+
+
+def test_states_that_have_nothing_in_common_are_asked_for_and_said(tmp_path):
+    """In steps of a third of a period, a state is no more like the next than like any other."""
+    u = flow(12, 120)[:, ::7]
+    swapped = u.transpose(1, 0, 2)
+    for array in (u, swapped):
+        np.save(tmp_path / "d.npy", array)
+        with pytest.raises(RaffiaError, match="--time"):
+            open_source(tmp_path / "d.npy")
+    assert any("differs from the next as from any other" in n for n in open_source(tmp_path / "d.npy", time=1).notes)
+    close = flow(12, 40)
+    assert not Dataset.of_trajectories(close, Domain(1)).along.notes
+    notes = Dataset.of_trajectories(close.transpose(1, 0, 2).copy(), Domain(1)).along.notes
+    assert any("differs from the next as from any other" in note for note in notes)
+
+
+def test_short_axes_of_states_with_coordinates_are_axes_of_the_grid(tmp_path):
+    y = np.linspace(0, 0.5, 6)
+    u = flow(8, 12)[..., None] * np.cos(y)
+    source = open_source(saved(tmp_path / "d.npz", u=u, x=X, y=y))
+    assert (source.domain.dim, source.domain.extents) == (2, (1.0, 0.5))
+    np.testing.assert_array_equal(source.dataset().a.reshape(8, 11, 32, 6), u[:, :-1])
+
+
+@pytest.mark.parametrize("shape", [(0, 9, 32), (5, 0, 32), (5, 9, 0), (0, 32), (9, 0), (0,)])
+@pytest.mark.parametrize("beside", [{}, {"t": np.arange(9.0)}])
+def test_an_array_without_values_is_refused(shape, beside, tmp_path):
+    for options in ({}, {"time": 0}):
+        with pytest.raises(RaffiaError, match="must hold"):
+            open_source(saved(tmp_path / "d.npz", u=np.zeros(shape), **beside), **options)

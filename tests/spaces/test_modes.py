@@ -144,3 +144,13 @@ def test_functions_on_a_mesh_have_principal_components():
     torch.testing.assert_close(modes.synthesis(modes.analysis(f, mesh), mesh), f)
     with pytest.raises(RaffiaError, match="mesh of the training data"):
         modes.analysis(f, Mesh(torch.rand(30, 2)))
+
+
+@pytest.mark.parametrize(("n", "faulty", "boundary"), [(1000, 2, "dirichlet"), (1000, 100, "neumann"), (5, 1, "neumann")])
+@pytest.mark.parametrize("axes", ["box", "cells"])
+def test_a_few_faulty_samples_of_many_do_not_decide_the_modes(axes, n, faulty, boundary):
+    """Two of a thousand public samples have −0.43 on a boundary where all others have 0; one of five may be a kind of its own."""
+    grid = Domain(1, axes=axes).grid(33)
+    f = torch.rand(n, 1, dtype=torch.float64) * (torch.pi * grid.axes()[0]).sin()
+    f[:faulty, [0, -1]] = -43.0 if axes == "cells" else -0.43
+    assert modes_of(f, grid).boundary == boundary

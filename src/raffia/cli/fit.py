@@ -67,7 +67,7 @@ def fit(
     stride: options.Stride = None,
     window: options.Window = None,
     horizon: options.Horizon = 1,
-    vectors: Annotated[bool, typer.Option("--vectors", help="Inputs are parameters, however many, and no functions.")] = False,
+    vectors: options.AsVectors = False,
     held_out: Annotated[
         float | None,
         Judged(

@@ -11,18 +11,14 @@ from torch import Tensor
 
 from raffia import data, plotting
 from raffia.cli import options
-from raffia.cli.common import (
-    app,
-    check_output,
-    console,
-)
+from raffia.cli.common import app, check_output, console
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
 from raffia.data.source import told_layout
 from raffia.errors import RaffiaError
 from raffia.pages import labels_of
-from raffia.spaces import Channels, Domain, Mesh, Space
+from raffia.spaces import Channels, Domain, Mesh, Space, Vectors
 from raffia.storage import atomic
 
 RANGES, TOGETHER = 64, 4 * LOOKED_AT  # variables and values that are read for the table; it has no ranges of what is beyond
@@ -49,6 +45,7 @@ def inspect(
     periodic: Annotated[
         bool | None, typer.Option("--periodic/--box", help="Grid convention, for files that do not say.")
     ] = None,
+    vectors: options.AsVectors = False,
     axes: options.Axes = None,
     table: options.AsTable = None,
     sample_column: options.SampleColumn = None,
@@ -82,7 +79,7 @@ def inspect(
     named = {argument: names for argument, names in named.items() if names}
     told = {"stride": stride, "window": window, "horizon": None if horizon == 1 else horizon}
     moving: dict[str, Any] = {argument: count for argument, count in told.items() if count is not None}
-    source = data.open_source(path, periodic=periodic, time=time, **moving, **named)
+    source = data.open_source(path, periodic=periodic, time=time, domain=Vectors() if vectors else None, **moving, **named)
     for part in (*source.inputs, *source.outputs):
         part.variable.affordable(1)
     a, y = source.read(range(1))
@@ -103,6 +100,7 @@ def inspect(
     words += [] if time is None else [FLAGS["time"], str(time)]
     words += [word for argument, count in moving.items() for word in (FLAGS[argument], str(count))]
     words += [] if periodic is None else ["--periodic" if periodic else "--box"]
+    words += ["--vectors"] if vectors else []
     console.print("next:")
     console.print("  " + shlex.join(["raffia", "fit", str(path), *words]), soft_wrap=True)
 

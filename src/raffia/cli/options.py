@@ -30,6 +30,7 @@ Slices = Annotated[
 Reshape = Annotated[
     str | None, typer.Option("--reshape", help="The grid of samples that are stored along one axis, such as 26,22.")
 ]
+AsVectors = Annotated[bool, typer.Option("--vectors", help="Inputs and outputs are vectors of numbers, and no functions.")]
 Axes = Annotated[str | None, typer.Option("--axes", help=f"Kinds of the axes, such as periodic,box: {', '.join(KINDS)}.")]
 AsTable = Annotated[
     str | None,

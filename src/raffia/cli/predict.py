@@ -127,7 +127,8 @@ def evaluate(
     if errors.deviations.isfinite().all():
         report["in units of deviations"] = float(errors.deviations.mean())
     if errors.channels.shape[1] > 1:
-        report |= {f"channel {i}": float(error) for i, error in enumerate(errors.channels.mean(0))}
+        means = errors.channels.mean(0)
+        report |= {f"channel {i}": float(error) for i, error in enumerate(means) if error.isfinite()}
     if as_json:
         sys.stdout.write(json.dumps(report, allow_nan=False) + "\n")
         return

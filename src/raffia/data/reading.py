@@ -18,7 +18,7 @@ from raffia.data.formats.selection import selected
 from raffia.data.formats.variable import files_of, guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, column, sample_shape
-from raffia.data.meaning.coordinates import Places, named_axes
+from raffia.data.meaning.coordinates import Places, lengths
 from raffia.data.meaning.following import followed
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.matching import match
@@ -218,7 +218,7 @@ def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: 
     for i, (v, layout) in enumerate(zip(both, layouts, strict=True)):
         axis = named.axes[i] if named else layout.samples
         if axis != layout.samples:
-            parts.append(column(v, axis, named_axes(pool)))
+            parts.append(column(v, axis, lengths(pool)))
             continue
         if axis is not None and axis >= len(v.shape):
             raise RaffiaError(
@@ -246,7 +246,7 @@ def _named(both: Sequence[Variable], pool: Variables) -> Found | None:
 def _as_guessed(ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables) -> list[Column]:
     """Samples by names and lengths, for want of anything better."""
     found = samples_axes(ins, outs, pool)
-    return [column(v, axis, named_axes(pool)) for v, axis in zip((*ins, *outs), found.axes, strict=True)]
+    return [column(v, axis, lengths(pool)) for v, axis in zip((*ins, *outs), found.axes, strict=True)]
 
 
 @dataclass

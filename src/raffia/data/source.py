@@ -12,7 +12,7 @@ from raffia.data.formats.selection import selected
 from raffia.data.formats.variable import guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, check_reshaped, column
-from raffia.data.meaning.coordinates import named_axes
+from raffia.data.meaning.coordinates import lengths
 from raffia.data.meaning.grids import Convention
 from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, pick, shapes, unpaired, with_parts
 from raffia.data.meaning.samples import SamplesAxis, samples_axes
@@ -189,7 +189,7 @@ def _columns(
             raise RaffiaError(unpaired(ins, outs))
     else:
         found = samples_axes(ins, outs, pool, samples)
-        parts = [column(v, axis, named_axes(pool), shape) for v, axis in zip(both, found.axes, strict=True)]
+        parts = [column(v, axis, lengths(pool), shape) for v, axis in zip(both, found.axes, strict=True)]
         check_reshaped(parts, shape)
         notes = [*found.notes, *(note for part in parts for note in part.notes)]
     return parts[: len(ins)], parts[len(ins) :], notes

@@ -92,15 +92,15 @@ class Inputs:
         nodes, grid = (None, layout.masked) if there is None else (there.nodes, there.whole_grid)
         if there is not None:
             layout = replace(layout, order=there.order, flipped=there.flipped)
-        if there is None and layout.masked and len(self.frame) == len(grid):
+        if self.output.tabular and layout.masked:
+            f, nodes = f.reshape(len(f), layout.count, -1), np.arange(math.prod(grid))
+        elif there is None and layout.masked and len(self.frame) == len(grid):
             nodes = nodes_of(cast(Mesh, self.output.one_channel), self.frame, grid)
         if nodes is not None and math.prod(grid) >= len(nodes):
             f = filled(f, nodes, grid)
-        return (
-            layout.written(layout.turned_back(f))
-            if f.ndim - 2 == len(layout.flipped or layout.order or f.shape[2:])
-            else f[:, 0]
-        )
+        if f.ndim - 2 != len(layout.flipped or layout.order or f.shape[2:]):
+            return f[:, 0]
+        return layout.written(layout.turned_back(f))
 
     @property
     def _shared(self) -> bool:

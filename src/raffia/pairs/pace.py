@@ -10,6 +10,7 @@ EQUAL = 1e-6  # a relative change in a step: below it states are the same
 TORN = 3.0  # times the steps before and after: what changes that much more is a gap
 FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
 LEAST = 8  # states, to tell noise by
+UNRELATED = 0.5  # von Neumann's ratio above which neighbours have little in common: fewer than six entries a period of a wave
 WHITE, APART = 0.2, 0.3  # how far estimates of noise may be apart, and how alike neighbouring values of it may be
 
 States = Float[np.ndarray, "n states values"]
@@ -22,6 +23,12 @@ def unequal(name: str, times: np.ndarray, states: str) -> str:
         f"{which} must be one after the other in equal steps; they are {steps.min():.3g} to {steps.max():.3g} apart. "
         f"Interpolate {states} in time, or take the parts of it that have equal steps."
     )
+
+
+def paced(u: States, stride: int | None, otherwise: str, steps: int) -> tuple[int, list[str]]:
+    """Return the stride that is given, else the one that noise asks for, and notes on how states change from one to the next."""
+    chosen, why = found_stride(u, otherwise, steps) if stride is None else (stride, still(u, stride))
+    return chosen, [*why, *torn(u, chosen), *unrelated(u)]
 
 
 def torn(u: States, stride: int = 1) -> list[str]:
@@ -44,6 +51,30 @@ def still(u: States, stride: int) -> list[str]:
     if u.shape[1] < stride + 1 or float(change(u, stride).mean()) >= EQUAL:
         return []
     return ["states are equal to rounding from step to step: a model has nothing to learn in so short a step."]
+
+
+def unrelated(u: States) -> list[str]:
+    """Return a warning where a state has as little in common with the next as with any other."""
+    ratio = neighbour_ratio(u, 1) if u.shape[1] > 2 else 0.0
+    if not ratio > UNRELATED:
+        return []
+    return [
+        f"a state differs from the next as from any other (their mean squared differences have the ratio {ratio:.2g}): a model of one "
+        "step may learn nothing. Check that this axis is time, and that steps are short enough."
+    ]
+
+
+def neighbour_ratio(u: np.ndarray, axis: int) -> float:
+    """Return von Neumann's ratio along an axis, Σ(u_{i+1} − u_i)² / 2Σ(u_i − ū)², the median over all lines along it.
+
+    It is 1 for entries in no order, 1 − cos ωh for a wave ω with steps h, and NaN where nothing varies. Lines with gaps are left out.
+    """
+    lines = np.moveaxis(u, axis, -1).reshape(-1, u.shape[axis])
+    with np.errstate(over="ignore", invalid="ignore"):
+        about = np.square(lines - lines.mean(axis=1, keepdims=True)).sum(axis=1)
+        ratios = np.square(np.diff(lines)).sum(axis=1) / np.where(about > 0, 2 * about, np.nan)
+    known = ratios[np.isfinite(ratios)]
+    return float(np.median(known)) if known.size else math.nan
 
 
 def found_stride(u: States, otherwise: str, steps: int = 1) -> tuple[int, list[str]]:

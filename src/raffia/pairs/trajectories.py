@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.pairs.along import Along
 from raffia.pairs.dense import check_dense
-from raffia.pairs.pace import LOOKED_AT, STATES, found_stride, still, torn, unequal
+from raffia.pairs.pace import LOOKED_AT, STATES, paced, unequal
 from raffia.spaces import Channels, Space, Vectors
 from raffia.spaces.axes import equispaced
 
@@ -53,12 +53,9 @@ class Trajectories:
         return cls(values, space, fixed, () if times is None else (_even(times, values.shape[1]),))
 
     def paced(self, stride: int | None, steps: int) -> tuple[int, list[str]]:
-        """The stride that was given, or the one that noise asks for and that pairs of so many steps allow; and what there is to say."""
-        some = _looked_at(self.u)
-        if stride is not None:
-            return stride, [*self.notes, *still(some, stride), *torn(some, stride)]
-        found, why = found_stride(some, "stride=1 takes single steps", steps)
-        return found, [*self.notes, *why, *torn(some, found)]
+        """Return the stride that is given, or the one that noise asks for and pairs of so many steps allow, and notes."""
+        chosen, notes = paced(_looked_at(self.u), stride, "stride=1 takes single steps", steps)
+        return chosen, [*self.notes, *notes]
 
     def pairs(self, stride: int, window: int, horizon: int) -> Made:
         """Some states in a row, with what is fixed, and those that follow, from every state that has them."""
@@ -178,7 +175,7 @@ def _even(times: Any, states: int) -> str:
 
 
 def _looked_at(u: Tensor) -> np.ndarray:
-    """The states of some trajectories, (n, states, values)."""
-    each = u[0, :STATES].numel()
-    some = u[: max(1, LOOKED_AT // max(1, each)), :STATES].detach().cpu().double()
+    """Return the first states of trajectories spread over all, (n, states, values)."""
+    count = max(1, LOOKED_AT // max(1, u[0, :STATES].numel()))
+    some = u[:: -(-len(u) // count), :STATES].detach().cpu().double()
     return some.flatten(2).numpy()

@@ -20,6 +20,7 @@ from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import analysis, synthesis
+from raffia.spaces.outliers import average, largest
 
 VANISHES = 1e-6  # of the largest value: functions that are smaller at the boundary count as zero there
 LED = 0.5  # of the value at the last node: what a line may leave of it at an end where functions vanish
@@ -206,9 +207,9 @@ def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes) -> Modes:
 
 
 def _vanish(f: Float[Tensor, "n *shape"], kind: Axis, dim: int) -> bool:
-    """Whether functions are zero at both ends of an axis; at ends without a node, whether a line leads them to about zero there."""
+    """Whether functions vanish at both ends of an axis; at an end without a node, whether a line leads them to about zero there."""
     zero = [
-        float(end.abs().max()) <= VANISHES * float(f.abs().max()) if gap == 0 else float(end.norm()) <= LED * float(near.norm())
+        largest(end) <= VANISHES * largest(f) if gap == 0 else average(end) <= LED * average(near)
         for (end, near), gap in zip(kind.at_ends(f, dim), (kind.before, kind.after), strict=True)
     ]
     return all(zero) and f.shape[dim] > 2

@@ -39,7 +39,7 @@ def conserving(choice: Choice, a: Tensor, y: Tensor, output: Space) -> str:
     if kept is None or choice.given_constraints:
         return ""
     choice.constrain([kept])
-    return f"{kept.in_words}: that is so in all of the data, and in all that the model predicts."
+    return f"{kept.in_words}: that is so in the data, and in all that the model predicts."
 
 
 def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tuple[str, Choice]]:

@@ -1,6 +1,7 @@
 """Variables of a file as samples: which axis counts them, which axes are the grid, which one holds channels."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,13 +12,13 @@ from raffia.data.formats.missing import check_whole, decode
 from raffia.data.formats.variable import Variable, guarded
 from raffia.data.meaning.layout import ArrayLayout
 from raffia.data.meaning.names import FLAGS, shown
+from raffia.data.meaning.smoothness import blocks, spread
 from raffia.data.meaning.steps import each_of
 from raffia.errors import RaffiaError
 from raffia.spaces import Space
 
 CHANNELS = 16  # at most so many, where an axis is not named
 CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
-PLACES = 8  # in which samples are looked at that follow one another
 
 
 @dataclass(eq=False)
@@ -26,7 +27,8 @@ class Column:
 
     `samples` is the axis of the samples, None where the variable is one; `channel` that of channels, if any, among the axes that count.
     Axis i of the grid is axis `order[i]` of the file's, backwards where `flipped`; `nodes` are the numbers of the nodes of that grid
-    that a mesh consists of, where not all are, or not in their order; at the others there are no values, if they are `empty`.
+    that a mesh consists of, where not all are, or not in their order; at the others there are no values, if they are `empty`. All values
+    of a sample are one vector, if they are `flat`.
     """
 
     variable: Variable
@@ -38,17 +40,22 @@ class Column:
     flipped: tuple[bool, ...] = ()
     nodes: np.ndarray | None = None
     empty: bool = False
+    flat: bool = False
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return 1 if self.samples is None else self.variable.shape[self.samples]
 
     @property
+    def _all(self) -> list[int]:
+        """The axes of the variable but that of the samples."""
+        axes = range(len(self.variable.shape))
+        return [axis for axis in axes if self.samples is None or axis != self.samples % len(axes)]
+
+    @property
     def _kept(self) -> list[int]:
         """The axes of the variable that count, before they are reshaped."""
-        shape = self.variable.shape
-        first = None if self.samples is None else self.samples % len(shape)
-        return [axis for axis in range(len(shape)) if axis != first and (shape[axis] != 1 or self.plain)]
+        return [axis for axis in self._all if self.variable.shape[axis] != 1 or self.plain]
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -89,13 +96,9 @@ class Column:
     @property
     def layout(self) -> ArrayLayout:
         """What other arrays are read and written by."""
-        axes = [
-            axis
-            for axis in range(len(self.variable.shape))
-            if self.samples is None or axis != self.samples % len(self.variable.shape)
-        ]
-        single = tuple(place for place, axis in enumerate(axes) if axis not in self._kept)
-        masked = self.whole_grid if self.nodes is not None and len(self.nodes) < math.prod(self.whole_grid) else ()
+        single = tuple(place for place, axis in enumerate(self._all) if axis not in self._kept)
+        some = self.nodes is not None and len(self.nodes) < math.prod(self.whole_grid)
+        masked = self.whole_grid if some or self.flat else ()
         shape = self.shape if self.axes == self.shape else ()
         return ArrayLayout(self.samples, self.channel, self.count, single, shape, self.order, self.flipped, masked)
 
@@ -122,20 +125,16 @@ class Column:
         return flat[..., self.nodes]
 
     def glance(self, most: int) -> np.ndarray:
-        """The first samples, at most so many, and no more than can be looked at on opening.
+        """Return at most so many samples, in blocks that are spread over all of them: neighbours, such as states in time, are alike."""
+        return np.concatenate([self.read(rows) for rows in self._spread(most)])
 
-        Of states of trajectories the first are alike: as many in a few places, from the first to the last, if all can be looked at.
-        """
-        if not each_of(self.variable) or len(self) <= most or len(self.glanced(len(self))) < len(self):
-            return self.read(self.glanced(most))
-        each = most // PLACES
-        starts = [i * (len(self) - each) // (PLACES - 1) for i in range(PLACES)]
-        return np.concatenate([self.read(range(start, start + each)) for start in starts])
+    def gaps(self, most: int) -> np.ndarray:
+        """Return where the same samples have no values."""
+        return np.concatenate([np.isnan(self.values(rows)) for rows in self._spread(most)])
 
-    def glanced(self, most: int) -> range:
-        """The numbers of those samples."""
-        first = self.variable.affordable(min(most, len(self))) if self._in_rows else len(self)
-        return range(min(most, first))
+    def _spread(self, most: int) -> list[range]:
+        chosen = spread(self.variable, most) if self._in_rows else blocks(len(self), most)
+        return [range(*block.indices(len(self))) for block in chosen]
 
     @property
     def _in_rows(self) -> bool:
@@ -153,8 +152,11 @@ class Column:
         return values[None] if self.samples is None else np.moveaxis(values, self.samples, 0)
 
 
-def column(variable: Variable, samples: int | None, named: set[str], shape: tuple[int, ...] = ()) -> Column:
-    """A variable with samples along an axis; `named` are the axes that have coordinates, `shape` is what its samples are reshaped to."""
+def column(variable: Variable, samples: int | None, lengths: dict[str, int], shape: tuple[int, ...] = ()) -> Column:
+    """Return a variable with samples along an axis.
+
+    `lengths` are those of coordinates in the file, by their names; `shape` is what samples are reshaped to.
+    """
     part = Column(variable, samples)
     if 1 in part.variable.shape[1:] and len(part.variable.shape) > 2:
         part.notes.append(f"{variable.name}: an axis with a single entry is left out.")
@@ -164,7 +166,7 @@ def column(variable: Variable, samples: int | None, named: set[str], shape: tupl
             f"{variable.name}: samples of {math.prod(shape)} values are reshaped to {shown(shape)}, as asked for."
         )
         return part
-    part.channel = _channel(part, named)
+    part.channel = _channel(part, lengths)
     if shape and part.channel is not None and part.grid == (math.prod(shape),):
         part.shape = (part.count, *shape) if part.channel == 0 else (*shape, part.count)
         part.channel = 0 if part.channel == 0 else len(shape)
@@ -206,14 +208,14 @@ def _numbers(array: np.ndarray, grid: tuple[int, ...] = ()) -> np.ndarray:
     return np.broadcast_to(flat, (*flat.shape[:2], *grid))
 
 
-def _channel(part: Column, named: set[str]) -> int | None:
-    """The axis called channels, else a short one at either end without coordinates."""
+def _channel(part: Column, lengths: dict[str, int]) -> int | None:
+    """Return the axis called channels, else a short one at either end, unless it has coordinates; None where there is none."""
     axes, dims = part.axes, part.dims
-    if len(axes) < 2:
+    if len(axes) < 2 or (not any(dims or ()) and Counter(axes) <= Counter(lengths.values())):
         return None
     if dims and (by_name := [axis for axis, dim in enumerate(dims) if dim.lower() in CHANNEL]):
         return by_name[0]
     for axis, others in ((len(axes) - 1, axes[:-1]), (0, axes[1:])):
-        if 2 <= axes[axis] <= CHANNELS and 2 * axes[axis] <= min(others) and not (dims and dims[axis] in named):
+        if 2 <= axes[axis] <= CHANNELS and 2 * axes[axis] <= min(others) and not (dims and dims[axis] in lengths):
             return axis
     return None

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from raffia.data.meaning.attributes import word
+from raffia.spaces.outliers import average, largest
 
 
 class Ends(StrEnum):
@@ -23,7 +26,6 @@ class Ends(StrEnum):
 
 
 Verdict = tuple[Ends, str]
-ROUGH = "neighbours differ as much as points far apart do"
 LED = 0.3  # of the values next to an end that was left out: what lines may miss zero by there
 ENOUGH = 8  # values at an end, for it to be no chance that all lines lead to zero
 KINK = 4.0  # times a usual bend: what the bend across the ends of a periodic axis may be
@@ -32,44 +34,30 @@ STRAIGHT = ("t", "time", "ts", "times", "lat", "latitude")
 """Names of coordinates that go around where they span 360 or 2π, and of those that never do."""
 
 
-def by_values(f: np.ndarray, axis: int) -> Verdict:
-    """What samples (n, …) say about one of their axes, and the reason.
+def by_values(f: Tensor, axis: int) -> Verdict:
+    """Return what samples (n, …) show of the two ends of an axis, and the reason; a fiftieth of the samples may be faulty.
 
-    Around a circle, the last point and the first are neighbours, and differ as neighbours do. Where all functions are zero at one end,
-    and about to be so one step beyond the other, that other end was left out.
+    On a periodic axis the last point and the first differ as neighbours do. If functions vanish at one end, and lines lead them to zero
+    one step beyond the other, the grid leaves that other end out.
     """
-    first, last = np.take(f, 0, axis), np.take(f, -1, axis)
-    steps = np.abs(np.diff(f, axis=axis))
-    scale = float(np.abs(f).max()) or 1.0
-    typical, jump = float(steps.mean()), float(np.abs(first - last).mean())
-    rounding = (1e-9 if f.dtype == np.float64 else 2e-5) * scale
+    first, last = f.select(axis, 0), f.select(axis, -1)
+    scale = largest(f) or 1.0
+    typical, jump = average(f.diff(dim=axis)), average(first - last)
+    rounding = (1e-9 if f.dtype == torch.float64 else 2e-5) * scale
     if typical <= 1e-9 * scale:
         return Ends.UNCLEAR, "the functions are constant"
-    if typical > 0.5 * float(np.abs(f - np.roll(f, f.shape[axis] // 2, axis)).mean()):
-        return Ends.UNCLEAR, ROUGH
-    if float(np.abs(first - last).max()) <= rounding:
-        if float(np.ptp(first)) <= 1e-6 * scale:
+    if typical > 0.5 * average(f - f.roll(f.shape[axis] // 2, axis)):
+        return Ends.UNCLEAR, "neighbours differ as much as points far apart do"
+    if largest(first - last) <= rounding:
+        if largest(first - first.median()) <= 1e-6 * scale:
             return Ends.FIXED, "all functions have one value at both ends"
         return Ends.REPEATED, "the last point repeats the first"
     for kind, zero, where in ((Ends.LEFT, first, ("first", "last")), (Ends.RIGHT, last, ("last", "first"))):
-        if float(np.abs(zero).max()) <= rounding and first.size >= ENOUGH and _led_to_zero(f, axis, kind):
+        if largest(zero) <= rounding and first.numel() >= ENOUGH and _led_to_zero(f, axis, kind):
             return kind, f"all functions vanish at the {where[0]} point, and would one step beyond the {where[1]}"
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"
     return Ends.BOX, f"from the last point to the first is {jump / typical:.0f} times a usual step"
-
-
-def by_name(x: np.ndarray, name: str) -> Verdict | None:
-    """An angle that goes once around is periodic, whatever the values."""
-    step = float(abs(x[-1] - x[0])) / (len(x) - 1)
-    if word(name) in ROUND and any(abs(step * len(x) - turn) < 1e-3 * step for turn in (360.0, 2 * math.pi)):
-        return Ends.PERIODIC, f"{name} goes once around, to one step before {step * len(x):.6g}"
-    return None
-
-
-def never_around(name: str) -> Verdict | None:
-    """Times and latitudes have two ends, whatever the values."""
-    return (Ends.BOX, f"{name} does not go around") if word(name) in STRAIGHT else None
 
 
 def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
@@ -95,26 +83,29 @@ def by_coordinates(x: np.ndarray, name: str = "") -> Verdict:
     return Ends.UNCLEAR, "the coordinates may go either way"
 
 
-def of_axis(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
-    """Coordinates speak before values, which say whether an axis goes around; `smooth` is whether functions do so without a kink."""
-    if values[0] is Ends.REPEATED or coordinates[0] is Ends.UNCLEAR:
-        return values
-    if coordinates[0] is Ends.PERIODIC and values[0] in (Ends.LEFT, Ends.RIGHT):
-        return values
-    if coordinates[0] is Ends.PERIODIC and values[0] is Ends.BOX:
-        return Ends.LEFT, f"{coordinates[1]}, and {values[1]}"
-    if coordinates[0] is Ends.CELLS and values[0] is Ends.PERIODIC and smooth:
-        return Ends.PERIODIC, f"{coordinates[1]}, and functions go on smoothly from the last to the first"
-    return values if values[0] is coordinates[0] is Ends.BOX else coordinates
+def of_axis(samples: Sequence[Tensor], axis: int, lines: Sequence[tuple[np.ndarray, str]]) -> Verdict:
+    """Return the ends of an axis of samples, and the reason; `lines` are coordinates along it, with their names.
+
+    An angle that goes once around is periodic, times and latitudes never are. Else coordinates decide before values, which show whether
+    functions are periodic.
+    """
+    for x, name in lines:
+        around = float(abs(x[-1] - x[0])) / (len(x) - 1) * len(x)
+        if word(name) in ROUND and any(abs(around - turn) < 1e-3 * around / len(x) for turn in (360.0, 2 * math.pi)):
+            return Ends.PERIODIC, f"{name} goes once around, to one step before {around:.6g}"
+    values = together([by_values(f, axis) for f in samples])
+    coordinates = together([by_coordinates(x, name) for x, name in lines]) if lines else (Ends.UNCLEAR, "")
+    verdict = _joint(values, coordinates, wraps(samples, axis))
+    straight = [name for _, name in lines if word(name) in STRAIGHT]
+    if straight and verdict[0] in (Ends.PERIODIC, Ends.REPEATED, Ends.UNCLEAR):
+        return Ends.BOX, f"{straight[0]} does not go around"
+    return verdict
 
 
-def wraps(f: np.ndarray, axis: int) -> bool:
-    """Whether functions bend from the last point to the first no more than elsewhere: they are not only as high at both ends."""
-    if f.shape[axis] < 4:
-        return False
-    bends = np.abs(np.roll(f, 1, axis) - 2 * f + np.roll(f, -1, axis))
-    across = np.take(bends, (0, -1), axis)
-    return float(across.mean()) <= KINK * float(np.take(bends, range(1, f.shape[axis] - 1), axis).mean())
+def wraps(samples: Sequence[Tensor], axis: int) -> bool:
+    """Return whether functions bend from the last point to the first no more than elsewhere, and do not merely have equal ends."""
+    telling = [f for f in samples if by_values(f, axis)[0] is not Ends.UNCLEAR]
+    return bool(telling) and all(_bends_alike(f, axis) for f in telling)
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
@@ -126,12 +117,33 @@ def together(verdicts: Sequence[Verdict]) -> Verdict:
     return verdicts[0]
 
 
-def _led_to_zero(f: np.ndarray, axis: int, kind: Ends) -> bool:
-    """Whether lines through the last two points, or the first two, meet zero one step beyond."""
+def _joint(values: Verdict, coordinates: Verdict, smooth: bool) -> Verdict:
+    """Return the verdict of values and coordinates together; `smooth` is whether functions are periodic without a kink."""
+    if values[0] is Ends.REPEATED or coordinates[0] is Ends.UNCLEAR:
+        return values
+    if coordinates[0] is Ends.PERIODIC and values[0] in (Ends.LEFT, Ends.RIGHT):
+        return values
+    if coordinates[0] is Ends.PERIODIC and values[0] is Ends.BOX:
+        return Ends.LEFT, f"{coordinates[1]}, and {values[1]}"
+    if coordinates[0] is Ends.CELLS and values[0] is Ends.PERIODIC and smooth:
+        return Ends.PERIODIC, f"{coordinates[1]}, and functions go on smoothly from the last to the first"
+    return values if values[0] is coordinates[0] is Ends.BOX else coordinates
+
+
+def _bends_alike(f: Tensor, axis: int) -> bool:
     if f.shape[axis] < 4:
         return False
-    near, next_to = (np.take(f, place, axis) for place in ((-1, -2) if kind is Ends.LEFT else (0, 1)))
-    return float(np.abs(2 * near - next_to).mean()) <= LED * float(np.abs(near).mean())
+    bends = f.roll(1, axis) - 2 * f + f.roll(-1, axis)
+    across = torch.stack([bends.select(axis, 0), bends.select(axis, -1)], 1)
+    return average(across) <= KINK * average(bends.narrow(axis, 1, f.shape[axis] - 2))
+
+
+def _led_to_zero(f: Tensor, axis: int, kind: Ends) -> bool:
+    """Return whether lines through the last two points, or the first two, meet zero one step beyond."""
+    if f.shape[axis] < 4:
+        return False
+    near, inner = (f.select(axis, place) for place in ((-1, -2) if kind is Ends.LEFT else (0, 1)))
+    return average(2 * near - inner) <= LED * average(near)
 
 
 def _digits(length: float) -> int:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from raffia.data.formats.variable import Variable
-from raffia.data.meaning.counting import counting
 from raffia.data.meaning.names import Variables, in_file, pick, shown
+from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.steps import Steps
 from raffia.data.meaning.times import by_name, told
-from raffia.data.meaning.trajectories import unlike
+from raffia.data.meaning.trajectory_axes import samples_axis, swapped, time_axis
 from raffia.errors import RaffiaError
 
 State = tuple[int, ...] | None
@@ -43,7 +43,7 @@ def followed(
 
 
 def _lying(path: object, v: Variable, arrays: Variables, steps: Steps, state: State) -> tuple[Steps, list[str]]:
-    """The axes of time and of trajectories: those of the training, or others, and why."""
+    """Return the axes of time and of trajectories, those of the training or others, and notes."""
     fits = state is None or steps.state(v.shape) == state
     axis, reason = told(v, arrays)
     if axis is not None:
@@ -53,16 +53,18 @@ def _lying(path: object, v: Variable, arrays: Variables, steps: Steps, state: St
         ):
             return other, [_note(v, other, steps, reason)]
         return steps, []
+    look = Look(v)
+    if fits and steps.samples is not None and swapped(look, steps.axis, steps.samples):
+        other = replace(steps, axis=steps.samples, samples=steps.axis)
+        return other, [_note(v, other, steps, "as states there are like their neighbours")]
     others = [place for place in range(steps.ndim) if place not in (steps.axis, steps.samples)]
     others = [place for place in others if replace(steps, axis=place).state(v.shape) == state]
-    if fits or not others:
+    guess = None if fits or not others else time_axis(look, steps.samples, arrays)
+    if fits or not others or (guess is not None and guess[0] == steps.axis):
         return steps, []
-    seen = unlike(v, steps.samples)
-    if seen is not None and seen[0] == steps.axis:
-        return steps, []
-    if seen is not None and seen[0] in others:
-        other = replace(steps, axis=seen[0])
-        return other, [_note(v, other, steps, seen[1])]
+    if guess is not None and guess[0] in others:
+        other = replace(steps, axis=guess[0])
+        return other, [_note(v, other, steps, guess[1])]
     raise RaffiaError(
         f"{path}: {v.name} {shown(v.shape)} must have time along axis {steps.axis}, as in the training; states of {shown(state or ())}, as "
         f"there, it has only with time along axis {others[0]}. Pass a file that is laid out like that of the training, or one with times: "
@@ -74,7 +76,7 @@ def _with(v: Variable, arrays: Variables, steps: Steps, trained: int | None, sta
     """Steps along an axis, with the axis of trajectories: by names, as that which leaves states of the training, or by coordinates."""
     if trained is None and steps.state(v.shape) == state:
         return steps
-    found, _ = counting(v, steps.axis, arrays, [])
+    found, _ = samples_axis(Look(v), steps.axis, arrays, [])
     places = [place for place in range(steps.ndim) if place != steps.axis]
     fitting = [place for place in places if replace(steps, samples=place).state(v.shape) == state]
     if found not in fitting and fitting:

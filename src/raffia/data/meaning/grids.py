@@ -4,18 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
-from raffia.data.meaning.convention import (
-    Ends,
-    Verdict,
-    by_coordinates,
-    by_name,
-    by_values,
-    never_around,
-    of_axis,
-    together,
-    wraps,
-)
+from raffia.data.meaning.convention import Ends, Verdict, by_values, of_axis, together, wraps
 from raffia.data.meaning.coordinates import Places
 from raffia.data.meaning.names import FLAGS, shown
 from raffia.errors import RaffiaError
@@ -62,7 +53,7 @@ class Function:
 
     name: str
     grid: tuple[int, ...]
-    glance: list[np.ndarray]
+    glance: list[Tensor]
     places: Places
 
 
@@ -75,7 +66,7 @@ def domains(path: object, sides: Sequence[Function | None], asked: Convention, n
             spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
-        verdicts = _verdicts(path, alike, asked)
+        verdicts = _verdicts(path, alike, asked, used=sides[0] is not None)
         kinds = tuple(KINDS[ends.value] for ends, _ in verdicts)
         lengths = _lengths(side, kinds, asked.extent)
         if asked.extent is None and max(lengths) > MOST_APART * min(lengths):
@@ -98,8 +89,8 @@ def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
     return f"of the grid of {grid} is taken {'; '.join(each)}."
 
 
-def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Verdict]:
-    """A kind for each axis, and why."""
+def _verdicts(path: object, alike: list[Function], asked: Convention, used: bool) -> list[Verdict]:
+    """Return a kind for each axis, and why; what is unclear is asked, if features make use of the grid: inputs are functions."""
     dim = len(alike[0].grid)
     found = [_of_axis(alike, axis) for axis in range(dim)]
     repeated = [axis for axis, (ends, _) in enumerate(found) if ends is Ends.REPEATED]
@@ -114,6 +105,8 @@ def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Ve
             )
         return [(Ends(kind.name), asked.why) for kind in said]
     joint, reason = together(found)
+    if joint in (Ends.REPEATED, Ends.UNCLEAR) and not used:
+        joint, reason = Ends.BOX, f"{reason}, which matters little as inputs are numbers; --periodic says otherwise"
     if joint is Ends.REPEATED:
         raise RaffiaError(
             f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. "
@@ -122,8 +115,8 @@ def _verdicts(path: object, alike: list[Function], asked: Convention) -> list[Ve
         )
     if joint is Ends.UNCLEAR:
         raise RaffiaError(
-            f"{path} does not say whether its grid is periodic: pass domain=Domain(dim, periodic=…), on the command line --periodic "
-            f"or --box. {alike[0].name} does not show it, as {reason}. If it holds no functions but parameters, pass domain=Vectors()."
+            f"{path} does not say whether its grid is periodic, and {alike[0].name} does not show it, as {reason}. Pass --periodic or "
+            "--box (domain=Domain(dim, periodic=…)); or --vectors (domain=Vectors()), if it holds no functions."
         )
     if joint is Ends.PERIODIC:
         return [(Ends.PERIODIC, reason)] * dim
@@ -140,15 +133,9 @@ def _beside(verdict: Verdict, alike: list[Function], axis: int, joint: Verdict) 
     if ends is Ends.REPEATED:
         return Ends.BOX, f"{reason}; without it the axis would be periodic"
     lines = [g.places.axes[axis] for g in alike if g.places.axes and g.places.axes[axis] is not None]
-    if ends is Ends.PERIODIC and not lines and not _smooth(alike, axis):
+    if ends is Ends.PERIODIC and not lines and not wraps([f for g in alike for f in g.glance], 2 + axis):
         return Ends.BOX, "functions bend from the last point to the first"
     return verdict
-
-
-def _smooth(alike: list[Function], axis: int) -> bool:
-    """Whether all functions that say something go around an axis without a kink."""
-    telling = [f for g in alike for f in g.glance if by_values(f, 2 + axis)[0] is not Ends.UNCLEAR]
-    return bool(telling) and all(wraps(f, 2 + axis) for f in telling)
 
 
 def _repeating(alike: list[Function], axis: int) -> str:
@@ -156,15 +143,9 @@ def _repeating(alike: list[Function], axis: int) -> str:
 
 
 def _of_axis(alike: list[Function], axis: int) -> Verdict:
-    """By values and coordinates."""
-    values = together([by_values(f, 2 + axis) for g in alike for f in g.glance])
     places = [g.places for g in alike if g.places.axes]
     lines = [(x, p.names[axis] if p.names else "") for p in places if (x := p.axes[axis]) is not None]
-    around = [verdict for x, name in lines if (verdict := by_name(x, name)) is not None]
-    coordinates = together([by_coordinates(x, name) for x, name in lines]) if lines else (Ends.UNCLEAR, "")
-    verdict = around[0] if around else of_axis(values, coordinates, _smooth(alike, axis))
-    ends = [straight for _, name in lines if (straight := never_around(name)) is not None]
-    return ends[0] if ends and verdict[0] in (Ends.PERIODIC, Ends.REPEATED, Ends.UNCLEAR) else verdict
+    return of_axis([f for g in alike for f in g.glance], 2 + axis, lines)
 
 
 def _lengths(side: Function, kinds: tuple[Axis, ...], extent: Extent) -> tuple[float, ...]:

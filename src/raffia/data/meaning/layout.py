@@ -38,7 +38,7 @@ class ArrayLayout:
     `samples` is the axis that counts samples, None where the array is one sample. Of the other axes those with a `single` entry are left
     out, and what remains is reshaped to `shape`, if there is one. `channel` is the axis of `count` channels, if any, the others are the
     grid. Axis i of the grid that raffia sees is axis `order[i]` of the grid in the file, backwards where it is `flipped`. Where the space
-    is a mesh of some nodes of a grid, `masked` is the shape of that grid.
+    is a mesh of some nodes of a grid, or vectors of all of its values, `masked` is the shape of that grid.
     """
 
     samples: int | None = 0

@@ -64,14 +64,15 @@ def match(
 def nodes_of(mesh: Mesh, frame: Frame, grid: tuple[int, ...], lines: Sequence[np.ndarray | None] = ()) -> np.ndarray:
     """The numbers of those nodes of a grid, with axes along `lines` or as in the `frame`, that a mesh consists of."""
     known = [
-        line
-        if line is not None
-        else None
-        if label.first is None or label.last is None
-        else np.linspace(label.first, label.last, size)
-        for line, label, size in zip(lines or (None,) * len(grid), frame, grid, strict=True)
+        x if x is not None else _line(label, size)
+        for x, label, size in zip(lines or (None,) * len(grid), frame, grid, strict=True)
     ]
     return _numbers(mesh, orientation.positions(known, grid))
+
+
+def _line(label: AxisLabel, points: int) -> np.ndarray | None:
+    ends = label.first, label.last
+    return None if ends[0] is None or ends[1] is None else np.linspace(ends[0], ends[1], points)
 
 
 def _on_nodes(path: object, parts: Sequence[Column], mesh: Mesh, found: Places, layout: ArrayLayout, frame: Frame) -> Places:

@@ -95,8 +95,8 @@ def _of_chosen(places: Places, grid: tuple[int, ...], chosen: np.ndarray) -> Mes
 
 
 def _missing(parts: Sequence[Column], most: int) -> np.ndarray | None:
-    """The nodes without values in any of the first samples, if there are several and all others have values."""
-    gaps = [np.isnan(part.values(part.glanced(most))) for part in parts]
+    """The nodes without values in any sample looked at, if there are several and all others have values."""
+    gaps = [part.gaps(most) for part in parts]
     each = np.concatenate([gap.any(1).reshape(len(gap), -1) for gap in gaps])
     constant = len(each) > 1 and all(bool((gap == gap[:1, :1]).all()) for gap in gaps)
     return np.asarray(each.any(0)) if constant else None

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
-from raffia.data.meaning.likeness import TELLING, Look, against, one_function
-from raffia.data.meaning.lines import like_coordinates
-from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shapes, unpaired
+from raffia.data.meaning.coordinates import lengths, like_coordinates
+from raffia.data.meaning.names import FLAGS, Variables, shapes, unpaired
+from raffia.data.meaning.smoothness import TELLING, Look, against
 from raffia.errors import RaffiaError
 
 SamplesAxis = int | str | Sequence[int] | None
@@ -33,12 +33,17 @@ def samples_axes(ins: Sequence[Variable], outs: Sequence[Variable], pool: Variab
     return by_names(both, pool) or _by_lengths(both, pool, unpaired(ins, outs))
 
 
-def _as_asked(both: Sequence[Variable], asked: SamplesAxis) -> Found:
+def axes_asked(asked: SamplesAxis) -> list[int | None]:
+    """Return the axes that "0", "0,1" or (0, 1) name, None for an array that is one sample; none where it is no such text."""
     words = [word.strip() for word in str(asked).strip("()[]").removesuffix(",").split(",")]
     try:
-        axes = [None if word == ONE else int(word) for word in words]
+        return [None if word == ONE else int(word) for word in words]
     except ValueError:
-        axes = []
+        return []
+
+
+def _as_asked(both: Sequence[Variable], asked: SamplesAxis) -> Found:
+    axes = axes_asked(asked)
     axes = axes * len(both) if len(axes) == 1 else axes
     fits = len(axes) == len(both) and all(
         a is None or -len(v.shape) <= a < len(v.shape) for a, v in zip(axes, both, strict=True)
@@ -55,14 +60,8 @@ def _as_asked(both: Sequence[Variable], asked: SamplesAxis) -> Found:
             f"inputs and outputs must pair up; along {FLAGS['samples_axis']} {asked} they have {' and '.join(map(str, sorted(counts)))} "
             f"samples: {shapes(both)}."
         )
-    return Found(
-        found,
-        (
-            "samples are along the axis that was asked for."
-            if found[0] is not None
-            else "the arrays are one sample, as asked for.",
-        ),
-    )
+    one = "the arrays are one sample, as asked for."
+    return Found(found, (one if found[0] is None else "samples are along the axis that was asked for.",))
 
 
 def check_values(both: Sequence[Variable], axes: Sequence[int | None]) -> None:
@@ -147,12 +146,6 @@ def _in_rows(both: Sequence[Variable], pool: Variables, in_columns: bool) -> Fou
     if in_columns and against(looks, rows):
         where = "along the first axis or the last: neighbours along the first are alike, as values of one function are"
         raise _question(both, ["0", "-1"], where)
-    if one_function(looks):
-        raise RaffiaError(
-            f"{shapes(both)} may be {both[0].shape[0]} samples that follow one another, or one: neighbours are alike along all axes. "
-            f"Pass {FLAGS['samples_axis']} 0 (samples_axis=0) or {FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs "
-            "several samples, for example a file for each."
-        )
     return found
 
 
@@ -165,19 +158,13 @@ def _question(both: Sequence[Variable], ways: Sequence[str], where: str) -> Raff
 
 
 def _lengths(pool: Variables) -> set[int]:
-    """How many entries the coordinates of a file have."""
-    lines = {max(v.shape) for name, v in pool.items() if _line(name, v)}
+    """Return how many entries the coordinates of a file have: those along axes, and nodes."""
     tables = [v for v in pool.values() if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and like_coordinates(v)]
-    return lines | {v.shape[0] for v in tables if v.shape[0] > TELLING}
+    return {*lengths(pool).values(), *(v.shape[0] for v in tables if v.shape[0] > TELLING)}
 
 
 def _marked(both: Sequence[Variable], pool: Variables, axis: int) -> bool:
     """Whether the file has coordinates as long as one end of an array, and none as long as the other, so that it counts points."""
-    lengths = _lengths(pool)
-    there = [v for v in both if len(v.shape) > 1 and v.shape[axis] in lengths and v.shape[axis] != v.shape[-1 - axis]]
-    return bool(there) and not any(v.shape[-1 - axis] in lengths for v in both)
-
-
-def _line(name: str, v: Variable) -> bool:
-    usual = attributes.word(name) in COORDINATES or v.dims == (name,)
-    return v.numeric and usual and len(v.shape) - v.shape.count(1) == 1
+    known = _lengths(pool)
+    there = [v for v in both if len(v.shape) > 1 and v.shape[axis] in known and v.shape[axis] != v.shape[-1 - axis]]
+    return bool(there) and not any(v.shape[-1 - axis] in known for v in both)

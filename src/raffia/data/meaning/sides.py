@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+import torch
+
 from raffia.data.formats.variable import Variable
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column, sample_shape
-from raffia.data.meaning.convention import ROUGH, Ends, by_values
-from raffia.data.meaning.coordinates import on_mesh, places_of
+from raffia.data.meaning.convention import Ends, by_values
+from raffia.data.meaning.coordinates import FEW, on_mesh, places_of
 from raffia.data.meaning.grids import Convention, Function, domains
 from raffia.data.meaning.layout import AxisLabel, Frame
-from raffia.data.meaning.lines import FEW
 from raffia.data.meaning.names import FLAGS, Variables, shapes, shown
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
@@ -49,11 +51,16 @@ def spaces_of(
     path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
 ) -> tuple[Side, Side]:
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
-    first = None if asked.vectors else _side(path, inputs, pool, asked, notes, inputs=True)
-    sides = [first, _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())]
-    if asked.coordinates and not {v.name for v in asked.coordinates} & {
-        v.name for side in sides if side for v in side.places.used
-    }:
+    sides: list[Function | None] = [None, None]
+    if not asked.vectors:
+        first = _side(path, inputs, pool, asked, notes)
+        second = _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
+        sides = _without_vectors([first, second], asked, notes)
+    for side, parts in zip(sides, (inputs, outputs), strict=True):
+        for part in parts:
+            part.flat = side is None and len(part.axes) > 1
+    used = {v.name for side in sides if side for v in side.places.used}
+    if asked.coordinates and not any(v.name in used for v in asked.coordinates):
         raise RaffiaError(
             f"coordinates={[v.name for v in asked.coordinates]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: "
             f"{shapes([part.variable for part in (*inputs, *outputs)])}."
@@ -98,13 +105,7 @@ def with_grid(parts: Sequence[Column]) -> Column | None:
 
 
 def _side(
-    path: Path,
-    parts: list[Column],
-    pool: Variables,
-    asked: Asked,
-    notes: list[str],
-    inputs: bool = False,
-    names: tuple[str, ...] = (),
+    path: Path, parts: list[Column], pool: Variables, asked: Asked, notes: list[str], names: tuple[str, ...] = ()
 ) -> Function | None:
     """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
     dims = [part.grid_dims for part in parts if part.grid_dims and len(part.grid) > 1]
@@ -116,18 +117,11 @@ def _side(
     found = orientation.like(places_of(path, whole, pool, asked.coordinates), alike, names)
     places = on_mesh(path, whole, orientation.upward(found, alike), pool, asked.cells)
     name = whole.variable.name
-    without_places = len(whole.grid) == 1 and not places.known
-    if without_places and whole.grid[0] <= FEW:
+    if len(whole.grid) == 1 and not places.known and whole.grid[0] <= FEW:
         notes.append(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function.")
         return None
     places = orientation.without_gaps(places, alike, GLANCE, asked.mask)
-    glance = [part.glance(GLANCE) for part in alike]
-    if without_places and inputs and not asked.convention.said and by_values(glance[0], 2) == (Ends.UNCLEAR, ROUGH):
-        notes.append(
-            f"{name}: {whole.grid[0]} numbers a sample are a vector of parameters, as {ROUGH}; if they are a function, "
-            "pass periodic=… (--periodic or --box)."
-        )
-        return None
+    glance = [torch.from_numpy(np.ascontiguousarray(part.glance(GLANCE))) for part in alike]
     notes += [note for note in (*said, *places.notes) if note not in notes]
     numbers = [part.variable.name for part in parts if part not in alike]
     if numbers:
@@ -135,15 +129,33 @@ def _side(
     return Function(name, whole.grid, glance, places)
 
 
+def _without_vectors(sides: list[Function | None], asked: Asked, notes: list[str]) -> list[Function | None]:
+    """Return the functions of inputs and outputs, None for a vector: numbers without coordinates whose values show no line of points.
+
+    Outputs as long as the inputs may be functions on one grid, of which features make use: what is unclear of them is asked.
+    """
+    shapeless = [side is not None and not asked.convention.said and _shapeless(side) for side in sides]
+    if shapeless[1] and len({side.grid for side in sides if side}) == 1 < sum(side is not None for side in sides):
+        return sides
+    for side in (side for side, vector in zip(sides, shapeless, strict=True) if side and vector):
+        notes.append(
+            f"{side.name}: {side.grid[0]} numbers a sample are a vector, as {by_values(side.glance[0], 2)[1]}; if they are a function, "
+            "pass periodic=… (--periodic or --box)."
+        )
+    return [None if vector else side for side, vector in zip(sides, shapeless, strict=True)]
+
+
+def _shapeless(side: Function) -> bool:
+    """Return whether neither coordinates nor values show that numbers are values of a function along a line."""
+    line = len(side.grid) == 1 and not side.places.known and side.places.mesh is None
+    return line and all(by_values(f, 2)[0] is Ends.UNCLEAR for f in side.glance)
+
+
 def _crossed(sides: Sequence[Function | None]) -> list[str]:
     """What to say of grids that are one another's the other way round."""
     grids = [side.grid for side in sides if side and side.places.mesh is None]
-    if (
-        len(grids) < 2
-        or grids[0] == grids[1]
-        or grids[0] != grids[1][::-1]
-        or all(any(side.places.names) for side in sides if side)
-    ):
+    named = all(any(side.places.names) for side in sides if side)
+    if named or len(grids) < 2 or grids[0] == grids[1] or grids[0] != grids[1][::-1]:
         return []
     return [
         f"the grids of inputs and outputs, {shown(grids[0])} and {shown(grids[1])}, are taken for different ones; if they are one, "

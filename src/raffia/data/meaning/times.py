@@ -1,5 +1,7 @@
 """Times in files: which arrays hold them, which axis they go along, and whether their steps are equal."""
 
+from itertools import product
+
 import numpy as np
 
 from raffia.data.formats.variable import Variable
@@ -59,44 +61,35 @@ def against(v: Variable, axis: int, arrays: Variables) -> list[str]:
 
 
 def even(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
-    """What times say of the steps; steps of unequal length are refused."""
+    """Return notes on the steps of times in a file; steps of unequal length are refused."""
     states = v.shape[axis]
-    for t in arrays.values():
-        if of_each(t, v.shape) == axis and states > 1:
-            return [_of_all(path, v, t)]
-    for more in (0, 1):
-        for t in filter(is_time, arrays.values()):
-            if max(t.shape) != states + more or states < 2:
-                continue
-            x = t.glance().astype(np.float64).reshape(-1)
-            if not np.isfinite(x).all() or not equispaced(x):
-                raise RaffiaError(f"{path}: {unequal(t.name, x, v.name)}")
+    if states < 2:
+        return []
+    for more, t in product((0, 1), arrays.values()):  # one more is what files with the ends of steps have
+        each = of_each(t, v.shape) == axis
+        if each or (is_time(t) and max(t.shape) == states + more):
+            rows = t.glance().astype(np.float64).reshape(-1, t.shape[1] if each else states + more)
             first = [f"{t.name} has {states + 1} entries for {states} states: the first {states} are taken for theirs."]
-            return [_step(t, float(x[1] - x[0])), *(first if more else [])]
+            return [_step(path, v, t, rows), *(first if more else [])]
     return [
         f"{t.name} {shown(t.shape)} does not fit the {states} states of {v.name}, so that nothing tells the length of a step."
         for t in filter(is_time, arrays.values())
-        if states > 1
     ]
 
 
-def _of_all(path: object, v: Variable, t: Variable) -> str:
-    """The step that the times of all trajectories have."""
-    x = t.glance().astype(np.float64)
-    bad = next((i for i, row in enumerate(x) if not np.isfinite(row).all() or not equispaced(row)), None)
+def _step(path: object, v: Variable, t: Variable, rows: np.ndarray) -> str:
+    """Return a note on the step that the times of all trajectories have."""
+    bad = next((i for i, row in enumerate(rows) if not np.isfinite(row).all() or not equispaced(row)), None)
     if bad is not None:
-        raise RaffiaError(f"{path}: {unequal(f'{t.name}, those of trajectory {bad}', x[bad], v.name)}")
-    steps = (x[:, -1] - x[:, 0]) / (x.shape[1] - 1)
+        which = t.name if len(rows) == 1 else f"{t.name}, those of trajectory {bad}"
+        raise RaffiaError(f"{path}: {unequal(which, rows[bad], v.name)}")
+    steps = (rows[:, -1] - rows[:, 0]) / (rows.shape[1] - 1)
     if np.ptp(steps) > ALIKE * float(np.abs(steps).max()):
         raise RaffiaError(
             f"{path}: a step must be as long in all trajectories; those of {t.name} are {steps.min():.6g} to "
             f"{steps.max():.6g}. Interpolate {v.name} to times in equal steps, or write a file for each."
         )
-    return _step(t, float(steps[0]))
-
-
-def _step(t: Variable, step: float) -> str:
-    units = attributes.units(t)
+    units, step = attributes.units(t), float(steps[0])
     back = ": times go down, so a model goes back in time" if step < 0 else ""
     return f"a step is {step:.6g}{units and f' {units}'} of {t.name}{back}."
 

@@ -1,4 +1,4 @@
-"""Which arrays of a file are trajectories: an axis of time, told by names, times or values, and what is fixed along it."""
+"""Which arrays of a file are trajectories, along which axes, and which parameters are fixed along them."""
 
 import math
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ import numpy as np
 
 from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning.columns import CHANNELS
-from raffia.data.meaning.convention import Ends, by_values
-from raffia.data.meaning.counting import asked, check_asked, counting
 from raffia.data.meaning.names import FLAGS, Variables, likely, shapes, shown
-from raffia.data.meaning.pace import steady
 from raffia.data.meaning.samples import SamplesAxis
-from raffia.data.meaning.steps import Steps
+from raffia.data.meaning.smoothness import Look, spread
+from raffia.data.meaning.steps import Steps, in_order
 from raffia.data.meaning.times import against, even, of_each, told
+from raffia.data.meaning.trajectory_axes import asked, check_asked, samples_axis, time_axis
 from raffia.errors import RaffiaError
+from raffia.pairs.pace import STATES, paced
 
-GLANCE = 8  # trajectories that are looked at to tell time from space
+SOME = 8  # trajectories that are looked at for the length of steps
 ALIKE = 64  # trajectories among which two with the same parameters are looked for
 
 
@@ -50,7 +50,7 @@ class Wanted:
 
 
 class Found(NamedTuple):
-    """How a file of trajectories is read, and why; None where it holds none, with what to add where it cannot be read otherwise."""
+    """How a file of trajectories is read, with notes; None for pairs, with what to add if those cannot be read either."""
 
     steps: Steps | None
     notes: list[str]
@@ -58,7 +58,10 @@ class Found(NamedTuple):
 
 
 def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wanted: Wanted) -> Found:
-    """How a file that holds trajectories is read."""
+    """Return how a file of trajectories is read; None in it for pairs.
+
+    `names` are the inputs that the caller names. Axes are as the caller says, else by names, times and coordinates, else by values.
+    """
     known = [arrays[name] for name in names if name in arrays] if names else likely(arrays)
     longest = max(known, key=lambda v: len(v.shape)).shape if known else ()
     known = known if names else [v for v in known if of_each(v, longest) is None]
@@ -71,23 +74,27 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             )
         return Found(None, [] if names or len(moving) != len(known) else _maybe(known, arrays))
     v, others = moving[0], [v for v in known if v not in moving]
-    free = not (names or wanted.flags)
-    said, samples, more = asked(v, wanted.samples)
+    if 0 in v.shape:
+        raise RaffiaError(f"{path}: {v.name} must hold values; it has shape {v.shape}. Write a file that has some.")
+    free, look = not (names or wanted.flags), Look(v)
+    given, samples, counted = asked(v, wanted.samples)
     if wanted.flags or (len(v.shape) > 2 and not others):
-        check_asked(path, v, wanted.samples, said)
-    axis, reason, doubts = _axis(path, v, arrays, wanted, samples if said else 0)
+        check_asked(path, v, wanted.samples, given)
+    axis, reason, doubts = _axis(path, v, arrays, wanted, samples if given else 0)
     if axis is None:
-        if len(v.shape) < 3 or (others and free):
-            differ = bool(others) and len(v.shape) > 2 and _differ(others, v)
-            seen = unlike(v, 0) if differ else None
-            if seen is None:
-                return _no_axis(path, v, others, differ, wanted)
-            axis, reason = seen
-        else:
-            axis, reason = _seen(path, v, samples if said else 0)
-        doubts = [_guessed(v, axis, samples if said else 0)]
-    if not said:
-        samples, more = counting(v, axis, arrays, others)
+        differ = bool(others) and free and len(v.shape) > 2 and _differ(others, v)
+        pairs = bool(others) and free and not differ
+        if not given:
+            samples, counted = (0, list[str]()) if differ or pairs else samples_axis(look, None, arrays, others)
+        guess = time_axis(look, samples, arrays) if not pairs and (len(v.shape) > 2 or samples is None) else None
+        if guess is None and (wanted.flags or (len(v.shape) > 2 and not (others and free))):
+            raise _question(path, v, samples)
+        if guess is None:
+            return Found(None, _unexplained(v, others) if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
+        axis, reason = guess
+        doubts = [_guessed(v, axis, samples)]
+    elif not given:
+        samples, counted = samples_axis(look, axis, arrays, others)
     if len(v.shape) == 2 and axis and samples == 0 and not wanted.flags:
         return Found(None, [], _offer(v))  # curves, and not the paths of numbers
     n = 1 if samples is None else v.shape[samples]
@@ -99,20 +106,24 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             f"{path}: arrays beside the trajectories {v.name} {shown(v.shape)} must have their shape, as channels, or be numbers that hold "
             f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in others if other not in fixed)}."
         )
-    check_asked(path, v, wanted.samples, said)
+    check_asked(path, v, wanted.samples, given)
     steps = Steps(
         v.name, len(v.shape), axis, 1, int(wanted.window or 1), int(wanted.horizon), tuple(one.name for one in moving[1:]),
         tuple(f.name for f in fixed), samples,
     )  # fmt: skip
-    stride, pace = steady(v, steps, None if wanted.stride is None else int(wanted.stride))
-    steps = replace(steps, stride=stride)
-    return Found(steps, [*_notes(v, steps, reason), *doubts, *more, *even(path, v, axis, arrays), *pace])
+    states, stride = _some(v, steps), None if wanted.stride is None else int(wanted.stride)
+    otherwise = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
+    pace = list[str]()
+    if states is not None:
+        stride, pace = paced(states, stride, otherwise, steps.window + steps.horizon - 1)
+    steps = replace(steps, stride=stride or 1)
+    return Found(steps, [*_notes(v, steps, reason), *doubts, *counted, *even(path, v, axis, arrays), *pace])
 
 
 def _axis(
     path: object, v: Variable, arrays: Variables, wanted: Wanted, samples: int | None
 ) -> tuple[int | None, str, list[str]]:
-    """The axis of time that was said, or that names or times tell; None where nothing tells it."""
+    """Return the axis of time, the reason and notes: as the caller says, or by names and times; None where they do not tell."""
     if wanted.time is None:
         axis, reason = told(v, arrays)
         return (None, "", []) if axis == samples != 0 else (axis, reason, [])
@@ -140,56 +151,35 @@ def _guessed(v: Variable, axis: int, samples: int | None) -> str:
     return f"the axis of time is a guess by lengths or values; {ways} (time=…) says otherwise."
 
 
-def unlike(v: Variable, samples: int | None) -> tuple[int, str] | None:
-    """The axis of time as the one that is unlike the others, by lengths or by values."""
-    if samples is None:
+def _question(path: object, v: Variable, samples: int | None) -> RaffiaError:
+    """Return the question which axis is time."""
+    ways = " or ".join(f"{FLAGS['time']} {axis}" for axis in range(len(v.shape)) if axis != samples or axis == 0)
+    return RaffiaError(
+        f"{path}: nothing tells which axis of {v.name} {shown(v.shape)} is time, if it holds trajectories. Pass {ways} (time=…), along "
+        f"which there are two states or more, and {FLAGS['samples_axis']} AXIS (samples_axis=…), which counts trajectories, or "
+        f"{FLAGS['samples_axis']} none for one. For pairs pass {FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE."
+    )
+
+
+def _some(v: Variable, steps: Steps) -> np.ndarray | None:
+    """Return the first states of trajectories spread over all, (n, states, values); None where they are too large, or not finite."""
+    each = math.prod(v.shape[1:])
+    rows = min(STATES if steps.axis == 0 else SOME if steps.samples == 0 else v.shape[0], v.shape[0])
+    rows = min(rows, max(1, LOOKED_AT // max(1, each))) if 0 in (steps.axis, steps.samples) else rows
+    if rows * each > 4 * LOOKED_AT or v.affordable(rows) < rows:
         return None
-    places = [axis for axis in range(len(v.shape)) if axis != samples]
-    inner = [v.shape[axis] for axis in places]
-    if len(inner) >= 3:
-        odd = [i for i, size in enumerate(inner) if inner.count(size) == 1]
-        if len(odd) == 1 and odd[0] in (0, len(inner) - 1):
-            return places[odd[0]], "the only one of another length"
-    rows = min(GLANCE, v.shape[0]) if samples == 0 else v.shape[0]
-    if len(inner) == 2 and min(inner) > 2 and v.affordable(rows) >= rows:
-        some = np.moveaxis(v.read(slice(0, rows)), samples, 0)[:GLANCE].astype(np.float64)[:, None]
-        around = [by_values(some, axis)[0] in (Ends.PERIODIC, Ends.FIXED, Ends.REPEATED) for axis in (2, 3)]
-        if around[0] != around[1]:
-            return places[around.index(False)], "as the other axis goes around, or has fixed ends"
-    return None
+    parts = spread(v, rows) if steps.samples == 0 else [slice(0, rows)]
+    u = in_order(np.concatenate([v.read(part) for part in parts]), steps.axis, steps.samples)
+    u = u[:: -(-len(u) // SOME), :STATES]
+    u = u.reshape(*u.shape[:2], -1).astype(np.float64)
+    return u if u.size and np.isfinite(u).all() else None
 
 
-def _seen(path: object, v: Variable, samples: int | None) -> tuple[int, str]:
-    """The axis of time by lengths or values; asked for where they do not tell it."""
-    if found := unlike(v, samples):
-        return found
-    time, places = FLAGS["time"], [axis for axis in range(len(v.shape)) if axis != samples]
-    last = len(v.shape) - 1
-    ways = (
-        f"If time is along axis 1 pass {FLAGS['time']} 1, along the last one {FLAGS['time']} {last} (time=…), and {FLAGS['time']} 0 "
-        "if it is along the first"
-        if samples == 0
-        else f"Pass the axis of time, {' or '.join(f'{time} {axis}' for axis in places)} (time=…)"
-    )
-    one = any(v.shape[axis] == 1 for axis in places)
-    short = " Along an axis of a single entry there are no steps, as pairs need two states or more." if one else ""
-    raise RaffiaError(
-        f"{path}: {v.name} {shown(v.shape)} is the only array, so it holds trajectories, or inputs without outputs. {ways}; else pass "
-        f"{FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE.{short}"
-    )
-
-
-def _no_axis(path: object, v: Variable, others: Sequence[Variable], differ: bool, wanted: Wanted) -> Found:
-    if wanted.flags:
-        raise RaffiaError(
-            f"{path}: {wanted.flags[0]} is for trajectories, and nothing tells the axis of time of {v.name} {shown(v.shape)}. "
-            f"Pass {FLAGS['time']} AXIS (time=…), counted from 0."
-        )
-    note = (
+def _unexplained(v: Variable, others: Sequence[Variable]) -> list[str]:
+    return [
         f"{v.name} is another where {', '.join(o.name for o in others)} are the same, as of trajectories that begin differently; for a "
         f"model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0."
-    )
-    return Found(None, [note] if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
+    ]
 
 
 def _offer(v: Variable) -> str:

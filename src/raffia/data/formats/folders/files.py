@@ -73,7 +73,8 @@ class Files:
     def _may_be_shared(self, name: str) -> bool:
         shapes = {array.shape for array in self.of(name)}
         size = math.prod(next(iter(shapes)))
-        return len(shapes) == 1 and size <= LOOKED_AT and (len(self.heads) == 1 or size > FEW)
+        told = len(self.heads) == 1 or size > FEW or self.heads[0][name].dims == (name,)  # coordinates along an axis
+        return len(shapes) == 1 and size <= LOOKED_AT and told
 
 
 def _start(array: Variable) -> np.ndarray:

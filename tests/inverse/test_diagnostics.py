@@ -37,10 +37,27 @@ def test_the_size_of_a_walk_is_that_of_theory():
     np.testing.assert_allclose(sizes, 50 * 2000 * 0.2 / 1.8, rtol=0.1)  # (1 − ρ) / (1 + ρ) of the draws
 
 
-def test_constants_have_met_and_too_few_draws_are_refused():
-    assert split_rhat(np.ones((2, 10, 1))) == pytest.approx(1.0)
+def test_equal_draws_have_no_diagnostics_and_too_few_draws_are_refused():
+    assert np.isnan(split_rhat(np.ones((2, 10, 1)))).all()
+    assert np.isnan(effective_sample_size(np.ones((2, 10, 1)))).all()
     with pytest.raises(RaffiaError, match="4 draws or more"):
         split_rhat(np.ones((2, 3, 1)))
+
+
+@pytest.mark.parametrize("draws", [32, 100, 128])  # sums of 100 equal values round, those of powers of two do not
+def test_chains_that_never_move_have_not_met(draws):
+    stuck = np.repeat(np.random.default_rng(0).normal(size=(8, 1, 2)), draws, axis=1)
+    assert np.isinf(split_rhat(stuck)).all()
+    assert (effective_sample_size(stuck) < 2 * 8).all()
+
+
+def test_a_sampler_that_accepts_nothing_warns_with_its_acceptance_rate():
+    problem = InverseProblem(lambda x: x, WhiteNoise(20), torch.ones(20), noise=1e-3)
+    start = 1 + 0.003 * torch.randn(8, 20, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    with pytest.warns(UserWarning, match="acceptance rate is 0 .*smaller step"):
+        chains = pcn(problem, 32, chains=8, burn_in=0, start=start)
+    assert chains.acceptance == 0
+    assert chains.rhat().isinf().all()
 
 
 @filtered

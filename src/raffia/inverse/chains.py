@@ -1,5 +1,6 @@
 """What samplers give: draws of many chains, how they were made, and how far they can be trusted."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from raffia.errors import RaffiaError
 from raffia.inverse.diagnostics import effective_sample_size, split_rhat
 
 AT_ONCE = 4096
+LEAST_ACCEPTANCE = 0.01  # share of proposals; a warning is given below it
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,15 @@ class Chains:
     proposals: int
     """How many proposals there were, those of burning in included."""
     seconds: float
+
+    def __post_init__(self) -> None:
+        if self.acceptance < LEAST_ACCEPTANCE:
+            warnings.warn(
+                f"the acceptance rate is {self.acceptance:.2g} with step={self.step:.2g}: chains hardly moved, so their draws do not "
+                f"represent the posterior. Pass a smaller step, such as step={self.step / 10:.1g}, a longer burn_in, which adapts the "
+                "step, or reference=laplace(problem).",
+                stacklevel=4,
+            )
 
     def mean(self, of: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """The mean of of(ξ) over all draws, of ξ itself if None; `of` is the prior, or any other map of batches."""

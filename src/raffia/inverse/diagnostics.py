@@ -15,23 +15,27 @@ Draws = Float[np.ndarray, "_ _"]
 LEAST = 4
 
 
-def split_rhat(draws: np.ndarray) -> Float[np.ndarray, "numbers"]:
-    """Rank-normalised split R̂ of each number: near 1 where chains have met, below 1.01 or 1.05 by custom. Constants have 1."""
+def split_rhat(draws: np.ndarray) -> Float[np.ndarray, "coordinates"]:
+    """Return the rank-normalised split R̂ of each coordinate of draws of shape (chains, draws, coordinates).
+
+    R̂ is near 1 where chains have met; 1.01 or 1.05 are common limits. It is infinite where no chain moves and chains differ. It is
+    NaN where all draws are equal.
+    """
     check(draws)
     return np.array([_rhat(one) for one in np.moveaxis(draws, -1, 0)])
 
 
-def effective_sample_size(draws: np.ndarray) -> Float[np.ndarray, "numbers"]:
-    """How many independent draws would tell as much of the bulk of each number as all these do."""
+def effective_sample_size(draws: np.ndarray) -> Float[np.ndarray, "coordinates"]:
+    """Return the number of independent draws that would estimate the mean of each coordinate as well; NaN where all draws are equal."""
     check(draws)
     return np.array([_size(_ranked(_split(one))) for one in np.moveaxis(draws, -1, 0)])
 
 
 def check(draws: np.ndarray) -> None:
-    """Enough finite draws of some chains."""
+    """Refuse draws that are not finite, or fewer than four of each chain."""
     if draws.ndim != 3 or draws.shape[1] < LEAST or not np.isfinite(draws).all():
         raise RaffiaError(
-            f"draws must be finite, of shape (chains, draws, numbers) with {LEAST} draws or more; got shape {draws.shape}."
+            f"draws must be finite, of shape (chains, draws, coordinates) with {LEAST} draws or more; got shape {draws.shape}."
         )
 
 
@@ -54,23 +58,27 @@ def _ranked(draws: Draws) -> Draws:
 
 
 def _plain(draws: Draws) -> float:
-    """√(variance of all draws / mean variance within chains), the first as Gelman and Rubin estimate it."""
+    """√(variance of all draws / mean variance within chains)."""
+    within, total = _variances(draws)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.sqrt(total / within))
+
+
+def _variances(draws: Draws) -> tuple[np.float64, np.float64]:
+    """The mean variance within chains, and the variance of all draws as Gelman and Rubin estimate it."""
     length = draws.shape[1]
-    within = draws.var(1, ddof=1).mean()
-    if within == 0:
-        return 1.0
-    between = draws.mean(1).var(ddof=1)
-    return float(np.sqrt((between + (length - 1) / length * within) / within))
+    still = draws - draws[:, :1]  # exactly zero where a chain does not move
+    within = still.var(1, ddof=1).mean()
+    between = draws.mean(1).var(ddof=1) if np.ptp(draws) else 0.0
+    return within, between + (length - 1) / length * within
 
 
 def _size(draws: Draws) -> float:
-    chains, length = draws.shape
-    covariances = _autocovariances(draws)
-    within = (covariances[:, 0] * length / (length - 1)).mean()
-    if within == 0:
-        return float(draws.size)
-    total = within * (length - 1) / length + (draws.mean(1).var(ddof=1) if chains > 1 else 0.0)
-    correlations = 1 - (within - covariances.mean(0)) / total
+    within, total = _variances(draws)
+    if total == 0:
+        return np.nan
+    length = draws.shape[1]
+    correlations = 1 - (within - _autocovariances(draws).mean(0)) / total
     correlations[0] = 1.0
     pairs = correlations[: (length - 1) // 2 * 2].reshape(-1, 2).sum(1)
     negative = np.flatnonzero(pairs < 0)
@@ -82,6 +90,6 @@ def _size(draws: Draws) -> float:
 
 def _autocovariances(draws: Draws) -> Draws:
     """Of each chain, at every lag, by transforms of twice its length."""
-    length = draws.shape[1]
-    spectrum = np.fft.rfft(draws - draws.mean(1, keepdims=True), n=2 * length)
+    length, still = draws.shape[1], draws - draws[:, :1]
+    spectrum = np.fft.rfft(still - still.mean(1, keepdims=True), n=2 * length)
     return np.fft.irfft(np.abs(spectrum) ** 2, n=2 * length)[:, :length] / length

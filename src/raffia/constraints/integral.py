@@ -41,7 +41,7 @@ class Integral(Equality):
 
     def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
         """With a multiple of w added."""
-        wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value))
+        wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value), dtype=torch.float64)
         return put(f, _with_integral(chosen(f, nodes, self.channels), wanted.to(f), nodes, held), nodes, self.channels)
 
 

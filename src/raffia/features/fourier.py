@@ -254,7 +254,7 @@ class FourierFeatures(FeatureMap):
         if self.boundary not in ("neumann", "dirichlet"):
             raise RaffiaError(f"FourierFeatures(boundary=…) must be 'neumann' or 'dirichlet'; got {self.boundary!r}.")
         for name in ("tau", "delta", "beta"):
-            if not bool(torch.as_tensor(getattr(self, name)).detach() > 0):
+            if not bool(torch.as_tensor(getattr(self, name), dtype=torch.float64).detach() > 0):
                 raise RaffiaError(f"FourierFeatures({name}=…) must be positive; got {getattr(self, name)!r}.")
 
     @property

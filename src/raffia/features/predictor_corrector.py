@@ -137,7 +137,9 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     def _sigma(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> Float[Tensor, "m solves inner1 inner2"]:
         """weight · σ(θ) at inner nodes   (eqn:sigmoidal_func_defn)."""
-        if (self.domain.dim, self.domain.boxed) != (2, True) or not bool(torch.as_tensor(self.eta).detach() >= 0):
+        if (self.domain.dim, self.domain.boxed) != (2, True) or not bool(
+            torch.as_tensor(self.eta, dtype=torch.float64).detach() >= 0
+        ):
             raise RaffiaError(
                 "PredictorCorrectorFeatures needs Domain(2, periodic=False) and eta >= 0; "
                 f"got {self.domain} and eta={self.eta!r}."

@@ -39,7 +39,7 @@ class Course:
         if self.start is None:
             eta = torch.randn(self.chains, size, generator=generator, device=generator.device, dtype=torch.float64)
         else:
-            begin = torch.as_tensor(self.start).detach().to(generator.device, torch.float64)
+            begin = torch.as_tensor(self.start, dtype=torch.float64).detach().to(generator.device)
             if begin.shape != (self.chains, size) or not torch.isfinite(begin).all():
                 raise RaffiaError(f"start must be finite and of shape ({self.chains}, {size}); got shape {tuple(begin.shape)}.")
             eta = target.eta(begin)

@@ -134,7 +134,7 @@ def _finite(hint: Any, value: Any) -> bool:
         return bool(abs(value) <= sys.float_info.max)  # also of whole numbers that are too large to be floats
     if hint is Domain:
         return all(abs(extent) <= sys.float_info.max for extent in value.extents)
-    return not _of_arrays(hint) or bool(torch.isfinite(torch.as_tensor(value)).all())
+    return not _of_arrays(hint) or bool(torch.isfinite(torch.as_tensor(value, dtype=torch.float64)).all())
 
 
 def _of_arrays(hint: Any) -> bool:

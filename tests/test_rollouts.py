@@ -305,7 +305,7 @@ def test_a_model_that_cannot_be_steadied_is_left_as_it_was():
 
 
 def test_what_trajectories_conserve_is_conserved_and_told(tmp_path):
-    problem = Scenario((0.0, 0.0, 1.5), -1.5, points=64)
+    problem = Scenario((0.0, 0.0, 1.5), 1.5, points=64)
     u = problem.trajectories(8, 64, 6, 1.0, seed=0) + torch.linspace(-1, 1, 8).double()[:, None, None]
     write_trajectories(tmp_path / "u.npz", u, problem.domain.grid(64), 1.0, {})
     fitted = raffia.fit(tmp_path / "u.npz", features="local", n_features=16)

@@ -170,9 +170,8 @@ def _whole(plan: Plan, data: Dataset, source: Source | None, test: Dataset | Non
 def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
     """The choice, trained; models of time steps conserve what the data do, and stay bounded where that can be had; and what was done."""
     output, untrained = train.output_space, choice.history is None or choice.contest is not None or plan.ridge != "auto"
-    plain = paths is not None and paths.marching.plain
-    kept = conserving(choice, train.a, train.y, output) if plain and untrained else ""
-    if untrained:
+    kept = conserving(choice, train)
+    if untrained or kept:
         choice.fit(train.a, train.y, plan.ridge)
     if paths is None or plan.one_step:
         return choice, [kept] if kept else []

@@ -80,7 +80,8 @@ class ScalarFeatures(FeatureMap):
             return ranges | {"whitening": Range(-2.0, 1.0, log=False)}
         if self.domain.tabular:
             return ranges
-        return ranges | {"tau": Range(0.5, 100.0), "regularity": Range(0.05, 6.0)}
+        unit = self.domain.longest
+        return ranges | {"tau": Range(0.5 / unit, 100.0 / unit), "regularity": Range(0.05, 6.0)}
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m"]:
         """Evaluate every feature."""

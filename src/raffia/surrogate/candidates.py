@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -147,16 +147,17 @@ class Family:
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
     n_modes = math.prod(glance.a.shape[1:]) if glance.domain.tabular else 64 * glance.domain.dim**2
-    return ScalarFeatures(n_modes=n_modes, domain=glance.domain, **law)
+    return ScalarFeatures(n_modes=n_modes, tau=10.0 / glance.domain.longest, domain=glance.domain, **law)
 
 
 def _fourier(glance: Glance) -> FourierFeatures:
     """They see the mean of inputs where it varies."""
-    one = not glance.domain.has_components
+    one, unit = not glance.domain.has_components, glance.domain.longest
     means = glance.a.double().flatten(1).mean(1) if one else torch.zeros(2, dtype=torch.float64)
     mean = 1.0 if len(means) > 1 and float(means.std()) > 1e-3 * float(glance.a.double().std()) else None
     shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern", "mean": mean}
-    return FourierFeatures(128 if glance.domain.dim == 1 else 256, 10.0, 2.0, domain=glance.domain, **shape)  # type: ignore[arg-type]
+    n_modes = 128 if glance.domain.dim == 1 else 256
+    return FourierFeatures(n_modes, 10.0 / unit, 2.0, 0.0025 * unit, domain=glance.domain, **shape)  # type: ignore[arg-type]
 
 
 def _modal(glance: Glance) -> FeatureMap:
@@ -164,15 +165,18 @@ def _modal(glance: Glance) -> FeatureMap:
     plain = _fourier(glance)
     if glance.domain.periodic or not glance.domain.one_channel.gridded:
         return plain
-    return PlacedFeatures(plain.set_params(activation="identity", bias=0.0))
+    return PlacedFeatures(plain.set_params(activation="identity", bias=0.0), field_tau=5.0 / glance.domain.longest)
 
 
-def _predictor_corrector(glance: Glance) -> PredictorCorrectorFeatures:
-    low, high = float(glance.a.min()), float(glance.a.max())
-    assert isinstance(glance.domain, Domain)  # as the family asks
-    return PredictorCorrectorFeatures(
-        s_plus=1 / high, s_minus=-1 / low, eta=1e-5, steps=3, randomisation="multiplicative", domain=glance.domain
-    )
+def _predictor_corrector(glance: Glance, eta: float = 1e-4, **more: Any) -> PredictorCorrectorFeatures:
+    """The paper's, with lengths in units of the longest side."""
+    unit = glance.domain.longest
+    return PredictorCorrectorFeatures(tau=7.5 / unit, eta=eta * unit**2, domain=cast(Domain, glance.domain), **more)
+
+
+def _multiplicative(glance: Glance) -> PredictorCorrectorFeatures:
+    size = {"s_plus": 1 / float(glance.a.max()), "s_minus": -1 / float(glance.a.min())}
+    return _predictor_corrector(glance, 1e-5, **size, steps=3, randomisation="multiplicative")
 
 
 def _like_darcy(glance: Glance) -> bool:
@@ -325,7 +329,7 @@ FAMILIES = (
     _staged(
         "iterated",
         _on_one_grid,
-        lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain),
+        lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain, field_tau=10.0 / glance.domain.longest),
         128,  # more are hardly better
         (20, 180),
     ),
@@ -342,15 +346,17 @@ FAMILIES = (
         "fourier",
         lambda glance: glance.on_one_domain,
         _fourier,
-        plain=lambda glance: FourierFeatures(domain=glance.domain),
+        plain=lambda glance: FourierFeatures(
+            tau=5.0 / glance.domain.longest, delta=0.0025 * glance.domain.longest, domain=glance.domain
+        ),
         enters=lambda glance: _few_nodes(glance) and not _few_pairs(glance),
         normalize=True,
     ),
     Family(
         "predictor-corrector",
         lambda glance: glance.on_a_rectangle,
-        _predictor_corrector,
-        plain=lambda glance: PredictorCorrectorFeatures(domain=glance.domain),  # type: ignore[arg-type]
+        _multiplicative,
+        plain=_predictor_corrector,
         enters=_like_darcy,
         tuned=False,
         normalize=False,

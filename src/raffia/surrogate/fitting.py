@@ -36,6 +36,7 @@ from raffia.tuning import GradientSearch
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 MOST_LINEAR = 1024  # pairs of which a linear map is found beside features that were named
 FEW = 10  # fewer pairs are all trained on, unless a number of them is to be held out
+LARGEST = 1e152  # size of values, and one over the smallest: sums of squares stay within float64
 
 
 def fit(
@@ -251,7 +252,17 @@ def _check_test(test: Dataset, data: Dataset) -> None:
 
 
 def _check_several(plan: Plan, data: Dataset, n: int) -> None:
-    """Refuse inputs that are all equal, of which neither features nor ridges can be chosen."""
+    """Refuse inputs that are all equal, outputs that are all zero, and values whose squares are no numbers of float64."""
+    for name, f in (("inputs", data.a), ("outputs", data.y)):
+        size = float(f.abs().max())
+        if size > LARGEST or 0 < size < 1 / LARGEST:
+            raise RaffiaError(
+                f"{name} have values up to {size:.1g}, whose squares float64 does not hold: pass them in other units, over {size:.0g}."
+            )
+    if not data.y.any():
+        raise RaffiaError(
+            "outputs are all zero: there is nothing to learn. Check whether this is the array that is meant, and was filled."
+        )
     same, still = (bool((f[1:] == f[:1]).all()) for f in (data.a, data.y))
     if same and (still or "auto" in (plan.features, plan.ridge)):
         which = f"all {n}" if len(data) == n else f"the {len(data)} of {n} that were looked at"

@@ -239,29 +239,9 @@ def _crowded(glance: Glance) -> bool:
     return _few_pairs(glance) and _most_modal(glance) < CROWDED
 
 
-def _staged(
-    name: str,
-    applies: Callable[[Glance], bool],
-    make: Callable[[Glance], FeatureMap],
-    most: int,
-    steps: tuple[int, ...],
-    normalize: bool = False,
-    trained_on: int = sys.maxsize,
-    swept: bool = False,
-) -> Family:
-    """Features that are found by a long search, in stages after which they may be given up: at most so many, with modal coefficients."""
-    return Family(
-        name,
-        applies,
-        make,
-        enters=_few_pairs,
-        coefficients="modal",
-        normalize=normalize,
-        most=lambda glance: min(most, _most_modal(glance)),
-        steps=steps,
-        trained_on=trained_on,
-        swept=swept,
-    )
+def _at_most(count: int) -> Callable[[Glance], int]:
+    """So many features, or fewer where memory asks for it."""
+    return lambda glance: min(count, _most_modal(glance))
 
 
 FAMILIES = (
@@ -300,8 +280,16 @@ FAMILIES = (
         trained_on=256,
         learn=_galerkin,
     ),
-    _staged(
-        "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, swept=True
+    Family(
+        "local",
+        _on_one_grid,
+        lambda glance: LocalFeatures(domain=glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=True,
+        most=_at_most(512),
+        steps=(6, 14),
+        swept=True,
     ),
     Family(
         "pointwise",
@@ -314,24 +302,26 @@ FAMILIES = (
         trained_on=32,  # each has thousands of points, and coefficients are few
         swept=True,
     ),
-    replace(
-        _staged(
-            "carried",
-            _carried,
-            lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
-            10,  # each of them takes as long as a hundred others
-            (10, 40),
-            trained_on=256,
-        ),
+    Family(
+        "carried",
+        _carried,
+        lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
         enters=_moved,
-        most=lambda glance: min(10 * min(glance.domain.channels, 3), _most_modal(glance)),  # sums of channels want more
+        coefficients="modal",
+        normalize=False,
+        most=lambda glance: _at_most(10 * min(glance.domain.channels, 3))(glance),  # each takes as long as a hundred others
+        steps=(10, 40),
+        trained_on=256,
     ),
-    _staged(
+    Family(
         "iterated",
         _on_one_grid,
         lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain, field_tau=10.0 / glance.domain.longest),
-        128,  # more are hardly better
-        (20, 180),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=False,
+        most=_at_most(128),  # more are hardly better
+        steps=(20, 180),
     ),
     Family(
         "modal",

@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.errors import RaffiaError
-from raffia.inverse.diagnostics import effective_sample_size, split_rhat
+from raffia.inverse.diagnostics import arviz_of, effective_sample_size, split_rhat
 
 AT_ONCE = 4096
 LEAST_ACCEPTANCE = 0.01  # share of proposals; a warning is given below it
@@ -60,17 +59,13 @@ class Chains:
 
     def to_arviz(self, **functions: Callable[[Tensor], Tensor]) -> Any:
         """An ArviZ `InferenceData` with ξ, and with maps of it under the names given: to_arviz(a=prior)."""
-        try:
-            import arviz
-        except ImportError:
-            raise RaffiaError("to_arviz needs ArviZ, which is not installed: pip install 'raffia[inverse]'.") from None
         posterior = {"xi": self.draws.numpy(force=True)}
         for name, of in functions.items():
             parts = [self._mapped(of, part) for part in self.draws.flatten(0, 1).split(AT_ONCE)]
             values = torch.cat(parts)
             posterior[name] = values.reshape(*self.draws.shape[:2], *values.shape[1:]).numpy(force=True)
         stats = {"misfit": self.misfits.numpy(force=True)}
-        return arviz.from_dict(
+        return arviz_of().from_dict(
             posterior=posterior, sample_stats=stats, attrs={"step": self.step, "acceptance": self.acceptance}
         )
 

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, cast
 
 import torch
@@ -73,25 +73,32 @@ Learn = Callable[[Glance, float], tuple[FeatureMap, float]]
 """Features that pairs make, and their error on some that were left out; little is tried where it is above a limit."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """How features of a family are trained, searched and judged."""
+
+    coefficients: Kind = "ordinary"
+    tuned: bool = True
+    """Whether a search has something to find."""
+    normalize: bool | Literal["function"] = "function"
+    steps: tuple[int, ...] = ()
+    """Of a search in stages, after each of which features may be given up; none where the search of the contest serves."""
+    trained_on: int = sys.maxsize
+    """How many pairs models are trained on to be judged, at most: features that take long are few, and need no more."""
+    swept: bool = False
+    """Whether the hyperparameters of a winner are refined one by one."""
+    learn: Learn | None = None
+    """How features are made of the training pairs, where these decide more than a few hyperparameters."""
+
+
 @dataclass(frozen=True)
-class Candidate:
-    """A feature map for given pairs, and whether a search has something to find."""
+class Candidate(Traits):
+    """A feature map for given pairs."""
 
     name: str
     feature_map: FeatureMap
-    coefficients: Kind = "ordinary"
-    tuned: bool = True
-    normalize: bool | Literal["function"] = "function"
     most: int = sys.maxsize
     """How many features a model may have at most, by its memory."""
-    steps: tuple[int, ...] = ()
-    """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
-    trained_on: int = sys.maxsize
-    """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
-    swept: bool = False
-    """Whether its numbers are moved again, one by one, if it wins."""
-    learn: "Learn | None" = None
-    """How features are made of the pairs that a model is trained on, where these decide more than a few numbers of them."""
 
     @property
     def kernel(self) -> bool:
@@ -114,7 +121,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(Traits):
     """A row of the table: when it applies and how its features are made, by a contest that starts from them and by default."""
 
     name: str
@@ -125,24 +132,13 @@ class Family:
     """Those that the name alone gives, where they are others: those of the paper."""
     enters: Callable[[Glance], bool] = lambda glance: True
     """Whether a contest on such pairs tries them."""
-    coefficients: Kind = "ordinary"
-    tuned: bool = True
-    normalize: bool | Literal["function"] = "function"
     most: Callable[[Glance], int] = lambda glance: sys.maxsize
     """How many features a model may have at most."""
-    steps: tuple[int, ...] = ()
-    """Of a search in stages; none where that of the contest serves."""
-    trained_on: int = sys.maxsize
-    """How many pairs they are trained on to be judged, at most."""
-    swept: bool = False
-    """Whether numbers of those that win are moved again, one by one."""
-    learn: Learn | None = None
-    """How pairs make the features, where they decide more than a few numbers of them; `make` are then those to begin with."""
 
     def candidate(self, glance: Glance) -> Candidate:
-        """For a contest on given pairs."""
-        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on, self.swept
-        return Candidate(self.name, self.make(glance), *own, self.learn)
+        """The features for a contest on given pairs."""
+        shared = {one.name: getattr(self, one.name) for one in fields(Traits)}
+        return Candidate(self.name, self.make(glance), self.most(glance), **shared)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import raffia
-from raffia import Burgers, load
+from raffia import Burgers, Domain, load
 from raffia.cli import main
 from raffia.data import open_source, write_trajectories
 from raffia.model.marching import Marching
@@ -305,13 +305,28 @@ def test_a_model_that_cannot_be_steadied_is_left_as_it_was():
 
 
 def test_what_trajectories_conserve_is_conserved_and_told(tmp_path):
-    problem = Scenario((0.0, 0.0, 1.5), -1.5, points=64)
+    problem = Scenario((0.0, 0.0, 1.5), 1.5, points=64, fine_points=64)
     u = problem.trajectories(8, 64, 6, 1.0, seed=0) + torch.linspace(-1, 1, 8).double()[:, None, None]
     write_trajectories(tmp_path / "u.npz", u, problem.domain.grid(64), 1.0, {})
     fitted = raffia.fit(tmp_path / "u.npz", features="local", n_features=16)
     assert any("the integral is that of the input" in note for note in fitted.notes)
     path = torch.as_tensor(fitted.model.rollout(u[:, 0], 6))
     torch.testing.assert_close(path.mean(-1), path[:, :1].mean(-1).expand(-1, 7), atol=1e-13, rtol=0)
+
+
+@pytest.mark.parametrize("how", ["plain", "parameters", "window", "horizon"])
+@pytest.mark.parametrize("features", ["kernel", "linear", "local"])
+def test_every_kind_of_steps_keeps_the_integrals_that_the_data_keep(features, how):
+    rng, k = np.random.default_rng(0), 2 * np.pi * np.fft.rfftfreq(16, 1 / 16)
+    rates = rng.uniform(0.005, 0.03, 12)
+    start = np.fft.rfft(rng.normal(1, 1, (12, 1)) + rng.normal(size=(12, 16))) * np.exp(-((k / 20) ** 2))
+    decay = np.exp((-rates[:, None] * k**2 - 1j * k) * 0.05)  # of advection and diffusion, which keep the mean
+    u = np.stack([np.fft.irfft(start * decay**t, 16) for t in range(8)], 1)
+    more = {"plain": {}, "parameters": {"parameters": rates}, "window": {"window": 2}, "horizon": {"horizon": 2}}[how]
+    data = raffia.Dataset.of_trajectories(u, Domain(1), **more)
+    model = raffia.fit(data, features, n_features=16).model
+    path = torch.as_tensor(model.rollout(data.a[data.along.starts[:3]], 10))
+    assert (path.mean(-1) - path[:, :1].mean(-1)).abs().max() < 1e-14 * path.abs().max()
 
 
 def test_the_command_says_how_it_does_step_after_step_and_the_page_shows_it(file, tmp_path, capsys, monkeypatch):

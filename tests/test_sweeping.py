@@ -3,8 +3,10 @@ import math
 import pytest
 import torch
 
-from raffia import Domain, FourierFeatures, LocalFeatures, RandomFeatureModel, Scenario
+from raffia import Domain, FourierFeatures, LocalFeatures, RandomFeatureModel
+from raffia.measures import TruncatedWaves
 from raffia.model.marching import Marching
+from raffia.problems.exponential import Spectrum, integrate
 from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
 from raffia.training.coefficients import coefficients_of
@@ -18,7 +20,19 @@ def settings():
 
 @pytest.fixture(scope="module")
 def paths():
-    states = Scenario(points=32, fine_points=32).trajectories(10, 32, 12, 1.0, seed=3)
+    """Of Burgers' equation in the units of Scenario, with all modes that 32 points hold without aliases."""
+    grid = Domain(1).grid(32)
+    start, spectrum = TruncatedWaves(5).sample(10, grid, seed=3), Spectrum(grid, torch.device("cpu"))
+    k = spectrum.waves[0]
+    flow = integrate(
+        start,
+        [float(step) for step in range(1, 13)],
+        spectrum,
+        -1.5 / (2 * 32**2) * k**2,
+        lambda v: 0.5j * 1.5 / 32 * k * spectrum.of(spectrum.values(v) ** 2),
+        step=0.1,
+    )
+    states = torch.cat([start[:, None], flow], 1)
     return Paths(states[:, 0], states, Marching(Domain(1), Domain(1)))
 
 

@@ -82,12 +82,12 @@ def _check_gradients(feature_map: FeatureMap, a: Tensor, theta: Tensor) -> None:
 
         zero = torch.zeros((), dtype=torch.float64, requires_grad=True)
         output = total(zero)
-        if not output.requires_grad and bool(total(torch.tensor(0.1).double()) == output):
+        if not output.requires_grad and bool(total(torch.tensor(0.1, dtype=torch.float64)) == output):
             continue  # no part of this configuration
         _require(output.requires_grad, f"φ must be differentiable in {name}: keep it a tensor if it comes as one")
         (slope,) = torch.autograd.grad(output, zero)
         h = 1e-5
-        estimate = (total(torch.tensor(h).double()) - total(torch.tensor(-h).double())) / (2 * h)
+        estimate = (total(torch.tensor(h, dtype=torch.float64)) - total(torch.tensor(-h, dtype=torch.float64))) / (2 * h)
         close = abs(float(slope - estimate)) <= 1e-4 * max(abs(float(estimate)), 1e-6 * abs(float(output.detach())), 1e-12)
         _require(close, f"gradient in {name}: {float(slope):g}, differences say {float(estimate):g}")
 

@@ -308,6 +308,42 @@ def test_a_constant_factor_is_no_conservation():
     assert Positive().in_words == "values are not negative"
 
 
+def leaking(rate, count=12, steps=100):
+    """Trajectories that move and lose a share `rate` of their mean in each step, as pairs with the labels of their trajectories."""
+    start = 1 + 0.1 * random_functions(count, (32,))
+    u = torch.stack([(1 - rate) ** t * start.roll(t, 1) for t in range(steps + 1)], 1)
+    return u, torch.arange(count).repeat_interleave(steps)
+
+
+@pytest.mark.parametrize(("dtype", "rate"), [(torch.float32, 2e-5), (torch.float32, 2e-6), (torch.float64, 1e-13)])
+def test_a_leak_of_less_than_rounding_in_a_step_is_noticed_along_trajectories(dtype, rate):
+    for wanted, share in ((None, rate), (Conserved(), 0.0)):
+        u, labels = leaking(share)
+        a, y = (f.flatten(0, 1).to(dtype) for f in (u[:, :-1], u[:, 1:]))
+        assert conserved_by(a, y, CIRCLE, labels) == wanted
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(100, Conserved()), (12, None)])
+def test_one_bad_trajectory_of_a_hundred_does_not_decide_and_one_of_twelve_does(count, wanted):
+    u, labels = leaking(0.0, count, steps=5)
+    u[3, 2:] += 0.1
+    assert conserved_by(u[:, :-1].flatten(0, 1), u[:, 1:].flatten(0, 1), CIRCLE, labels) == wanted
+
+
+def test_the_integral_may_be_that_of_another_channel_of_the_input():
+    a = random_functions(12, (2, 32))
+    y = a[:, 1].roll(3, 1)
+    assert conserved_by(a, y, CIRCLE, of=[1]) == Conserved(None, of=(1,))
+    assert conserved_by(a, y, CIRCLE) is None
+    features = FourierFeatures(16, domain=Channels(CIRCLE, 2))
+    model = model_of([Conserved((0,), of=(1,))], features, output=CIRCLE).fit(a, y)
+    new = random_functions(3, (2, 75))
+    assert (model.predict(new).mean(1) - new[:, 1].mean(1)).abs().max() < 1e-13
+    for wrong in (Conserved((0,), of=(2,)), Conserved((0,), of=(0, 1))):
+        with pytest.raises(RaffiaError, match="channels"):
+            model_of([wrong], features, output=CIRCLE).fit(a, y)
+
+
 @pytest.mark.parametrize(("n", "faulty", "found"), [(1000, 2, Conserved()), (1000, 100, None), (5, 1, None)])
 def test_a_few_faulty_samples_of_many_do_not_hide_a_conservation_law(n, faulty, found):
     a = random_functions(n, (16,))

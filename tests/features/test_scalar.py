@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from raffia import Domain, GaussianField, RaffiaError, RandomFeatureModel, ScalarFeatures, resample
+from raffia import Domain, GaussianField, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, resample
 
 CIRCLE = Domain(1)
 
@@ -80,3 +80,45 @@ def test_bad_settings_are_refused():
     unknown = ScalarFeatures(n_modes=4).set_params(law="uniform")
     with pytest.raises(RaffiaError, match="'gaussian', 'student', 'cauchy' or 'affine'; got 'uniform'"):
         unknown(a, unknown.draw(2, seed=0))
+
+
+SLOPES = {  # law, dof: d/dt and d²/dt² of the kernel as a function of t = |x − y|², s = √(dof · t)
+    ("gaussian", 5): (lambda t, s: -torch.exp(-t / 2) / 2, lambda t, s: torch.exp(-t / 2) / 4),
+    ("student", 3): (lambda t, s: -3 / 2 * torch.exp(-s), lambda t, s: 9 / 4 * torch.exp(-s) / s.clamp(min=1e-100)),
+    ("student", 5): (lambda t, s: -5 / 6 * (1 + s) * torch.exp(-s), lambda t, s: 25 / 12 * torch.exp(-s)),
+    ("student", 7): (
+        lambda t, s: -7 / 10 * (1 + s + s**2 / 3) * torch.exp(-s),
+        lambda t, s: 49 / 60 * (1 + s) * torch.exp(-s),
+    ),
+}
+
+
+@pytest.mark.parametrize(("law", "dof"), SLOPES)
+@pytest.mark.parametrize("beside", [0.0, 1e-9, 3e-8, 1e-7, 1e-5, 1e-2])
+def test_kernel_models_have_the_hessian_of_the_kernel_at_training_inputs(law, dof, beside):
+    v = torch.rand(12, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    features = ScalarFeatures(None, law=law, dof=dof, affine=None, domain=Vectors())
+    model = RandomFeatureModel(features, math.inf, 1e-6, output=Vectors()).fit(v, torch.sin(3 * v[:, :1]) * v[:, 1:])
+    x = v[0] + beside * torch.tensor([0.6, 0.8], dtype=torch.float64)
+    d = x - v
+    t = d.square().sum(1)
+    first, second = (slope(t, (dof * t).sqrt())[:, None, None] for slope in SLOPES[law, dof])
+    hessians = 4 * second * d[:, :, None] * d[:, None] + 2 * first * torch.eye(2, dtype=torch.float64)
+    wanted = (model.solution_.coef[:, 0, None, None] * hessians).sum(0)
+    rounding = 1e-7 * float(model.solution_.coef.abs().sum())
+
+    def predicted(z):
+        return model.predict(z[None])[0, 0]
+
+    by_double_backward = torch.autograd.functional.hessian(predicted, x)
+    for found in (torch.func.hessian(predicted)(x), by_double_backward):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=rounding)
+
+
+@pytest.mark.parametrize(("law", "dof"), [*SLOPES, ("cauchy", 1)])
+def test_kernels_are_one_at_zero_distance_and_continuous_near_it(law, dof):
+    features = ScalarFeatures(None, law=law, dof=dof, affine=None, domain=Vectors())
+    x = torch.tensor([[0.0], [0.99e-7], [1.01e-7]], dtype=torch.float64)
+    at_zero, below, above = features.kernel_of(x, x[:1])[:, 0]
+    assert abs(at_zero - 1) < 1e-14
+    assert 1 - 2e-7 < above <= below <= at_zero + 1e-14

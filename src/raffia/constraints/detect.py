@@ -1,28 +1,44 @@
 """Conservation laws that data obey, inferred from the data."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from raffia.constraints.integral import Conserved, integrals
 from raffia.spaces import Space
-from raffia.spaces.outliers import largest
 
-ROUNDINGS = 256.0
-"""Integrals are equal if they differ by less than this many roundings of the mean |value|."""
+ROUNDINGS = 64.0  # times the precision of the data and the mean size of a value: what rounding changes an integral by in a step
+SHARE = 0.95  # of trajectories along which an integral must be constant; of fewer than twenty, of all
 
 
-def conserved_by(a: Tensor | np.ndarray, y: Tensor | np.ndarray, space: Space) -> Conserved | None:
-    """Return the constraint that outputs keep the integrals of inputs, for the channels that do so to rounding; None if none does.
+def conserved_by(
+    a: Tensor | np.ndarray,
+    y: Tensor | np.ndarray,
+    space: Space,
+    trajectory: Tensor | None = None,
+    of: Sequence[int] | None = None,
+) -> Conserved | None:
+    """Find the channels of outputs whose integral is that of the inputs, to the rounding of the data.
 
-    A fiftieth of the samples may break the law, as measured and simulated sets have faulty samples.
+    An integral is conserved if it is constant along trajectories: over all steps of a trajectory it changes by less than the rounding
+    errors of so many steps may add up to, which is as the square root of their number.
 
     Parameters
     ----------
     a, y
-        Inputs and outputs, functions on the same nodes. Inputs may have further channels, after those of the outputs.
+        Inputs and outputs, functions on the same nodes.
     space
         The space of the outputs.
+    trajectory
+        A label for each pair, the same for all pairs of a trajectory. None takes each pair by itself.
+    of
+        The channel of inputs that each channel of outputs is compared with; None compares with the first ones, in order.
+
+    Returns
+    -------
+    The constraint, or None where no channel is conserved, or where inputs and outputs are not functions on the same nodes.
     """
     inputs, outputs = torch.as_tensor(a), torch.as_tensor(y)
     if space.tabular or space.dim == 0 or outputs.ndim != 1 + space.ndim or len(inputs) != len(outputs):
@@ -31,12 +47,32 @@ def conserved_by(a: Tensor | np.ndarray, y: Tensor | np.ndarray, space: Space) -
     if inputs.shape[inputs.ndim - len(nodes.shape) :] != nodes.shape:
         return None
     before, after = (f.double().reshape(len(f), -1, *nodes.shape) for f in (inputs, outputs))
-    if before.shape[1] < count:
+    sources = tuple(range(count) if of is None else of)
+    if before.shape[1] <= max(sources):
         return None
-    precision = max(torch.finfo(f.dtype).eps for f in (inputs, outputs))
-    apart = integrals(before[:, :count], nodes) - integrals(after, nodes)
-    sizes = integrals(after.abs(), nodes)
-    kept = tuple(i for i in range(count) if largest(apart[:, i]) <= ROUNDINGS * precision * largest(sizes[:, i]) > 0)
+    labels = torch.arange(len(after)) if trajectory is None else trajectory.unique(return_inverse=True)[1]
+    constant, sizes = _constant(
+        torch.stack([integrals(before[:, sources], nodes), integrals(after, nodes)]),
+        integrals(after.abs(), nodes),
+        labels.to(after.device),
+        max(torch.finfo(f.dtype).eps for f in (inputs, outputs)),
+    )
+    kept = tuple(torch.nonzero((constant.double().mean(0) >= SHARE) & (sizes > 0)).flatten().tolist())
     if not kept:
         return None
-    return Conserved() if len(kept) == count == before.shape[1] else Conserved(channels=kept)
+    named, channels = tuple(sources[channel] for channel in kept), None if len(kept) == count else kept
+    if named != kept:
+        return Conserved(channels, named)
+    return Conserved(channels if before.shape[1] == count else kept)
+
+
+def _constant(both: Tensor, sizes: Tensor, labels: Tensor, precision: float) -> tuple[Tensor, Tensor]:
+    """Whether integrals (2, n, channels) are constant along each trajectory, to rounding, and the size of each channel."""
+    steps = labels.bincount()
+    where = labels[:, None].expand_as(sizes)
+
+    def largest(values: Tensor) -> Tensor:
+        return values.new_zeros(len(steps), values.shape[1]).scatter_reduce(0, where, values, "amax", include_self=False)
+
+    drift = largest(both.amax(0)) + largest(-both.amin(0))
+    return drift <= ROUNDINGS * precision * steps.sqrt()[:, None] * largest(sizes), sizes.amax(0)

@@ -41,7 +41,7 @@ class Integral(Equality):
 
     def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
         """With a multiple of w added."""
-        wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value))
+        wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value), dtype=torch.float64)
         return put(f, _with_integral(chosen(f, nodes, self.channels), wanted.to(f), nodes, held), nodes, self.channels)
 
 
@@ -49,31 +49,40 @@ class Integral(Equality):
 class Conserved(Equality):
     """∫ F(a) dx = ∫ a dx, for every input and on every grid, as `Integral` does: mass, momentum, a mean that a flow keeps.
 
-    Channel c of outputs has the integral of channel c of inputs, each by the quadrature of its own grid; None is all channels.
+    Each of the `channels` of outputs has the integral of the same channel of inputs, or of the channel that `of` names in its place. Each
+    integral is by the quadrature of its own grid. None is all channels.
     """
 
     channels: tuple[int, ...] | None = None
+    of: tuple[int, ...] | None = None
     turn: ClassVar[int] = 3
 
     @property
     def in_words(self) -> str:
         """What holds."""
-        return f"the integral{_of(self.channels)} is that of the input"
+        source = "" if self.of is None else f"{_of(self.of)[3:]} of"
+        return f"the integral{_of(self.channels)} is that of{source} the input"
 
     def check(self, inputs: Space, outputs: Space) -> None:
         """Both must be functions with these channels."""
-        for name, space in (("inputs", inputs), ("outputs", outputs)):
+        for name, space, channels in (("inputs", inputs, self._sources), ("outputs", outputs, self.channels)):
             check_functions(self, name, space)
-            check_channels(self, self.channels, name, space)
-        if self.channels is None and inputs.channels != outputs.channels:
+            check_channels(self, channels, name, space)
+        count = outputs.channels if self.channels is None else len(self.channels)
+        if count != (inputs.channels if self._sources is None else len(self._sources)):
             raise RaffiaError(
                 f"constraints: {self} needs as many channels of inputs as of outputs; got {inputs.channels} and {outputs.channels}. "
-                "Name those that are conserved: Conserved(channels=(0,))."
+                "Name those that are conserved, Conserved(channels=(0,)), and those of inputs where they are others, of=(1,)."
             )
+
+    @property
+    def _sources(self) -> tuple[int, ...] | None:
+        """The channels of inputs."""
+        return self.channels if self.of is None else self.of
 
     def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
         """With a multiple of w added."""
-        wanted = torch.zeros(1).to(f) if given is None else integrals(chosen(given.a, given.nodes, self.channels), given.nodes)
+        wanted = torch.zeros(1).to(f) if given is None else integrals(chosen(given.a, given.nodes, self._sources), given.nodes)
         return put(f, _with_integral(chosen(f, nodes, self.channels), wanted, nodes, held), nodes, self.channels)
 
 

@@ -112,9 +112,7 @@ class CarriedFeatures(FeatureMap):
         nodes = (grid.nodes() / torch.tensor(grid.spacings, dtype=torch.float64)).movedim(-1, 0).to(a)
         each = (-1, *[1] * len(grid.shape))
         way = ((1 + self.spread * theta[:, 0]) / self.steps).reshape(-1, 1, 1, *each[1:])
-        way = way / (flow.longest / max(grid.domain.extents) * torch.tensor(grid.spacings, dtype=torch.float64).to(a)).reshape(
-            each
-        )
+        way = way / (flow.longest / grid.domain.longest * torch.tensor(grid.spacings, dtype=torch.float64).to(a)).reshape(each)
         driven = torch.zeros((), dtype=a.dtype, device=a.device)
         if self.source is not None:
             given = carry(self.source, self._roles.region.grid_of(self.source), grid).to(a)

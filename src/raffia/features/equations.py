@@ -207,7 +207,10 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
     Where errors are above the limit with a few dozen components, no more of them are tried.
     """
     region = region_of(domain, "GalerkinFeatures")
-    a, y = (a if domain.has_components else a[:, None]).double(), y.double()
+    size = (
+        y.double().abs().max().clamp(min=torch.finfo(torch.float64).tiny)
+    )  # squares of outputs must not leave the range of numbers
+    a, y = (a if domain.has_components else a[:, None]).double(), y.double() / size
     scale, shift = torch.std_mean(a, [axis for axis in range(a.ndim) if axis != 1])
     scale = torch.where(scale > 0, scale, 1.0)
     each = (-1, *[1] * region.dim)
@@ -221,7 +224,10 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
     correction, load = pairs.closed(numbers, best.ridge)
     mean = pairs.mean(numbers) if correction is None else pairs.mean(numbers) + correction
     loads = mean * pairs.u.square().mean(0).sqrt()
-    return Equation(numbers, shift, scale, whole.basis(best.rank), whole.boundary, load, loads, correction, best.error)
+    numbers[2 * len(pairs.powers) :] *= size
+    return Equation(
+        numbers, shift, scale, whole.basis(best.rank), whole.boundary, size * load, size * loads, correction, best.error
+    )
 
 
 def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Tried:

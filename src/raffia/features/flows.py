@@ -105,9 +105,9 @@ class Around(Flow):
     @cached_property
     def _waves(self) -> list[Tensor]:
         """Along each axis; the highest of an even circle has no derivative."""
-        extents = self.grid.domain.extents
-        axes = zip(wavenumbers(self.grid), self.grid.shape, extents, strict=True)
-        return [torch.where(2 * k.abs() == n, 0.0, k).to(self.like) * max(extents) / extent for k, n, extent in axes]
+        domain = self.grid.domain
+        axes = zip(wavenumbers(self.grid), self.grid.shape, domain.extents, strict=True)
+        return [torch.where(2 * k.abs() == n, 0.0, k).to(self.like) * domain.longest / extent for k, n, extent in axes]
 
     @cached_property
     def _squares(self) -> Tensor:

@@ -254,7 +254,7 @@ class FourierFeatures(FeatureMap):
         if self.boundary not in ("neumann", "dirichlet"):
             raise RaffiaError(f"FourierFeatures(boundary=…) must be 'neumann' or 'dirichlet'; got {self.boundary!r}.")
         for name in ("tau", "delta", "beta"):
-            if not bool(torch.as_tensor(getattr(self, name)).detach() > 0):
+            if not bool(torch.as_tensor(getattr(self, name), dtype=torch.float64).detach() > 0):
                 raise RaffiaError(f"FourierFeatures({name}=…) must be positive; got {getattr(self, name)!r}.")
 
     @property
@@ -273,11 +273,11 @@ class FourierFeatures(FeatureMap):
         filtered = self.profile == "filter"
         ranges: dict[str, Range | Choice] = {
             "amplitude": Range(1e-2, 1e6) if filtered else Range(0.05, 500.0),
-            "tau": Range(0.5, 200.0),
+            "tau": Range(0.5 / self.domain.longest, 200.0 / self.domain.longest),
             "regularity": Range(0.6, 12.0),
             "profile": Choice(("matern", "filter")),
         }
-        return shift | ranges | ({"delta": Range(1e-4, 0.1)} if filtered else {})
+        return shift | ranges | ({"delta": Range(1e-4 * self.domain.longest, 0.1 * self.domain.longest)} if filtered else {})
 
     def _profile(self, wave: Float[Tensor, "k"]) -> Float[Tensor, "k"]:
         """The standard deviation w_k of the multipliers, for amplitude 1."""

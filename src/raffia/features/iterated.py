@@ -90,7 +90,7 @@ class IteratedFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """All numbers, those of terms that there are."""
         vectors = {name for name in ("alpha", *RATES) if torch.as_tensor(getattr(self, name)).ndim}
-        return searched(self._region.dim, self.domain.channels, self.iterations, vectors)
+        return searched(self._region, self.domain.channels, self.iterations, vectors)
 
     def values_on(self, grid: Nodes) -> Nodes:
         """Functions of one channel."""

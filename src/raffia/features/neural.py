@@ -108,7 +108,7 @@ class _BranchTrunk(nn.Module):
     def forward(self, a: Tensor) -> Tensor:
         grid = self.domain.grid_of(a)
         z = self.basis.analysis(a, grid)
-        x = grid.nodes().to(a) / torch.tensor(self.domain.extents).to(a)
+        x = grid.nodes().to(a) / torch.tensor(self.domain.extents, dtype=torch.float64).to(a)
         angle = 2 * math.pi * x[..., self.around]
         x = torch.cat([torch.sin(angle), torch.cos(angle), x[..., self.straight]], dim=-1)
         branch = self.branch_out(self.sigma(self.branch_in(z)))

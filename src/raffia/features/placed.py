@@ -63,7 +63,7 @@ class PlacedFeatures(FeatureMap):
         own: dict[str, Range | Choice] = {
             "gain": Range(1e-2, 30.0),
             "shift": Range(1e-2, 30.0),
-            "field_tau": Range(0.5, 50.0),
+            "field_tau": Range(0.5 / self.domain.longest, 50.0 / self.domain.longest),
             "activation": Choice(("gelu", "tanh")),
         }
         return own | {name: what for name, what in inner.items() if not name.endswith(("__activation", "__bias"))}

@@ -61,11 +61,12 @@ class PredictorCorrectorFeatures(FeatureMap):
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The law of the random fields, their size, the smoothing of a, and how often to correct."""
+        unit = self.domain.longest
         return {
-            "tau": Range(0.5, 50.0),
+            "tau": Range(0.5 / unit, 50.0 / unit),
             "regularity": Range(1.1, 6.0),
             "delta": Range(1e-2, 3.0),
-            "eta": Range(1e-7, 1e-2),
+            "eta": Range(1e-7 * unit**2, 1e-2 * unit**2),
             "weight": Range(1e-2, 1e2),
             "randomisation": Choice(("multiplicative", "additive")),
             "steps": Choice((3, 1)),
@@ -137,7 +138,9 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     def _sigma(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> Float[Tensor, "m solves inner1 inner2"]:
         """weight · σ(θ) at inner nodes   (eqn:sigmoidal_func_defn)."""
-        if (self.domain.dim, self.domain.boxed) != (2, True) or not bool(torch.as_tensor(self.eta).detach() >= 0):
+        if (self.domain.dim, self.domain.boxed) != (2, True) or not bool(
+            torch.as_tensor(self.eta, dtype=torch.float64).detach() >= 0
+        ):
             raise RaffiaError(
                 "PredictorCorrectorFeatures needs Domain(2, periodic=False) and eta >= 0; "
                 f"got {self.domain} and eta={self.eta!r}."

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.hyperparameters import Choice, Range
+from raffia.spaces import Domain
 from raffia.spaces.spectral import Series
 
 Part = Float[Tensor, "*grid_1_n"]
@@ -16,15 +17,16 @@ Numbers = Float[Tensor, "_"]
 FUNCTIONS, RATES = ("source", "growth", "potential", "stream"), ("beta", "gamma", "zeta", "delta")
 
 
-def searched(dim: int, channels: int, iterations: int, vectors: set[str]) -> dict[str, Range | Choice]:
+def searched(region: Domain, channels: int, iterations: int, vectors: set[str]) -> dict[str, Range | Choice]:
     """What a search may vary, those of the terms that there are: a number for all iterations, or several where `vectors` says so."""
+    dim = region.dim
     functions, rates = FUNCTIONS[: 4 if dim < 3 else 3], RATES[: {1: 4, 2: 3}.get(dim, 2) if iterations else 0]
     ranges: dict[str, Range | Choice] = {
         "alpha": Range(0.0, 4.0, log=False, count=iterations + 1 if "alpha" in vectors else None),
         "tau": Range(0.05, 20.0),
         "weight": Range(0.02, 50.0),
         "smoothing": Range(1e-3, 1.0),
-        "field_tau": Range(0.5, 50.0),
+        "field_tau": Range(0.5 / region.longest, 50.0 / region.longest),
         "field_regularity": Range(1.1, 6.0),
     }
     ranges |= {"power": Range(0.0, 4.0, log=False)} if dim < 3 else {}

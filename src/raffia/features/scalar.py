@@ -18,6 +18,7 @@ Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
 MATERN = {1: (1.0,), 3: (1.0, 1.0), 5: (1.0, 1.0, 1 / 3), 7: (1.0, 1.0, 2 / 5, 1 / 15)}
 """The polynomials of Matérn kernels of smoothness ½, 1½, 2½, 3½."""
+SMALLEST = 1e-14  # squared distance below which Matérn kernels are linear in it: a square root has no derivative at 0
 _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))
 
 
@@ -35,8 +36,9 @@ class ScalarFeatures(FeatureMap):
     n_modes + 1 of these among them, affine operators of the modes are learnt exactly, and the others learn what is left.
     With the law "affine" all features are, which is linear regression on the modes.
 
-    The kernel has a closed form (`kernel`), so `n_features=inf` trains with it instead of features. Then `n_modes` may be None: the
-    kernel sees all that an input has, its values at all nodes in the norm of L², with one length scale for all, or one for each.
+    The kernel has a closed form (`kernel`), so `n_features=inf` trains with it instead of features. At training inputs the predictions
+    of the law "gaussian" are smooth, those of "student" have dof − 1 derivatives, and those of "cauchy" have a kink. With a kernel,
+    `n_modes` may be None. The kernel then sees the values of an input at all nodes, in the norm of L², with one length scale or one each.
     `whitening` > 0 divides principal components of inputs by that power of their deviations; 1 makes all of them alike. With the law
     "affine" this is ridge regression on all that an input has.
 
@@ -78,7 +80,8 @@ class ScalarFeatures(FeatureMap):
             return ranges | {"whitening": Range(-2.0, 1.0, log=False)}
         if self.domain.tabular:
             return ranges
-        return ranges | {"tau": Range(0.5, 100.0), "regularity": Range(0.05, 6.0)}
+        unit = self.domain.longest
+        return ranges | {"tau": Range(0.5 / unit, 100.0 / unit), "regularity": Range(0.05, 6.0)}
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m"]:
         """Evaluate every feature."""
@@ -145,7 +148,7 @@ class ScalarFeatures(FeatureMap):
         if self.law == "affine" and straight is not None:
             return straight
         squared = x.square().sum(1)[:, None] + y.square().sum(1) - 2 * inner
-        waves = _stationary(self.law, self.dof, (squared / scale).clamp(min=1e-30))
+        waves = _stationary(self.law, self.dof, squared / scale)
         return waves if straight is None else affine * straight + (1 - affine) * waves
 
     @property
@@ -194,12 +197,14 @@ class ScalarFeatures(FeatureMap):
 
 
 def _stationary(law: str, dof: int, squared: Tensor) -> Tensor:
-    """E cos(ω·d) for |d|² = squared: the squared exponential, or the Matérn kernel of smoothness dof/2."""
+    """Return E cos(ω·d) for |d|² = squared: the squared exponential, or the Matérn kernel of smoothness dof/2."""
     if law == "gaussian":
         return torch.exp(-squared / 2)
     order = 1 if law == "cauchy" else dof
     if order not in MATERN:
         raise RaffiaError(f"the kernel of the law 'student' has a closed form for dof in {tuple(MATERN)}; got dof={dof}.")
-    s = (order * squared).sqrt()
+    apart = squared.clamp(min=SMALLEST)
+    s = (order * apart).sqrt()
     polynomial = sum_of(factor * s**power for power, factor in enumerate(MATERN[order]))
-    return polynomial * torch.exp(-s)
+    slope = SMALLEST**-0.5 if order == 1 else order / (2 * (order - 2))  # −dk/d|d|² at 0
+    return polynomial * torch.exp(-s) - slope * (squared - apart)

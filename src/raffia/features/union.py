@@ -89,7 +89,7 @@ class Union(FeatureMap):
 
     def _members(self, theta: Tensor) -> list[Bool[Tensor, "m"]]:
         """Which features belong to each map."""
-        shares = torch.ones(len(self.maps)).double() if self.shares is None else torch.tensor(self.shares).double()
+        shares = torch.tensor(self.shares or (1.0,) * len(self.maps), dtype=torch.float64)
         ends = (shares.cumsum(0) / shares.sum()).to(theta.device)
         which = torch.bucketize(torch.special.ndtr(theta[:, 0].double()), ends[:-1])
         return [which == i for i in range(len(self.maps))]

@@ -1,5 +1,6 @@
 """What samplers give: draws of many chains, how they were made, and how far they can be trusted."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.errors import RaffiaError
-from raffia.inverse.diagnostics import effective_sample_size, split_rhat
+from raffia.inverse.diagnostics import arviz_of, effective_sample_size, split_rhat
 
 AT_ONCE = 4096
+LEAST_ACCEPTANCE = 0.01  # share of proposals; a warning is given below it
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,15 @@ class Chains:
     """How many proposals there were, those of burning in included."""
     seconds: float
 
+    def __post_init__(self) -> None:
+        if self.acceptance < LEAST_ACCEPTANCE:
+            warnings.warn(
+                f"the acceptance rate is {self.acceptance:.2g} with step={self.step:.2g}: chains hardly moved, so their draws do not "
+                f"represent the posterior. Pass a smaller step, such as step={self.step / 10:.1g}, a longer burn_in, which adapts the "
+                "step, or reference=laplace(problem).",
+                stacklevel=4,
+            )
+
     def mean(self, of: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """The mean of of(ξ) over all draws, of ξ itself if None; `of` is the prior, or any other map of batches."""
         return self._moments(of)[0]
@@ -49,17 +59,13 @@ class Chains:
 
     def to_arviz(self, **functions: Callable[[Tensor], Tensor]) -> Any:
         """An ArviZ `InferenceData` with ξ, and with maps of it under the names given: to_arviz(a=prior)."""
-        try:
-            import arviz
-        except ImportError:
-            raise RaffiaError("to_arviz needs ArviZ, which is not installed: pip install 'raffia[inverse]'.") from None
         posterior = {"xi": self.draws.numpy(force=True)}
         for name, of in functions.items():
             parts = [self._mapped(of, part) for part in self.draws.flatten(0, 1).split(AT_ONCE)]
             values = torch.cat(parts)
             posterior[name] = values.reshape(*self.draws.shape[:2], *values.shape[1:]).numpy(force=True)
         stats = {"misfit": self.misfits.numpy(force=True)}
-        return arviz.from_dict(
+        return arviz_of().from_dict(
             posterior=posterior, sample_stats=stats, attrs={"step": self.step, "acceptance": self.acceptance}
         )
 

@@ -10,12 +10,10 @@ from torch import Tensor
 from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.inverse.chains import Chains
-from raffia.inverse.course import Course, Kept
 from raffia.inverse.laplace import Laplace
+from raffia.inverse.metropolis import State, Stride, Target, advance
 from raffia.inverse.problem import InverseProblem
-from raffia.inverse.sampling import WANTED
-from raffia.inverse.target import State, Target
-from raffia.inverse.walk import Stride, advance, mean_of
+from raffia.inverse.sampling import WANTED, Course
 
 
 def delayed_acceptance(
@@ -48,7 +46,7 @@ def delayed_acceptance(
     begun = time.perf_counter()
     true, cheap = Target(problem, reference), Target(surrogate, reference)
     state, generator = course.begun(cheap, False)
-    stride, kept = Stride.of(step, WANTED), Kept(true, keep_every)
+    stride, kept = Stride.of(step, WANTED), []
     for _ in range(burn_in // 2):
         state, _, share = _walk(cheap, state, stride.step, inner, generator)
         stride = stride.after(share)
@@ -60,11 +58,11 @@ def delayed_acceptance(
         state, solves = there.where(stay, state), solves + moved.sum()
         if number > 0:
             accepted, promoted = accepted + stay.sum(), promoted + moved.sum()
-            kept.add(number, judged)
+            kept += [true.whitened(judged)] * (number % keep_every == 0)
     proposals = (burn_in + steps) * chains * inner
     rate = float(accepted) / max(1, float(promoted))
-    seconds = time.perf_counter() - begun
-    return Chains(*kept.stacked(), rate, stride.step, chains + int(solves), proposals, seconds)
+    draws, misfits = (torch.stack(parts, 1) for parts in zip(*kept, strict=True))
+    return Chains(draws, misfits, rate, stride.step, chains + int(solves), proposals, time.perf_counter() - begun)
 
 
 def _walk(
@@ -74,7 +72,7 @@ def _walk(
     ever, share = torch.zeros(len(state.eta), dtype=torch.bool, device=state.eta.device), 0.0
     for _ in range(inner):
         state, moved = advance(cheap, state, step, generator)
-        ever, share = ever | moved, share + float(mean_of(moved)) / inner
+        ever, share = ever | moved, share + float(moved.double().mean()) / inner
     return state, ever, share
 
 

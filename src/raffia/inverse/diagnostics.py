@@ -1,87 +1,51 @@
-"""Have chains met, and how many independent draws are they worth? Rank-normalised split R̂ and effective sample sizes.
+"""Have chains met, and how many independent draws are they worth? Rank-normalised split R̂ and effective sample sizes, by ArviZ.
 
-Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021): R̂ is the larger of that of ranks and of folded ranks, the effective sample size is
-that of the bulk, with the autocorrelations of all chains summed as long as pairs of them are positive, and do not rise (Geyer, 1992).
+Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021) define both.
 """
+
+import warnings
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from raffia.errors import RaffiaError
 
-Draws = Float[np.ndarray, "_ _"]
 LEAST = 4
 
 
-def split_rhat(draws: np.ndarray) -> Float[np.ndarray, "numbers"]:
-    """Rank-normalised split R̂ of each number: near 1 where chains have met, below 1.01 or 1.05 by custom. Constants have 1."""
-    check(draws)
-    return np.array([_rhat(one) for one in np.moveaxis(draws, -1, 0)])
+def split_rhat(draws: np.ndarray) -> Float[np.ndarray, "coordinates"]:
+    """Return the rank-normalised split R̂ of each coordinate of draws of shape (chains, draws, coordinates).
+
+    R̂ is near 1 where chains have met; 1.01 or 1.05 are common limits. It is infinite or huge where no chain moves and chains differ.
+    It is NaN where all draws are equal, and for a single chain.
+    """
+    return _computed("rhat", draws)
 
 
-def effective_sample_size(draws: np.ndarray) -> Float[np.ndarray, "numbers"]:
-    """How many independent draws would tell as much of the bulk of each number as all these do."""
-    check(draws)
-    return np.array([_size(_ranked(_split(one))) for one in np.moveaxis(draws, -1, 0)])
+def effective_sample_size(draws: np.ndarray) -> Float[np.ndarray, "coordinates"]:
+    """Return the number of independent draws that would estimate the mean of each coordinate as well as these draws do."""
+    return _computed("ess", draws)
 
 
-def check(draws: np.ndarray) -> None:
-    """Enough finite draws of some chains."""
+def arviz_of() -> Any:
+    """The module ArviZ, which announces its next version by a warning; refused where it is not installed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import arviz
+    except ImportError:
+        raise RaffiaError("this needs ArviZ, which is not installed: pip install 'raffia[inverse]'.") from None
+    return arviz
+
+
+def _computed(name: str, draws: np.ndarray) -> np.ndarray:
+    """One of ArviZ's statistics."""
     if draws.ndim != 3 or draws.shape[1] < LEAST or not np.isfinite(draws).all():
         raise RaffiaError(
-            f"draws must be finite, of shape (chains, draws, numbers) with {LEAST} draws or more; got shape {draws.shape}."
+            f"draws must be finite, of shape (chains, draws, coordinates) with {LEAST} draws or more; got shape {draws.shape}."
         )
-
-
-def _rhat(draws: Draws) -> float:
-    halves = _split(draws)
-    folded = np.abs(halves - np.median(halves))
-    return max(_plain(_ranked(halves)), _plain(_ranked(folded)))
-
-
-def _split(draws: Draws) -> Draws:
-    """Each chain as two: its first and its last half."""
-    half = draws.shape[1] // 2
-    return np.concatenate([draws[:, :half], draws[:, -half:]])
-
-
-def _ranked(draws: Draws) -> Draws:
-    """Normal scores of the ranks among all draws."""
-    ranks = rankdata(draws, method="average").reshape(draws.shape)
-    return ndtri((ranks - 0.375) / (draws.size + 0.25))
-
-
-def _plain(draws: Draws) -> float:
-    """√(variance of all draws / mean variance within chains), the first as Gelman and Rubin estimate it."""
-    length = draws.shape[1]
-    within = draws.var(1, ddof=1).mean()
-    if within == 0:
-        return 1.0
-    between = draws.mean(1).var(ddof=1)
-    return float(np.sqrt((between + (length - 1) / length * within) / within))
-
-
-def _size(draws: Draws) -> float:
-    chains, length = draws.shape
-    covariances = _autocovariances(draws)
-    within = (covariances[:, 0] * length / (length - 1)).mean()
-    if within == 0:
-        return float(draws.size)
-    total = within * (length - 1) / length + (draws.mean(1).var(ddof=1) if chains > 1 else 0.0)
-    correlations = 1 - (within - covariances.mean(0)) / total
-    correlations[0] = 1.0
-    pairs = correlations[: (length - 1) // 2 * 2].reshape(-1, 2).sum(1)
-    negative = np.flatnonzero(pairs < 0)
-    last = negative[0] if len(negative) else len(pairs) - 1
-    time = 2 * np.minimum.accumulate(pairs[:last]).sum() - 1 + max(0.0, correlations[2 * last])
-    time = max(time, 1 / np.log10(draws.size))
-    return float(draws.size / time)
-
-
-def _autocovariances(draws: Draws) -> Draws:
-    """Of each chain, at every lag, by transforms of twice its length."""
-    length = draws.shape[1]
-    spectrum = np.fft.rfft(draws - draws.mean(1, keepdims=True), n=2 * length)
-    return np.fft.irfft(np.abs(spectrum) ** 2, n=2 * length)[:, :length] / length
+    arviz = arviz_of()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of divisions by the variance of chains that do not move
+        return np.asarray(getattr(arviz, name)(arviz.convert_to_dataset({"xi": draws}))["xi"].values, dtype=float)

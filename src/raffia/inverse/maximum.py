@@ -51,7 +51,7 @@ def maximum_a_posteriori(
         raise RaffiaError(f"tolerance must lie between 0 and 1; got {tolerance!r}.")
     if method not in METHODS:
         raise RaffiaError(f"method must be one of {tuple(METHODS)}; got {method!r}.")
-    here = torch.zeros(problem.size) if start is None else torch.as_tensor(start)
+    here = torch.zeros(problem.size) if start is None else torch.as_tensor(start, dtype=torch.float64)
     if here.shape != (problem.size,) or not torch.isfinite(here).all():
         raise RaffiaError(f"start must be finite numbers of shape ({problem.size},); got shape {tuple(here.shape)}.")
     return METHODS[method](problem, here.detach().to(problem.place, torch.float64), tolerance, iterations)

@@ -48,7 +48,7 @@ def surrogate_error(
     inputs, outputs = as_tensor("a", a).double(), as_tensor("y", y).double()
     check_pairs(inputs, outputs)
     with torch.no_grad():
-        off = (outputs - torch.as_tensor(forward(inputs)).to(outputs)).flatten(1)
+        off = (outputs - torch.as_tensor(forward(inputs), dtype=torch.float64).to(outputs)).flatten(1)
     off = off if observe is None else off @ observe.to(off).mT
     return off.mT @ off / len(off)
 

@@ -62,7 +62,7 @@ class Prior:
         """m + g, before T."""
         few = self.size * self.grid.size <= DENSE
         g = (xi @ self._modes(xi.device)).reshape(len(xi), *self.grid.shape) if few else self._expansion[1](xi)
-        return g + torch.as_tensor(self.mean).to(xi)
+        return g + torch.as_tensor(self.mean, dtype=torch.float64).to(xi)
 
     def __call__(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n *shape"]:
         """The functions a with coordinates ξ, differentiable."""

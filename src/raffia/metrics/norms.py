@@ -33,7 +33,7 @@ def bochner_error(y: Array, prediction: Array, grid: Nodes | None = None) -> flo
 
 
 def _norms(y: Array, prediction: Array, grid: Nodes | None) -> tuple[Tensor, Tensor]:
-    truth, guess = (torch.as_tensor(values).detach().double().cpu() for values in (y, prediction))
+    truth, guess = (torch.as_tensor(values, dtype=torch.float64).detach().cpu() for values in (y, prediction))
     if truth.shape != guess.shape or truth.ndim == 0 or len(truth) == 0:
         raise RaffiaError(
             f"y and prediction must have one shape (n, *grid), n >= 1; got {tuple(truth.shape)} and {tuple(guess.shape)}."

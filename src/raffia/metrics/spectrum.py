@@ -21,7 +21,7 @@ def spectrum(f: Float[Tensor, "n ..."], domain: Domain) -> Float[Tensor, "n wave
     total = torch.zeros(f.shape[1:], dtype=torch.float64)
     for place, (size, kind, length) in enumerate(zip(f.shape[1:], domain.kinds, domain.extents, strict=True)):
         waves = torch.fft.fftfreq(size, 1 / size, dtype=torch.float64) * (1.0 if kind.around else 0.5)
-        waves = waves * max(domain.extents) / length
+        waves = waves * domain.longest / length
         total = total + waves.square().reshape(*[1] * place, -1, *[1] * (domain.dim - 1 - place))
     number = total.sqrt().round().long().flatten()
     found = torch.zeros(len(f), int(number.max()) + 1, dtype=torch.float64)

@@ -112,7 +112,7 @@ class Burgers(Evolution, Problem):
     def _bound(self, modes: Complex[Tensor, "n modes"], grid: Grid, now: float, stop: float) -> Float[Tensor, "n"]:
         """|u| ≤ max|u(now)| + (stop − now) max|f|: the maximum principle."""
         x = grid.axes()[0].to(modes.device)
-        instants = torch.linspace(now, stop, 17).tolist() if callable(self.forcing) else [now]
+        instants = torch.linspace(now, stop, 17, dtype=torch.float64).tolist() if callable(self.forcing) else [now]
         forces = [self._forcing(t, x, grid).abs().max() for t in instants] if self.forcing is not None else [0.0]
         return torch.fft.irfft(modes, n=grid.shape[0], norm="forward").abs().amax(-1) + (stop - now) * float(max(forces))
 

@@ -56,6 +56,17 @@ Seed = Annotated[int, Range("from 0 to 2**32 − 1", lambda n: 0 <= n < 2**32)]
 Times = Annotated[float | tuple[float, ...], Range("positive, and increasing where there are several", _increasing)]
 
 
+FINITE_ARRAY = Range("finite", lambda f: bool(torch.isfinite(torch.as_tensor(f, dtype=torch.float64)).all()))
+LIMITS: dict[Any, tuple[Range, ...]] = {
+    int: (Range("at most 2**40", lambda n: abs(n) <= MOST),),
+    float: (
+        Range("finite", lambda x: abs(x) <= sys.float_info.max),  # also of whole numbers that are too large to be floats
+        Range("written as 1e13 is where it is more than 2**40", lambda x: not _is(x, int) or abs(x) <= MOST),  # as in torch
+    ),
+    Domain: (Range("finite", lambda domain: domain.longest <= sys.float_info.max),),
+}
+
+
 def check_parameters(problem: Any) -> None:
     """Refuse parameters that are not what their annotations say, each by itself and then all together."""
     hints, name = hints_of(type(problem)), type(problem).__name__
@@ -72,9 +83,18 @@ def hints_of(kind: type) -> dict[str, Any]:
 
 def check(name: str, hint: Any, value: Any) -> None:
     """Refuse a value that an annotation does not allow."""
-    if not admits(hint, value):
-        raise RaffiaError(f"{name} must be {_listed(_in_words(hint))}; got {_shown(value)}.")
-    _check_range(name, hint, value)
+    options = _options(hint)
+    leaf, rules = next((option for option in options if _fits(option[0], value)), (None, ()))
+    if leaf is None:
+        words = sorted((_in_words(option) for option, _ in options), key=lambda words: words != "None")
+        raise RaffiaError(f"{name} must be {_listed(words)}; got {_shown(value)}.")
+    finite = (FINITE_ARRAY,) if _of_arrays(leaf) else LIMITS.get(leaf, ())
+    for rule in (*rules, *finite):
+        if not rule.holds(value):
+            raise RaffiaError(f"{name} must be {rule.words}; got {_shown(value)}.")
+    if get_origin(leaf) is tuple:
+        for part in value:
+            check(name, get_args(leaf)[0], part)
 
 
 def check_regularity(problem: Any) -> None:
@@ -89,17 +109,27 @@ def check_regularity(problem: Any) -> None:
 
 def admits(hint: Any, value: Any) -> bool:
     """Whether a value is of a kind that an annotation names, whatever its range."""
+    return any(_fits(option, value) for option, _ in _options(hint))
+
+
+def _options(hint: Any) -> list[tuple[Any, tuple[Range, ...]]]:
+    """The kinds that an annotation allows, each with its ranges."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return admits(parts[0], value)
+        return [(option, (*parts[1:], *rules)) for option, rules in _options(parts[0])]
     if origin in (Union, UnionType):
-        return any(admits(option, value) for option in parts)
+        return [option for part in parts for option in _options(part)]
+    return [(hint, ())]
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether a value is of one kind."""
+    origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return _is(value, *KINDS[Literal]) and value in parts
     if origin is tuple:
-        if not has_several(value) or (parts[-1] is not ... and len(value) != len(parts)):
-            return False
-        return all(admits(parts[0], part) for part in value)
+        size = len(value) if has_several(value) and parts[-1] is ... else len(parts)
+        return has_several(value) and len(value) == size and all(admits(parts[0], part) for part in value)
     if origin is Callable:
         return callable(value)
     if hint in KINDS:
@@ -109,53 +139,21 @@ def admits(hint: Any, value: Any) -> bool:
     return not isclass(hint) or _is(value, hint)
 
 
-def _check_range(name: str, hint: Any, value: Any) -> None:
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        for rule in parts[1:]:
-            if not rule.holds(value):
-                raise RaffiaError(f"{name} must be {rule.words}; got {_shown(value)}.")
-        _check_range(name, parts[0], value)
-    elif origin in (Union, UnionType):
-        _check_range(name, next(option for option in parts if admits(option, value)), value)
-    elif origin is tuple:
-        for part in value:
-            _check_range(name, parts[0], part)
-    elif hint is int and abs(value) > MOST:
-        raise RaffiaError(f"{name} must be at most 2**40; got {_shown(value)}.")
-    elif not _finite(hint, value):
-        raise RaffiaError(f"{name} must be finite; got {_shown(value)}.")
-    elif hint is float and _is(value, int) and abs(value) > MOST:  # torch has no whole numbers beyond 2**63
-        raise RaffiaError(f"{name} must be written as 1e13 is where it is more than 2**40; got {_shown(value)}.")
-
-
-def _finite(hint: Any, value: Any) -> bool:
-    if hint is float:
-        return bool(abs(value) <= sys.float_info.max)  # also of whole numbers that are too large to be floats
-    if hint is Domain:
-        return all(abs(extent) <= sys.float_info.max for extent in value.extents)
-    return not _of_arrays(hint) or bool(torch.isfinite(torch.as_tensor(value)).all())
-
-
 def _of_arrays(hint: Any) -> bool:
     return getattr(hint, "array_type", None) is not None
 
 
-def _in_words(hint: Any) -> list[str]:
-    """What a value may be."""
+def _in_words(hint: Any) -> str:
+    """What a value of one kind is."""
     origin, parts = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return _in_words(parts[0])
-    if origin in (Union, UnionType):
-        return sorted((words for option in parts for words in _in_words(option)), key=lambda words: words != "None")
     if origin is Literal:
-        return [repr(option) for option in parts]
+        return _listed([repr(option) for option in parts])
     if origin is tuple:
         count = "" if parts[-1] is ... else f"{len(parts)} "
-        return [f"a tuple of {count}{_in_words(parts[0])[0].removeprefix('a ')}s"]
+        return f"a tuple of {count}{_in_words(_options(parts[0])[0][0]).removeprefix('a ')}s"
     if origin is Callable:
-        return ["a function"]
-    return ["a tensor of values" if _of_arrays(hint) else WORDS.get(hint, f"of type {hint}")]
+        return "a function"
+    return "a tensor of values" if _of_arrays(hint) else WORDS.get(hint, f"of type {hint}")
 
 
 def _listed(words: list[str]) -> str:

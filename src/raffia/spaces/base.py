@@ -64,6 +64,11 @@ class Space(ABC):
         """The torus or box that its functions live in, whatever their discretisation and number of channels."""
         return self
 
+    @property
+    def longest(self) -> float:
+        """The longest side of the region, in which default lengths are measured; 1 for vectors."""
+        return max(getattr(self.region, "extents", ()), default=1.0)
+
     def as_fine_as(self, nodes: "Nodes") -> "Nodes":
         """Nodes here that hold what is given on others, of one channel."""
         return nodes

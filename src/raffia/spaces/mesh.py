@@ -34,7 +34,7 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
     cells: Tensor | None = None
 
     def __post_init__(self) -> None:
-        nodes = torch.as_tensor(self.nodes).detach().double().cpu()
+        nodes = torch.as_tensor(self.nodes, dtype=torch.float64).detach().cpu()
         if nodes.ndim != 2 or not len(nodes) or nodes.shape[1] not in (1, 2, 3) or not torch.isfinite(nodes).all():
             raise RaffiaError(
                 f"Mesh(nodes=…) must be finite coordinates (points, dim), dim 1 to 3; got shape {tuple(nodes.shape)}."
@@ -58,7 +58,7 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
             )
         cells = None if self.cells is None else _checked(nodes, torch.as_tensor(self.cells).detach().cpu())
         if self.weights is not None:
-            weights = torch.as_tensor(self.weights).detach().double().cpu()
+            weights = torch.as_tensor(self.weights, dtype=torch.float64).detach().cpu()
         else:
             weights = _weights_of(nodes, domain) if cells is None else _weights_of_cells(nodes, cells)
         if weights.shape != (len(nodes),) or not (torch.isfinite(weights) & (weights > 0)).all():

@@ -52,7 +52,7 @@ class Series:
     @property
     def lines(self) -> list["Line"]:
         """One for each axis."""
-        domain, unit = self.grid.domain, max(self.grid.domain.extents) * (1 if self.grid.domain.periodic else 2)
+        domain, unit = self.grid.domain, self.grid.domain.longest * (1 if self.grid.domain.periodic else 2)
         axes = zip(self.grid.shape, domain.kinds, domain.boundaries(self.boundary), domain.extents, strict=True)
         return [
             Line(points, kind, boundary, unit / (extent * (1 if kind.around else 2))) for points, kind, boundary, extent in axes

@@ -3,8 +3,8 @@
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -74,25 +74,32 @@ Learn = Callable[[Glance, float], tuple[FeatureMap, float]]
 """Features that pairs make, and their error on some that were left out; little is tried where it is above a limit."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """How features of a family are trained, searched and judged."""
+
+    coefficients: Kind = "ordinary"
+    tuned: bool = True
+    """Whether a search has something to find."""
+    normalize: bool | Literal["function"] = "function"
+    steps: tuple[int, ...] = ()
+    """Of a search in stages, after each of which features may be given up; none where the search of the contest serves."""
+    trained_on: int = sys.maxsize
+    """How many pairs models are trained on to be judged, at most: features that take long are few, and need no more."""
+    swept: bool = False
+    """Whether the hyperparameters of a winner are refined one by one."""
+    learn: Learn | None = None
+    """How features are made of the training pairs, where these decide more than a few hyperparameters."""
+
+
 @dataclass(frozen=True)
-class Candidate:
-    """A feature map for given pairs, and whether a search has something to find."""
+class Candidate(Traits):
+    """A feature map for given pairs."""
 
     name: str
     feature_map: FeatureMap
-    coefficients: Kind = "ordinary"
-    tuned: bool = True
-    normalize: bool | Literal["function"] = "function"
     most: int = sys.maxsize
     """How many features a model may have at most, by its memory."""
-    steps: tuple[int, ...] = ()
-    """Of a search in stages, after each of which the candidate may be given up; none where the search of the contest serves."""
-    trained_on: int = sys.maxsize
-    """How many pairs it is trained on to be judged, at most: features that take long are few, and need no more."""
-    swept: bool = False
-    """Whether its numbers are moved again, one by one, if it wins."""
-    learn: "Learn | None" = None
-    """How features are made of the pairs that a model is trained on, where these decide more than a few numbers of them."""
 
     @property
     def kernel(self) -> bool:
@@ -115,7 +122,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(Traits):
     """A row of the table: when it applies and how its features are made, by a contest that starts from them and by default."""
 
     name: str
@@ -126,38 +133,28 @@ class Family:
     """Those that the name alone gives, where they are others: those of the paper."""
     enters: Callable[[Glance], bool] = lambda glance: True
     """Whether a contest on such pairs tries them."""
-    coefficients: Kind = "ordinary"
-    tuned: bool = True
-    normalize: bool | Literal["function"] = "function"
     most: Callable[[Glance], int] = lambda glance: sys.maxsize
     """How many features a model may have at most."""
-    steps: tuple[int, ...] = ()
-    """Of a search in stages; none where that of the contest serves."""
-    trained_on: int = sys.maxsize
-    """How many pairs they are trained on to be judged, at most."""
-    swept: bool = False
-    """Whether numbers of those that win are moved again, one by one."""
-    learn: Learn | None = None
-    """How pairs make the features, where they decide more than a few numbers of them; `make` are then those to begin with."""
 
     def candidate(self, glance: Glance) -> Candidate:
-        """For a contest on given pairs."""
-        own = self.coefficients, self.tuned, self.normalize, self.most(glance), self.steps, self.trained_on, self.swept
-        return Candidate(self.name, self.make(glance), *own, self.learn)
+        """The features for a contest on given pairs."""
+        shared = {one.name: getattr(self, one.name) for one in fields(Traits)}
+        return Candidate(self.name, self.make(glance), self.most(glance), **shared)
 
 
 def _scalar(glance: Glance, **law: Any) -> ScalarFeatures:
     n_modes = math.prod(glance.a.shape[1:]) if glance.domain.tabular else 64 * glance.domain.dim**2
-    return ScalarFeatures(n_modes=n_modes, domain=glance.domain, **law)
+    return ScalarFeatures(n_modes=n_modes, tau=10.0 / glance.domain.longest, domain=glance.domain, **law)
 
 
 def _fourier(glance: Glance) -> FourierFeatures:
     """They see the mean of inputs where it varies."""
-    one = not glance.domain.has_components
+    one, unit = not glance.domain.has_components, glance.domain.longest
     means = glance.a.double().flatten(1).mean(1) if one else torch.zeros(2, dtype=torch.float64)
     mean = 1.0 if len(means) > 1 and float(means.std()) > 1e-3 * float(glance.a.double().std()) else None
     shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern", "mean": mean}
-    return FourierFeatures(128 if glance.domain.dim == 1 else 256, 10.0, 2.0, domain=glance.domain, **shape)  # type: ignore[arg-type]
+    n_modes = 128 if glance.domain.dim == 1 else 256
+    return FourierFeatures(n_modes, 10.0 / unit, 2.0, 0.0025 * unit, domain=glance.domain, **shape)  # type: ignore[arg-type]
 
 
 def _modal(glance: Glance) -> FeatureMap:
@@ -165,15 +162,18 @@ def _modal(glance: Glance) -> FeatureMap:
     plain = _fourier(glance)
     if glance.domain.periodic or not glance.domain.one_channel.gridded:
         return plain
-    return PlacedFeatures(plain.set_params(activation="identity", bias=0.0))
+    return PlacedFeatures(plain.set_params(activation="identity", bias=0.0), field_tau=5.0 / glance.domain.longest)
 
 
-def _predictor_corrector(glance: Glance) -> PredictorCorrectorFeatures:
-    low, high = float(glance.a.min()), float(glance.a.max())
-    assert isinstance(glance.domain, Domain)  # as the family asks
-    return PredictorCorrectorFeatures(
-        s_plus=1 / high, s_minus=-1 / low, eta=1e-5, steps=3, randomisation="multiplicative", domain=glance.domain
-    )
+def _predictor_corrector(glance: Glance, eta: float = 1e-4, **more: Any) -> PredictorCorrectorFeatures:
+    """The paper's, with lengths in units of the longest side."""
+    unit = glance.domain.longest
+    return PredictorCorrectorFeatures(tau=7.5 / unit, eta=eta * unit**2, domain=cast(Domain, glance.domain), **more)
+
+
+def _multiplicative(glance: Glance) -> PredictorCorrectorFeatures:
+    size = {"s_plus": 1 / float(glance.a.max()), "s_minus": -1 / float(glance.a.min())}
+    return _predictor_corrector(glance, 1e-5, **size, steps=3, randomisation="multiplicative")
 
 
 def _like_darcy(glance: Glance) -> bool:
@@ -236,29 +236,9 @@ def _crowded(glance: Glance) -> bool:
     return _few_pairs(glance) and _most_modal(glance) < CROWDED
 
 
-def _staged(
-    name: str,
-    applies: Callable[[Glance], bool],
-    make: Callable[[Glance], FeatureMap],
-    most: int,
-    steps: tuple[int, ...],
-    normalize: bool = False,
-    trained_on: int = sys.maxsize,
-    swept: bool = False,
-) -> Family:
-    """Features that are found by a long search, in stages after which they may be given up: at most so many, with modal coefficients."""
-    return Family(
-        name,
-        applies,
-        make,
-        enters=_few_pairs,
-        coefficients="modal",
-        normalize=normalize,
-        most=lambda glance: min(most, _most_modal(glance)),
-        steps=steps,
-        trained_on=trained_on,
-        swept=swept,
-    )
+def _at_most(count: int) -> Callable[[Glance], int]:
+    """So many features, or fewer where memory asks for it."""
+    return lambda glance: min(count, _most_modal(glance))
 
 
 FAMILIES = (
@@ -297,8 +277,16 @@ FAMILIES = (
         trained_on=256,
         learn=_galerkin,
     ),
-    _staged(
-        "local", _on_one_grid, lambda glance: LocalFeatures(domain=glance.domain), 512, (6, 14), normalize=True, swept=True
+    Family(
+        "local",
+        _on_one_grid,
+        lambda glance: LocalFeatures(domain=glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=True,
+        most=_at_most(512),
+        steps=(6, 14),
+        swept=True,
     ),
     Family(
         "pointwise",
@@ -311,24 +299,26 @@ FAMILIES = (
         trained_on=32,  # each has thousands of points, and coefficients are few
         swept=True,
     ),
-    replace(
-        _staged(
-            "carried",
-            _carried,
-            lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
-            10,  # each of them takes as long as a hundred others
-            (10, 40),
-            trained_on=256,
-        ),
+    Family(
+        "carried",
+        _carried,
+        lambda glance: CarriedFeatures.suited(glance.a, glance.y, glance.domain),
         enters=_moved,
-        most=lambda glance: min(10 * min(glance.domain.channels, 3), _most_modal(glance)),  # sums of channels want more
+        coefficients="modal",
+        normalize=False,
+        most=lambda glance: _at_most(10 * min(glance.domain.channels, 3))(glance),  # each takes as long as a hundred others
+        steps=(10, 40),
+        trained_on=256,
     ),
-    _staged(
+    Family(
         "iterated",
         _on_one_grid,
-        lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain),
-        128,  # more are hardly better
-        (20, 180),
+        lambda glance: IteratedFeatures.suited(glance.a, glance.y, glance.domain, field_tau=10.0 / glance.domain.longest),
+        enters=_few_pairs,
+        coefficients="modal",
+        normalize=False,
+        most=_at_most(128),  # more are hardly better
+        steps=(20, 180),
     ),
     Family(
         "modal",
@@ -343,15 +333,17 @@ FAMILIES = (
         "fourier",
         lambda glance: glance.on_one_domain,
         _fourier,
-        plain=lambda glance: FourierFeatures(domain=glance.domain),
+        plain=lambda glance: FourierFeatures(
+            tau=5.0 / glance.domain.longest, delta=0.0025 * glance.domain.longest, domain=glance.domain
+        ),
         enters=lambda glance: _few_nodes(glance) and not _few_pairs(glance),
         normalize=True,
     ),
     Family(
         "predictor-corrector",
         lambda glance: glance.on_a_rectangle,
-        _predictor_corrector,
-        plain=lambda glance: PredictorCorrectorFeatures(domain=glance.domain),  # type: ignore[arg-type]
+        _multiplicative,
+        plain=_predictor_corrector,
         enters=_like_darcy,
         tuned=False,
         normalize=False,

@@ -38,6 +38,7 @@ from raffia.tuning import GradientSearch
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 MOST_LINEAR = 1024  # pairs of which a linear map is found beside features that were named
+LARGEST = 1e152  # size of values, and one over the smallest: sums of squares stay within float64
 
 
 def fit(
@@ -235,9 +236,8 @@ def _whole(
 def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
     """The choice, trained; models of time steps conserve what the data do, and stay bounded where that can be had; and what was done."""
     output, untrained = train.output_space, choice.history is None or choice.contest is not None or plan.ridge != "auto"
-    plain = paths is not None and paths.marching.plain
-    kept = conserving(choice, train.a, train.y, output) if plain and untrained else ""
-    if untrained:
+    kept = conserving(choice, train)
+    if untrained or kept:
         choice = plan.trained(choice, train.a, train.y, output)
     if paths is None or plan.one_step:
         return choice, [kept] if kept else []
@@ -327,7 +327,17 @@ def _check_test(test: Dataset, data: Dataset) -> None:
 
 
 def _check_several(plan: Plan, data: Dataset, n: int) -> None:
-    """Refuse inputs that are all equal, of which neither features nor ridges can be chosen."""
+    """Refuse inputs that are all equal, outputs that are all zero, and values whose squares are no numbers of float64."""
+    for name, f in (("inputs", data.a), ("outputs", data.y)):
+        size = float(f.abs().max())
+        if size > LARGEST or 0 < size < 1 / LARGEST:
+            raise RaffiaError(
+                f"{name} have values up to {size:.1g}, whose squares float64 does not hold: pass them in other units, over {size:.0g}."
+            )
+    if not data.y.any():
+        raise RaffiaError(
+            "outputs are all zero: there is nothing to learn. Check whether this is the array that is meant, and was filled."
+        )
     same, still = (bool((f[1:] == f[:1]).all()) for f in (data.a, data.y))
     if same and (still or "auto" in (plan.features, plan.ridge)):
         which = f"all {n}" if len(data) == n else f"the {len(data)} of {n} that were looked at"

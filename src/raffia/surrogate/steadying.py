@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from torch import Tensor
-
 from raffia.constraints import conserved_by
 from raffia.errors import RaffiaError
 from raffia.model.estimator import of
-from raffia.spaces import Space
+from raffia.pairs import Dataset
 from raffia.surrogate.plan import Choice
 from raffia.surrogate.rollouts import LONGER, Paths, many, stays_bounded
 from raffia.training.accumulator import Accumulator
@@ -33,10 +31,15 @@ def steadied(choice: Choice, others: Iterable[tuple[str, Choice]], paths: Paths,
     return choice, ""
 
 
-def conserving(choice: Choice, a: Tensor, y: Tensor, output: Space) -> str:
-    """Make models conserve exactly what the data do, in the training to come; and say so."""
-    kept = conserved_by(a, y, output)
-    if kept is None or choice.given_constraints:
+def conserving(choice: Choice, train: Dataset) -> str:
+    """Constrain models of time steps, in the training to come, to conserve the integrals that the data conserve; and say which."""
+    along, output = train.along, train.output_space
+    if along is None or choice.given_constraints:
+        return ""
+    each = output.channels // along.horizon
+    newest = [(along.window - 1) * each + channel for channel in range(each)] * along.horizon
+    kept = conserved_by(train.a, train.y, output, along.trajectory, newest)
+    if kept is None:
         return ""
     choice.constrain([kept])
     return f"{kept.in_words}: that is so in the data, and in all that the model predicts."

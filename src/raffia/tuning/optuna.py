@@ -146,7 +146,9 @@ def _value(error: float) -> float:
 def _suggest(trial: Any, name: str, r: Any) -> Any:
     if r.count is None:
         return trial.suggest_float(name, r.low, r.high, log=r.log)
-    return torch.tensor([trial.suggest_float(f"{name}[{i}]", r.low, r.high, log=r.log) for i in range(r.count)]).double()
+    return torch.tensor(
+        [trial.suggest_float(f"{name}[{i}]", r.low, r.high, log=r.log) for i in range(r.count)], dtype=torch.float64
+    )
 
 
 def _flat(values: dict[str, Any]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from raffia.errors import RaffiaError
 
 ROWS = (5, 7)
 """Numbers of rows of the two batches."""
-VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+VIEWS = ("aten.view.default", "aten._unsafe_view.default")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class _Builder:
             batched = any(leaf in self.nodes for leaf in leaves if type(leaf) is Key)
             if batched or any(self.one.shapes[key.index] != self.other.shapes[key.index] for key in keys):
                 args, kwargs = tree_unflatten([self._argument(*pair, str(function)) for pair in pairs], structure)
-                operation = torch.ops.aten.reshape.default if function in VIEWS else function  # constants may be copied
+                operation = torch.ops.aten.reshape.default if str(function) in VIEWS else function  # constants may be copied
                 node = self.graph.call_function(operation, tuple(args), kwargs)
                 for number, key in enumerate(keys):
                     self.nodes[key] = self.graph.call_function(operator.getitem, (node, number)) if several else node

@@ -7,14 +7,13 @@ from typing import Any
 
 from raffia.data.reading import Source
 from raffia.serve.exhibit import Exhibit
-from raffia.serve.http import Response
-from raffia.serve.messages import reply
+from raffia.serve.http import Response, reply
 from raffia.serve.protocol import Bridge, Refusal, parsed, vector_of, wanted
 from raffia.serve.served import Served
 
 ASSETS = Path(__file__).parent / "assets"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-HEADERS = ("Cache-Control: no-cache", "Content-Security-Policy: default-src 'self'; img-src 'self' data:")
+HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": "default-src 'self'; img-src 'self' data:"}
 
 Answer = Callable[[bytes], Awaitable[Response]]
 
@@ -82,7 +81,7 @@ class _Desk:
 
 
 def _file(path: Path) -> Answer:
-    response = Response(200, path.read_bytes(), TYPES[path.suffix], HEADERS)
+    response = Response(200, path.read_bytes(), {"Content-Type": TYPES[path.suffix], **HEADERS})
 
     async def answer(body: bytes) -> Response:
         return response

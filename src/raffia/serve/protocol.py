@@ -93,7 +93,7 @@ class Bridge:
                 _check_place(asked, name)
             sizes = {"sens": operator.output_size, "vec": operator.input_size}
             vectors += [vector_of(name, wanted(asked, name), sizes[name]) for name in MORE[call]]
-            row = await self.gatherer.rows(served.function(call, self.grid_of(asked)), *vectors)
+            row = await self.gatherer.rows(served.function(call, grid_of(asked.get("config"))), *vectors)
             if not np.isfinite(row).all():
                 raise Refusal("InvalidOutput", f"model {served.name!r} gave values that are not finite for this input.")
             return reply({"output": [row] if call == "Evaluate" else row})
@@ -107,29 +107,24 @@ class Bridge:
             raise Refusal("ModelNotFound", f"there is no model {name!r:.80} here; there are {', '.join(self.models)}.")
         return self.models[name]
 
-    def grid_of(self, asked: dict[str, Any]) -> tuple[int, ...] | None:
-        """The shape of a grid that a request asks for in its config, if it does."""
-        config = asked.get("config", {})
-        if config is None or config == {}:
-            return None
-        if type(config) is not dict or set(config) != {"grid"}:
-            raise Refusal(
-                "InvalidInput", f'config must be empty, or such as {{"grid": 128}} or {{"grid": [64, 64]}}; got {config!r:.80}.'
-            )
-        shape = config["grid"] if type(config["grid"]) is list else [config["grid"]]
-        if not shape or any(type(points) is not int or points < 1 for points in shape):
-            raise Refusal(
-                "InvalidInput", f"grid in config must be a number of points, or a list of them; got {config['grid']!r:.80}."
-            )
-        if math.prod(shape) > MOST_POINTS:
-            raise Refusal(
-                "InvalidInput",
-                f"grid in config must have at most {MOST_POINTS:,} points; got {shape!r:.80}.",
-            )
-        return tuple(shape)
-
     def _operator(self, asked: dict[str, Any]) -> Any:
-        return self.model_of(asked).at(self.grid_of(asked))
+        return self.model_of(asked).at(grid_of(asked.get("config")))
+
+
+def grid_of(config: Any) -> tuple[int, ...] | None:
+    """The shape of the grid that a config asks for; None for the training grid."""
+    if config is None or config == {}:
+        return None
+    if type(config) is not dict or set(config) != {"grid"}:
+        raise Refusal(
+            "InvalidInput", f'config must be empty, or such as {{"grid": 128}} or {{"grid": [64, 64]}}; got {config!r:.80}.'
+        )
+    shape = config["grid"] if type(config["grid"]) is list else [config["grid"]]
+    if not shape or any(type(points) is not int or points < 1 for points in shape):
+        raise Refusal("InvalidInput", f"grid in config must be a number of points, or a list of them; got {shape!r:.80}.")
+    if math.prod(shape) > MOST_POINTS:
+        raise Refusal("InvalidInput", f"grid in config must have at most {MOST_POINTS:,} points; got {shape!r:.80}.")
+    return tuple(shape)
 
 
 def refused(message: str) -> Response:

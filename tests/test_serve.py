@@ -205,6 +205,14 @@ def test_a_body_above_the_limit_is_refused_while_it_comes(url, evaluate):
     assert post(url, "/Evaluate", evaluate)[0] == 200
 
 
+def test_a_small_body_above_a_small_limit_is_refused_too(small_model):
+    chunks = b"POST /Evaluate HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n%s\r\n0\r\n\r\n" % (b" " * 101)
+    with serving({"m": small_model}, largest=100) as url:
+        assert post(url, "/ModelInfo", {"name": "m"})[0] == 200
+        assert post(url, "/ModelInfo", b" " * 101)[0] == 400
+        assert asked(url, chunks).startswith(b"HTTP/1.1 400 ")
+
+
 def test_unknown_paths_and_methods_have_statuses_of_http(url):
     assert post(url, "/evaluate", {})[0] == 404
     assert asked(url, message("/Evaluate", b"", method="GET")).startswith(b"HTTP/1.1 405 ")

@@ -13,6 +13,8 @@ LARGE = 2**20
 """Bytes of a large body."""
 LARGE_AT_ONCE = 8
 """Large bodies that are read at the same time."""
+BUFFERED = 2**15
+"""Bytes of an answer that are written without waiting for the client."""
 LINGER = 0.2
 """Seconds in which a client that sends no more is answered, or one that was refused reads why."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -116,10 +118,13 @@ class Listener:
 
         request.protocol.request = request
         try:
-            response = _sent(web.Response, await self.answer(request.method, request.path, await self._body(request)))
-            async with asyncio.timeout(self.seconds):
-                await response.prepare(request)
-                await response.write_eof()
+            body = await self._body(request)
+            answer = await self.answer(request.method, request.path, body)
+            response = _sent(web.Response, answer)
+            if len(answer.body) > BUFFERED:
+                async with asyncio.timeout(self.seconds):
+                    await response.prepare(request)
+                    await response.write_eof()
         except BadRequest as error:
             response = _sent(web.Response, self.refuse(str(error)), close=True)
         except TimeoutError:  # the client does not read the answer
@@ -140,6 +145,8 @@ class Listener:
             if request.headers.get("Expect", "").lower() == "100-continue":
                 await request.writer.write(CONTINUE)
                 request.writer.output_size = 0
+            if request.content.is_eof():
+                return await request.read()  # small bodies come with the head
             async with self.large if request.body_exists and not 0 < length < LARGE else nullcontext():
                 async with asyncio.timeout(self.seconds):
                     return await request.read()

@@ -92,6 +92,23 @@ def test_a_recorded_function_sees_one_row_and_keeps_constants_as_they_are():
     assert "aten.exp.default" not in names
 
 
+def test_what_is_computed_from_constants_alone_is_a_constant():
+    weights = torch.arange(3).double()
+
+    def function(a):
+        b = a * weights
+        return b + weights.exp().add_(1)  # after the constants were used
+
+    graph = record(function, example((3,)))
+    assert torch.allclose(graph(example((3,))(4)), function(example((3,))(4)))
+    assert not [node for node in graph.graph.nodes if "exp" in str(node.target)]
+
+
+def test_a_function_that_reads_its_values_is_refused():
+    with pytest.raises(RaffiaError, match=r"torch\.func\.vmap"):
+        record(lambda a: a if a.sum() > 0 else -a, example((3,)))
+
+
 def test_operations_for_onnx_are_those_of_torch():
     generator = torch.Generator().manual_seed(0)
     x = 30 * torch.randn(500, dtype=torch.float64, generator=generator)

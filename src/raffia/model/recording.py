@@ -66,7 +66,13 @@ def record(function: Callable[[Tensor], Tensor], example: Callable[[int], Tensor
     batched = torch.func.vmap(lambda row: function(row[None])[0])
     for rows in ROWS:
         batch = example(rows)
-        batched(batch)  # fills caches, so that both recordings find them filled
+        try:
+            batched(batch)  # fills caches, so that both recordings find them filled
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise RaffiaError(
+                f"export maps a model over inputs by torch.func.vmap, which this one does not allow: {reason}"
+            ) from error
         with torch.no_grad(), Recorder() as recorder:
             recorder.key(batch, constant=False)
             end = recorder.key(batched(batch), constant=True)
@@ -83,9 +89,11 @@ class _Builder:
         self.one, self.other = one, other
         self.root, self.graph = torch.nn.Module(), fx.Graph()
         self.nodes = {Key(0): self.graph.placeholder("a")}
+        self.buffers = dict[Key, fx.Node]()
         self.rows = self.graph.call_function(torch.ops.aten.sym_size.int, (self.nodes[Key(0)], 0))
 
     def module(self, end: Key) -> fx.GraphModule:
+        """The operations that depend on the rows or on their number; other tensors are constants."""
         for (function, given, keys, several), (_, given_other, _, _) in zip(self.one.calls, self.other.calls, strict=True):
             leaves, structure = tree_flatten(given)
             pairs = [*zip(leaves, tree_flatten(given_other)[0], strict=True)]
@@ -103,7 +111,7 @@ class _Builder:
     def _argument(self, one: Any, other: Any, name: str) -> Any:
         """A node, a constant, or a multiple of the number of rows."""
         if type(one) is Key:
-            return self.nodes[one] if one in self.nodes else self._constant(one)
+            return self.nodes.get(one) or self._constant(one)
         if one == other or one != one:
             return one
         if type(one) is not int or one * ROWS[1] != other * ROWS[0]:
@@ -111,6 +119,7 @@ class _Builder:
         return self.graph.call_function(operator.mul, (self.rows, one // ROWS[0]))
 
     def _constant(self, key: Key) -> fx.Node:
-        self.root.register_buffer(f"constant{key.index}", self.one.constants[key].detach().clone())
-        self.nodes[key] = self.graph.get_attr(f"constant{key.index}")
-        return self.nodes[key]
+        if key not in self.buffers:
+            self.root.register_buffer(f"constant{key.index}", self.one.constants[key].detach().clone())
+            self.buffers[key] = self.graph.get_attr(f"constant{key.index}")
+        return self.buffers[key]

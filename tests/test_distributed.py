@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-import raffia
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
 from raffia.cli import main
 from raffia.data import write
@@ -250,7 +249,9 @@ def test_a_cluster_whose_only_worker_dies_is_given_up(burgers):
 
 
 def test_workers_with_another_version_are_refused(burgers, client, monkeypatch):
-    monkeypatch.setattr(raffia, "__version__", "9.9")
+    versions = client.get_versions(packages=["raffia"])
+    versions["client"]["packages"]["raffia"] = "9.9"
+    monkeypatch.setattr(client, "get_versions", lambda packages: versions)
     with pytest.raises(RaffiaError, match=r"must have raffia 9\.9, as here; 2 have another, such as tcp:.* with 0\.1\.0"):
         a_model().fit(*in_blocks(burgers, 8), client=client)
 

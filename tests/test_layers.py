@@ -28,6 +28,7 @@ HEAVY = {
     "distributed": {"training"},
     "arviz": {"inverse"},
     "daqp": {"regression"},
+    "aiohttp": {"serve"},
     "orjson": {"serve"},
 }
 """Packages that take long to import, and the rooms that may."""

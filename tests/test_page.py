@@ -23,7 +23,8 @@ from raffia.data import Reading
 from raffia.serve import serving
 from tests.browser import CHROMIUM, browser
 
-pytest.importorskip("orjson", reason="the extra serve is not installed")
+for package in ("aiohttp", "orjson"):
+    pytest.importorskip(package, reason="the extra serve is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -33,15 +33,6 @@ class Row:
     """Bytes, of the GPU, or of the process so far."""
 
 
-@dataclass(frozen=True)
-class Ceilings:
-    """Rates of one device: flops of a matrix product, bytes of a copy, numbers of an inverse FFT, each a second."""
-
-    gemm: float
-    copy: float
-    fft: float
-
-
 KINDS = {"GEMM": ("gemm", 1, "FLOP"), "inverse FFT": ("fft", 1, "numbers"), "copy": ("copy", 16, "numbers")}
 """What the least work consists of: the ceiling, how much one of its units takes of that, and the unit."""
 
@@ -71,7 +62,7 @@ class Bench:
         """What a JSON file keeps: the machine, its ceilings and every row."""
         name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else f"{torch.get_num_threads()} threads"
         machine = {"device": str(self.device), "name": name, "torch": torch.__version__, "date": time.strftime("%Y-%m-%d")}
-        return machine | {"ceilings": asdict(self.ceilings), "rows": [asdict(row) for row in self.rows()]}
+        return machine | {"ceilings": self.ceilings, "rows": [asdict(row) for row in self.rows()]}
 
     def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, predict: str) -> list[Row]:
         """`predict` is the kind of work that prediction is made of."""
@@ -99,7 +90,7 @@ class Bench:
 
     def _row(self, what: str, sizes: str, work: Callable[[], object], kind: str, amount: int, repeats: int = 3) -> Row:
         ceiling, each, unit = KINDS[kind]
-        least = each * amount / getattr(self.ceilings, ceiling)
+        least = each * amount / self.ceilings[ceiling]
         cuda = self.device.type == "cuda"
         if cuda:
             torch.cuda.reset_peak_memory_stats(self.device)
@@ -124,15 +115,16 @@ class Bench:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def _ceilings(self) -> Ceilings:
+    def _ceilings(self) -> dict[str, float]:
+        """Rates a second: flops of a matrix product, bytes of a copy, values of an inverse FFT."""
         side = 512 if self.quick else 2048
         A = torch.ones(side, side, dtype=torch.float64, device=self.device)
         product = torch.empty_like(A)
         big = torch.zeros(2**20 if self.quick else 2**25, dtype=torch.float64, device=self.device)
         other = torch.empty_like(big)
         modes = torch.ones(2**13 if self.device.type == "cpu" else 2**19, 65, dtype=torch.complex128, device=self.device)
-        return Ceilings(
-            gemm=2 * side**3 / self._clock(lambda: torch.mm(A, A, out=product), 5),
-            copy=16 * len(big) / self._clock(lambda: other.copy_(big), 5),
-            fft=128 * len(modes) / self._clock(lambda: torch.fft.irfft(modes, n=128, norm="forward"), 5),
-        )
+        return {
+            "gemm": 2 * side**3 / self._clock(lambda: torch.mm(A, A, out=product), 5),
+            "copy": 16 * len(big) / self._clock(lambda: other.copy_(big), 5),
+            "fft": 128 * len(modes) / self._clock(lambda: torch.fft.irfft(modes, n=128, norm="forward"), 5),
+        }

@@ -1,18 +1,15 @@
 """raffia bench: a table of times beside the limits of the machine."""
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from raffia.bench import Bench
 from raffia.checks import check_device
-from raffia.cli.common import app, check_output, console
-from raffia.storage import atomic
+from raffia.cli.common import app, check_output, console, print_table, write_json
 
 
 @app.command()
@@ -41,8 +38,6 @@ def bench(
         table.add_row(
             row["what"], row["sizes"], f"{row['seconds']:.4g}", row["rate"], row["ceiling"], f"{row['fraction']:.0%}", memory
         )
-    Console(highlight=False, markup=False, width=max(console.width, 120)).print(table)
+    print_table(table)
     if output is not None:
-        with atomic(output) as temporary:
-            temporary.write_text(json.dumps(report, indent=1, allow_nan=False))
-        console.print(f"wrote {output}", soft_wrap=True)
+        write_json(output, report)

@@ -1,18 +1,16 @@
 """raffia benchmark: tables of errors beside published ones."""
 
-import json
+import math
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from raffia.checks import check_count, check_device
-from raffia.cli.common import app, check_output, console
+from raffia.cli.common import app, check_output, console, print_table, write_json
 from raffia.errors import RaffiaError
 from raffia.reproduce.evolution import CASES, Comparison, compared, published
-from raffia.storage import atomic
 from raffia.surrogate.contest import Effort
 
 LATER = 10  # steps after which errors are shown beside those of one
@@ -52,16 +50,12 @@ def over_time(
             one, _ = compared(name, seed, device, trajectories, effort=effort)
             console.print(f"{name}, seed {seed}: {one.words}", soft_wrap=True)
             found.append(one)
-    Console(highlight=False, markup=False, width=max(console.width, 120)).print(_table(names, found))
+    print_table(_table(names, found))
     for source in dict.fromkeys(f"{published(name)['source']}." for name in names):
         console.print(source, soft_wrap=True)
     if output is not None:
-        rows = [
-            {"case": one.name, "method": one.method, "seconds": one.seconds, "errors": one.errors.tolist()} for one in found
-        ]
-        with atomic(output) as temporary:
-            temporary.write_text(json.dumps(rows, indent=1))
-        console.print(f"wrote {output}", soft_wrap=True)
+        rows = [{"case": one.name, "method": one.method, "seconds": one.seconds, "errors": _finite(one)} for one in found]
+        write_json(output, rows)
 
 
 def _table(names: list[str], found: list[Comparison]) -> Table:
@@ -81,3 +75,8 @@ def _table(names: list[str], found: list[Comparison]) -> Table:
         for row in facts["rows"]:
             table.add_row(name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "", "")
     return table
+
+
+def _finite(one: Comparison) -> list[float | None]:
+    """Errors for a JSON file, which has no NaN and no infinity."""
+    return [error if math.isfinite(error) else None for error in one.errors.tolist()]

@@ -1,5 +1,6 @@
 """What the commands share: the console, bars, and checks of what was asked."""
 
+import json
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import torch
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
@@ -21,7 +23,7 @@ from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
 from raffia.problems import Problem
-from raffia.storage import destination
+from raffia.storage import atomic, destination
 
 
 def shown(text: str) -> str:
@@ -141,6 +143,18 @@ def batches(label: str, total: int, size: int) -> Iterator[range]:
 def extents(given: list[float] | None) -> float | tuple[float, ...] | None:
     """One length, or one for each axis."""
     return None if not given else given[0] if len(given) == 1 else tuple(given)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file and print its name."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False))
+    console.print(f"wrote {path}", soft_wrap=True)
+
+
+def print_table(table: Table) -> None:
+    """Print a table at least 120 characters wide, whatever the terminal."""
+    Console(highlight=False, markup=False, width=max(console.width, 120)).print(table)
 
 
 def check_output(output: Path, suffix: str, option: str = "--output") -> None:

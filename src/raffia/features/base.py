@@ -21,9 +21,8 @@ from raffia.errors import RaffiaError
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import POINT, Nodes
-from raffia.spaces.followed import followed, traced
+from raffia.spaces.followed import followed
 
-TRACED_TILE = 256
 DEAR = 16  # numbers on the way to a value, above which it is not found again without need
 
 Prepared = tuple[Tensor, ...]
@@ -141,8 +140,8 @@ def tiles(prepared: Prepared, size: int) -> Iterator[tuple[Prepared, int]]:
 
 
 def tile_size(a: Tensor) -> int:
-    """How many features of inputs to hold at once; where operations are written down for any number of inputs, always as many."""
-    return TRACED_TILE if traced() else max(1, tile_elements(a.device) // max(1, a.numel()))
+    """How many features of inputs to hold at once."""
+    return max(1, tile_elements(a.device) // max(1, a.numel()))
 
 
 def tile_elements(device: torch.device) -> int:

@@ -14,7 +14,6 @@ from raffia.features.equations import Equation, found
 from raffia.features.regions import region_of
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Nodes, Space, carry, resample
-from raffia.spaces.followed import traced
 
 Numbers = float | Float[Tensor, "..."]
 SOLVED = 64  # samples whose equations are held at once
@@ -99,8 +98,7 @@ class GalerkinFeatures(FeatureMap):
         basis = self._given("basis").to(a)
         grid, target = self._region.grid_of(basis), self._region.grid_of(a)
         form = WeakForm.of(basis, grid, self.boundary)
-        parts = (a,) if traced() else a.split(SOLVED)
-        u = torch.cat([self._solved(form, resample(some, target, grid), prepared) for some in parts])
+        u = torch.cat([self._solved(form, resample(some, target, grid), prepared) for some in a.split(SOLVED)])
         return torch.einsum("nmr,r...->mn...", u, carry(basis, grid, target)).transpose(0, 1)
 
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:

@@ -15,7 +15,6 @@ from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, s
 from raffia.features.regions import region_of
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, carry, modes_of
-from raffia.spaces.followed import traced
 from raffia.spaces.spectral import Series
 
 Numbers = float | Float[Tensor, "..."]
@@ -107,7 +106,7 @@ class IteratedFeatures(FeatureMap):
 
     def combination(self, theta: Tensor, coef: Float[Tensor, "m *columns"], grid: Nodes) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) is the recurrence with Σ_j coef_j (1 + w R_jl), made once."""
-        size = len(theta) if traced() else max(1, 2**22 // (grid.one_channel.size * (self.iterations + 1)))
+        size = max(1, 2**22 // (grid.one_channel.size * (self.iterations + 1)))
         parts = zip(theta.split(size), coef.reshape(len(coef), -1).split(size), strict=True)
         fields = sum_of(torch.einsum("jc,j...->c...", c, self.prepare(t, grid)[0]) for t, c in parts)
         return lambda a: self.evaluate(a, (fields,)) if coef.ndim > 1 else self.evaluate(a, (fields,))[:, 0]

@@ -14,7 +14,7 @@ from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
 from raffia.spaces import Domain, Grid, Nodes, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
-from raffia.spaces.followed import hidden, traced
+from raffia.spaces.followed import hidden
 
 Number = float | Float[Tensor, ""]
 
@@ -114,7 +114,7 @@ class PredictorCorrectorFeatures(FeatureMap):
     ) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) is the iteration with sources averaged over the features: Σ_j coef_j σ(θ_jk), made once."""
         total = coef.sum()
-        size = len(theta) if traced() else max(1, 2**22 // (grid.size * (self.steps + 1)))
+        size = max(1, 2**22 // (grid.size * (self.steps + 1)))
         parts = zip(theta.split(size), coef.split(size), strict=True)
         mean = sum_of(torch.einsum("j,jk...->k...", c, self._sigma(t, grid)) for t, c in parts)
 

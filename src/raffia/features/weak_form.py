@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.spaces import Boundary, Grid
-from raffia.spaces.followed import traced
 
 CHUNK = 2**24  # numbers of products that are held at once
 
@@ -39,7 +38,7 @@ class WeakForm:
         """One for each pair of fields."""
         rows = self.parts.movedim(1, 0).flatten(1)
         size = max(1, CHUNK // rows.numel())
-        fields = [(alpha, beta)] if traced() else zip(alpha.split(size), beta.split(size), strict=True)
+        fields = zip(alpha.split(size), beta.split(size), strict=True)
         return torch.cat([(rows * torch.cat([a, *[b] * (len(self.parts) - 1)], 1)[:, None]) @ rows.mT for a, b in fields])
 
     def terms(self, u: Float[Tensor, "n r"], powers: Float[Tensor, "powers n cells"]) -> Float[Tensor, "terms n r"]:

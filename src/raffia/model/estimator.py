@@ -227,7 +227,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return FlatOperator(self._operator(), grid, prior)
 
     def export(self, path: archive.Path, grid: Any = None) -> float:
-        """Write what predicts on a grid, or on "any" as fine, as torch.export (.pt2) or ONNX (.onnx); the difference to `predict`."""
+        """Write a program for one grid, by `torch.export` (.pt2) or as ONNX (.onnx); return its relative difference to `predict`."""
         return export(self._operator(), path, grid)
 
     def compose(self, a: Array, times: int) -> Array:

@@ -1,4 +1,4 @@
-"""Models for programs without raffia: a torch.export program, or ONNX, for any number of inputs, on one grid or on any."""
+"""Models for programs without raffia: a `torch.export` program or an ONNX file, for one grid and any number of inputs."""
 
 import io
 import logging
@@ -10,136 +10,112 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.model.anywhere import Anywhere, anywhere
 from raffia.model.at import FlatOperator
+from raffia.model.onnx_operations import DECOMPOSITIONS
 from raffia.model.operator import Operator
-from raffia.model.real import Real
-from raffia.model.recording import COUNTS, recorded
+from raffia.model.recording import ROWS, record
 from raffia.storage import archive, atomic
 
 TESTED = (1, 64)
-"""Numbers of inputs that what was exported is compared with predictions for."""
+"""Batch sizes for which the exported program is compared with the model."""
 ALLOWED = {".pt2": 1e-12, ".onnx": 1e-6}
-"""Differences to predictions, relative to the largest of them."""
-MORE = 3
+"""The largest difference allowed, relative to the largest prediction."""
 Predict = Callable[[Tensor], Tensor]
 
 
 def export(operator: Operator, path: archive.Path, grid: Any = None) -> float:
-    """Write what predicts on a grid, or on any, compare it with predictions, and return the largest relative difference."""
+    """Write a program that predicts on one grid.
+
+    Parameters
+    ----------
+    operator : Operator
+        The trained operator.
+    path : path
+        The file to write: `.pt2` for `torch.export`, in float64; `.onnx` for ONNX, float32 in and out and float64 inside.
+    grid : Grid, int or tuple of int, optional
+        The grid of the inputs; the training grid by default.
+
+    Returns
+    -------
+    float
+        The largest difference to the model's predictions, relative to the largest of them.
+
+    Raises
+    ------
+    RaffiaError
+        If the model cannot be exported, or if the difference is larger than 1e-12 (`.pt2`) or 1e-6 (`.onnx`).
+    """
     suffix = Path(path).suffix
     if suffix not in ALLOWED:
         raise RaffiaError(f"export writes .pt2, a torch.export program, and .onnx; got {str(path)!r}.")
-    predict = operator.moved(torch.device("cpu"))
-    if type(grid) is str and grid == "any":
-        if suffix == ".onnx":
-            raise RaffiaError(
-                "export(grid='any') writes .pt2: in ONNX, transforms are matrices of one grid, which must be named."
-            )
-        content, run, shapes = _program_anywhere(anywhere(predict))
-    else:
-        shapes = [FlatOperator(operator, grid).input_grid.shape]
-        graph = recorded(predict, lambda n: torch.ones(n, *shapes[0], dtype=torch.float64))
-        content, run = _onnx(graph, shapes[0]) if suffix == ".onnx" else _program(graph, shapes[0])
-    kind = torch.float32 if suffix == ".onnx" else torch.float64
-    difference = max(_difference(predict, run, shape, kind) for shape in shapes)
+    shape, predict = FlatOperator(operator, grid).input_grid.shape, operator.moved(torch.device("cpu"))
+    content, run = _onnx(predict, shape) if suffix == ".onnx" else _program(predict, shape)
+    difference = max(_difference(predict, run, rows, shape, suffix) for rows in TESTED)
     if not difference <= ALLOWED[suffix]:
         raise RaffiaError(
-            f"what was exported differs from predictions by {difference:.1e}, more than {ALLOWED[suffix]:g}, so {path} was not written."
+            f"the exported program differs from the model by {difference:.1e}, more than {ALLOWED[suffix]:g}: {path} was not written."
         )
     with atomic(path) as temporary:
         Path(temporary).write_bytes(content)
     return difference
 
 
-def _difference(predict: Predict, run: Predict, shape: tuple[int, ...], dtype: torch.dtype) -> float:
-    """Relative to the largest prediction, on inputs near 1, which every model takes."""
-    found = 0.0
-    for count in TESTED:
-        generator = torch.Generator().manual_seed(count)
-        a = 0.5 + torch.rand(count, *shape, dtype=torch.float64, generator=generator).to(dtype)
-        wanted = predict(a.double())
-        found = max(found, float((run(a).double() - wanted).abs().max() / wanted.abs().max().clamp(min=1e-300)))
-    return found
+def _difference(predict: Predict, run: Predict, rows: int, shape: tuple[int, ...], suffix: str) -> float:
+    """The largest difference for random inputs between 0.5 and 1.5, relative to the largest prediction."""
+    generator = torch.Generator().manual_seed(rows)
+    a = 0.5 + torch.rand(rows, *shape, dtype=torch.float64, generator=generator)
+    a = a.float() if suffix == ".onnx" else a
+    expected = predict(a.double())
+    return float((run(a).double() - expected).abs().max() / expected.abs().max().clamp(min=1e-300))
 
 
-def _exported(graph: fx.GraphModule, example: Tensor, least: dict[int, int] | None = None) -> Any:
-    """With any number of inputs, and of points along axes that may have any from the least on."""
-    sizes = {0: torch.export.Dim("n", min=1)}
-    sizes |= {axis: torch.export.Dim(f"points{axis}", min=points) for axis, points in (least or {}).items()}
+def _exported(function: Predict, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
+    """The `torch.export` program of a function, for any number of rows."""
+    graph = record(function, lambda rows: torch.ones(rows, *shape, dtype=dtype))
+    example = torch.ones(ROWS[0], *shape, dtype=dtype)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            later: Any = {"prefer_deferred_runtime_asserts_over_guards": least is not None}
-            return _unasserted(torch.export.export(graph, (example,), dynamic_shapes=(sizes,), **later))
+            rows = torch.export.Dim("n", min=1)
+            return torch.export.export(graph, (example,), dynamic_shapes=({0: rows},), strict=False)
     except Exception as error:
-        what = "numbers of inputs and grids" if least else "numbers of inputs"
-        raise RaffiaError(
-            f"torch.export does not allow for all {what} in this model: {' '.join(str(error).split())[:300]}"
-        ) from error
+        reason = " ".join(str(error).split())[:300]
+        raise RaffiaError(f"torch.export cannot write this model for any number of inputs: {reason}") from error
 
 
-def _unasserted(program: Any) -> Any:
-    """Without what torch.export only supposed of sizes while it looked at an example; from the least on, comparisons say more."""
-    graph = program.graph_module.graph
-    for node in [node for node in graph.nodes if str(node.target) == "aten._assert_scalar.default"]:
-        graph.erase_node(node)
-    graph.eliminate_dead_code()
-    program.graph_module.recompile()
-    return program
-
-
-def _program(graph: fx.GraphModule, shape: tuple[int, ...]) -> tuple[bytes, Predict]:
-    return _written(_exported(graph, torch.ones(COUNTS[0], *shape, dtype=torch.float64)))
-
-
-def _program_anywhere(found: Anywhere) -> tuple[bytes, Predict, list[tuple[int, ...]]]:
-    """From the fewest points on, or where torch.export wants more, a few more; with it, shapes to compare on."""
-    example, first = torch.ones(COUNTS[0], *found.first, dtype=torch.float64), len(found.first) - found.axes
-    for more in range(MORE):
-        least = (*found.least[:first], *(points + more for points in found.least[first:]))
-        try:
-            written = _written(_exported(found.graph, example, dict(enumerate(least[first:], 1 + first))))
-            return *written, [least, *found.compared]
-        except RaffiaError as error:
-            refused = error
-    raise refused
-
-
-def _written(program: Any) -> tuple[bytes, Predict]:
+def _program(predict: Predict, shape: tuple[int, ...]) -> tuple[bytes, Predict]:
+    program = _exported(predict, shape, torch.float64)
     content = io.BytesIO()
     torch.export.save(program, content)
     return content.getvalue(), program.module()
 
 
-def _onnx(graph: fx.GraphModule, shape: tuple[int, ...]) -> tuple[bytes, Callable[[Tensor], Tensor]]:
+def _onnx(predict: Predict, shape: tuple[int, ...]) -> tuple[bytes, Predict]:
     """Single precision in and out, double inside: coefficients of features cancel more digits than single precision has."""
     try:
         runtime = [import_module(name) for name in ("onnxscript", "onnxruntime")][1]
     except ImportError as error:
         raise RaffiaError(f"ONNX needs packages that do not import ({error}): pip install 'raffia[export]'.") from error
-
-    def example(n: int) -> Tensor:
-        return torch.ones(n, *shape, dtype=torch.float32)
-
-    real = recorded(lambda a: Real(graph).run(a.double()).float(), example)
-    program = _exported(real, example(COUNTS[0]))
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # the exporter tells of what it does
+    program = _exported(lambda a: predict(a.double()).float(), shape, torch.float32)
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # the exporter logs its steps
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            written: Any = torch.onnx.export(program, dynamo=True, verbose=False)
+            decomposed = program.run_decompositions(DECOMPOSITIONS)
+            written: Any = torch.onnx.export(decomposed, dynamo=True, verbose=False)
             content = written.model_proto.SerializeToString()
             session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise RaffiaError(
-            f"this model has operations that ONNX or its runtime has not: {str(error).splitlines()[0]}"
-        ) from error
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        reason = str(cause).splitlines()[0]
+        raise RaffiaError(f"ONNX or its runtime lacks an operation of this model ({reason}): export it as .pt2.") from error
     finally:
-        logging.disable(before)
+        logging.disable(level)
     name = session.get_inputs()[0].name
     return content, lambda a: torch.from_numpy(session.run(None, {name: a.numpy()})[0])

@@ -16,7 +16,7 @@ from raffia.errors import RaffiaError
 from raffia.model.marching import Lost, Marching
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
-from raffia.spaces.followed import anywhere, hidden, plainly, traced
+from raffia.spaces.followed import hidden, plainly
 from raffia.training.coefficients import coefficients_of
 from raffia.training.copies import groups_of
 from raffia.training.frame import Prepared
@@ -61,7 +61,7 @@ class Operator:
     def _mean(self, inputs: Tensor) -> Tensor:
         combined, device = self._combination(inputs), self.settings.place(inputs)
         rows = max(self.frame.values_at(inputs).size, inputs[0].numel() if self.frame.values.shape else 16)
-        parts = (inputs,) if traced() else inputs.split(self.settings.workspace(device).predict_size(rows))
+        parts = inputs.split(self.settings.workspace(device).predict_size(rows))
         if inputs.device == device:
             sums = joined(len(inputs), (combined(part) for part in parts))
         else:
@@ -122,7 +122,7 @@ class Operator:
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """That of the trained coefficients; kept, so that predicting one input at a time is fast."""
         key, kept = (self.frame.input.grid_of(inputs), inputs.dtype, self.settings.place(inputs)), self._kept
-        if kept is None or anywhere() or not _same(kept[0], key):
+        if kept is None or not _same(kept[0], key):
             kind = coefficients_of(self.settings)
             with plainly():
                 kept = self._kept = (key, kind.combination(self.settings, self.frame, self.trained.solution, inputs))

@@ -1,8 +1,11 @@
-"""What a trained operator does, written down as a graph of torch's operations: for any number of inputs, or on any grid too."""
+"""The operations of a batched function as an `fx` graph, for any number of rows.
 
-import math
+Rows are mapped by `torch.func.vmap`, so the function sees one row. It is run on two batches: whatever does not depend on the rows becomes
+a constant of the graph, and sizes that differ between the two runs are multiples of the number of rows.
+"""
+
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,188 +16,110 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils.weak import WeakIdKeyDictionary
 
 from raffia.errors import RaffiaError
-from raffia.model.sizes import ROUNDING, Sizes, formula_of
-from raffia.spaces.followed import tracing
 
-COUNTS = (5, 7)
-"""Numbers of inputs for which operations are written down, to see what depends on them."""
+ROWS = (5, 7)
+"""Numbers of rows of the two batches."""
+VIEWS = ("aten.view.default", "aten._unsafe_view.default")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A tensor, by its number; the input has the first."""
+class Key:
+    """The index of a tensor in the order of a recording; the batch has index 0."""
 
-    number: int
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """An operation, what it takes, where its results go, whether they come of the input, and what they share memory with."""
-
-    operation: Any
-    taken: Any
-    given: tuple[Place, ...]
-    derived: bool
-    shared: frozenset[Place]
+    index: int
 
 
 class Recorder(TorchDispatchMode):
-    """Writes down every operation."""
+    """Runs operations and records them in order."""
 
-    def __init__(self, a: Tensor) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.places, self.steps = WeakIdKeyDictionary(), list[Step]()
-        self.tensors: list[Any] = []
-        """What does not come of the input; of what does, the shape."""
-        self.derived = {self._place(a)}
-        self.tensors[0] = a.shape
+        self.keys = WeakIdKeyDictionary()
+        self.shapes = list[torch.Size]()
+        self.constants = dict[Key, Tensor]()
+        """Tensors that do not depend on the batch."""
+        self.calls = list[tuple[Any, Any, list[Key], bool]]()
+        """Operations, arguments with keys for tensors, keys of results, and whether several results were returned."""
+
+    def key(self, tensor: Tensor, constant: bool) -> Key:
+        """The key of a tensor, a new one if it has none."""
+        if tensor not in self.keys:
+            self.keys[tensor] = Key(len(self.shapes))
+            self.shapes.append(tensor.shape)
+            if constant:
+                self.constants[self.keys[tensor]] = tensor
+        return self.keys[tensor]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Do it, and write it down."""
-        taken = tree_map(lambda part: self._place(part) if torch.is_tensor(part) else part, (list(args), kwargs or {}))
-        values = func(*args, **kwargs or {})
-        given = tuple(self._place(value) for value in tree_flatten(values)[0] if torch.is_tensor(value))
-        parts = tree_flatten(taken)[0]
-        derived = any(part in self.derived for part in parts if type(part) is Place)
-        if derived and str(func).split(".")[1].endswith("_") and parts[0] not in self.derived:
-            raise RaffiaError(f"a model that writes into tensors of its own, by {func}, cannot be exported.")
-        if derived:
-            self.derived |= set(given)
-            for place in given:
-                self.tensors[place.number] = self.shape(place)
-        found = {_memory(value) for value in tree_flatten(values)[0] if torch.is_tensor(value)}
-        taking = (part for part in tree_flatten((args, kwargs))[0] if torch.is_tensor(part))
-        shared = frozenset(self._place(part) for part in taking if _memory(part) in found)
-        self.steps.append(Step(func, taken, given, derived, shared))
-        return values
-
-    def shape(self, place: Place) -> Any:
-        """That of a tensor."""
-        kept = self.tensors[place.number]
-        return kept.shape if torch.is_tensor(kept) else kept
-
-    def _place(self, value: Tensor) -> Place:
-        if value not in self.places:
-            self.places[value] = Place(len(self.tensors))
-            self.tensors.append(value)
-        return self.places[value]
+        """Run an operation and record it."""
+        given = tree_map(lambda part: self.key(part, True) if torch.is_tensor(part) else part, (list(args), kwargs or {}))
+        results = func(*args, **kwargs or {})
+        constant = all(part in self.constants for part in tree_flatten(given)[0] if type(part) is Key)
+        keys = [self.key(result, constant) for result in tree_flatten(results)[0] if torch.is_tensor(result)]
+        self.calls.append((func, given, keys, not torch.is_tensor(results)))
+        return results
 
 
-def recorded(
-    values: Callable[[Tensor], Tensor], example: Callable[..., Tensor], rows: Sequence[Sizes] = ((COUNTS[0],), (COUNTS[1],))
-) -> fx.GraphModule:
-    """A module that does what `values` does with inputs such as `example(*sizes)`, whatever the sizes are; `rows` has some to try."""
-    runs, grids = [], len(rows[0]) > 1
-    for sizes in rows:
-        a = example(*sizes)
-        values(a)  # what is kept for later is made before
-        with tracing(grids), torch.no_grad(), Recorder(a) as recorder:
-            end = recorder.places[values(a)]
+def record(function: Callable[[Tensor], Tensor], example: Callable[[int], Tensor]) -> fx.GraphModule:
+    """The graph of a function of batches such as `example(rows)`."""
+    runs, end = [], Key(0)
+    batched = torch.func.vmap(lambda row: function(row[None])[0])
+    for rows in ROWS:
+        batch = example(rows)
+        try:
+            batched(batch)  # fills caches, so that both recordings find them filled
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:300]
+            raise RaffiaError(
+                f"export maps a model over inputs by torch.func.vmap, which this one does not allow: {reason}"
+            ) from error
+        with torch.no_grad(), Recorder() as recorder:
+            recorder.key(batch, constant=False)
+            end = recorder.key(batched(batch), constant=True)
         runs.append(recorder)
-    for run in runs[1:]:
-        if [step.operation for step in runs[0].steps] != [step.operation for step in run.steps]:
-            what = "on other grids, or " if grids else ""
-            raise RaffiaError(f"a model that does other things {what}with other numbers of inputs cannot be exported.")
-    return _Drawn(runs, rows).module(end)
+    if [call[0] for call in runs[0].calls] != [call[0] for call in runs[1].calls]:
+        raise RaffiaError("a model whose operations depend on the number of inputs cannot be exported.")
+    return _Builder(*runs).module(end)
 
 
-class _Drawn:
-    """The graph of what recordings have in common; where they differ, sizes depend on how many inputs there are, and on their grid."""
+class _Builder:
+    """Builds the graph that two recordings have in common."""
 
-    def __init__(self, runs: list[Recorder], rows: Sequence[Sizes]) -> None:
-        self.runs, self.rows, self.one = runs, rows, runs[0]
+    def __init__(self, one: Recorder, other: Recorder) -> None:
+        self.one, self.other = one, other
         self.root, self.graph = torch.nn.Module(), fx.Graph()
-        a = self.graph.placeholder("a")
-        self.nodes = {Place(0): a}
-        self.unknown: dict[Place, str] = {}
-        """Why there is no formula for some tensors; whoever needs one is refused."""
-        axes = (0, *range(len(self.one.tensors[0]) - len(rows[0]) + 1, len(self.one.tensors[0])))
-        self.sizes = [self.graph.call_function(torch.ops.aten.sym_size.int, (a, axis)) for axis in axes]
-        self.depends = "how many inputs there are" if len(rows[0]) == 1 else "how many inputs there are, or on their grid"
+        self.nodes = {Key(0): self.graph.placeholder("a")}
+        self.buffers = dict[Key, fx.Node]()
+        self.rows = self.graph.call_function(torch.ops.aten.sym_size.int, (self.nodes[Key(0)], 0))
 
-    def module(self, end: Place) -> fx.GraphModule:
-        """With the operations that come of the input, or of its sizes; all else is constants."""
-        for steps in zip(*(run.steps for run in self.runs), strict=True):
-            first = steps[0]
-            if first.derived or any(self._differs(place) for place in first.given) or first.shared & self.nodes.keys():
-                try:
-                    self._add(steps)
-                except RaffiaError as error:
-                    self.unknown |= dict.fromkeys(first.given, str(error))
-        self.graph.output(self._taken((end,), "its end"))
+    def module(self, end: Key) -> fx.GraphModule:
+        """The operations that depend on the rows or on their number; other tensors are constants."""
+        for (function, given, keys, several), (_, given_other, _, _) in zip(self.one.calls, self.other.calls, strict=True):
+            leaves, structure = tree_flatten(given)
+            pairs = [*zip(leaves, tree_flatten(given_other)[0], strict=True)]
+            batched = any(leaf in self.nodes for leaf in leaves if type(leaf) is Key)
+            if batched or any(self.one.shapes[key.index] != self.other.shapes[key.index] for key in keys):
+                args, kwargs = tree_unflatten([self._argument(*pair, str(function)) for pair in pairs], structure)
+                operation = torch.ops.aten.reshape.default if str(function) in VIEWS else function  # constants may be copied
+                node = self.graph.call_function(operation, tuple(args), kwargs)
+                for number, key in enumerate(keys):
+                    self.nodes[key] = self.graph.call_function(operator.getitem, (node, number)) if several else node
+        self.graph.output(self._argument(end, end, "the output"))
         self.graph.eliminate_dead_code()
         return fx.GraphModule(self.root, self.graph)
 
-    def _differs(self, place: Place) -> bool:
-        """Whether a tensor depends on sizes."""
-        if any(run.shape(place) != self.one.shape(place) for run in self.runs):
-            return True
-        values = [run.tensors[place.number] for run in self.runs]
-        return torch.is_tensor(values[0]) and any(not _equal(values[0], value) for value in values[1:])
-
-    def _add(self, steps: tuple[Step, ...]) -> None:
-        first = steps[0]
-        shape = tree_flatten(first.taken)[1]
-        parts = list(zip(*(tree_flatten(step.taken)[0] for step in steps), strict=True))
-        viewed = str(first.operation) in ("aten.view.default", "aten._unsafe_view.default", "aten.reshape.default")
-        differing = [i for i, part in enumerate(parts) if any(other != part[0] for other in part)]
-        if viewed and len(differing) == 1 and formula_of(parts[differing[0]], self.rows) is None:
-            parts[differing[0]] = (-1,)  # whatever is left
-        args, kwargs = tree_unflatten([self._taken(part, str(first.operation)) for part in parts], shape)
-        node = self.graph.call_function(first.operation, tuple(args), kwargs)
-        several = any(word in str(first.operation) for word in ("split", "unbind", "chunk")) or len(first.given) > 1
-        for number, place in enumerate(first.given):
-            self.nodes[place] = self.graph.call_function(operator.getitem, (node, number)) if several else node
-
-    def _taken(self, values: tuple[Any, ...], name: str) -> Any:
-        """A tensor of the graph, a constant, a number, or one that depends on sizes."""
-        one = values[0]
-        if type(one) is Place:
-            if one in self.unknown:
-                raise RaffiaError(self.unknown[one])
-            return self.nodes[one] if one in self.nodes else self._constant(one, name)
-        if all(value == one for value in values) or one != one or _rounding(values):
+    def _argument(self, one: Any, other: Any, name: str) -> Any:
+        """A node, a constant, or a multiple of the number of rows."""
+        if type(one) is Key:
+            return self.nodes.get(one) or self._constant(one)
+        if one == other or one != one:
             return one
-        formula = formula_of(values, self.rows)
-        if formula is None:
-            raise RaffiaError(f"a model whose numbers depend on {self.depends}, in {name}, cannot be exported.")
-        return formula.node(self.graph, self.sizes)
+        if type(one) is not int or one * ROWS[1] != other * ROWS[0]:
+            raise RaffiaError(f"a model with values that depend on the number of inputs, in {name}, cannot be exported.")
+        return self.graph.call_function(operator.mul, (self.rows, one // ROWS[0]))
 
-    def _constant(self, place: Place, name: str) -> fx.Node:
-        value = self.one.tensors[place.number]
-        if self._differs(place):
-            self.nodes[place] = self._made(place, name)
-        else:
-            self.root.register_buffer(f"constant{place.number}", value.detach().clone(memory_format=torch.contiguous_format))
-            self.nodes[place] = self.graph.get_attr(f"constant{place.number}")
-        return self.nodes[place]
-
-    def _made(self, place: Place, name: str) -> fx.Node:
-        """A few numbers that depend on sizes and come of no operation."""
-        values = [run.tensors[place.number] for run in self.runs]
-        if len({value.shape for value in values}) > 1 or values[0].numel() > 9 or not values[0].is_floating_point():
-            raise RaffiaError(f"a model whose numbers depend on {self.depends}, in {name}, cannot be exported.")
-        numbers = [self._taken(part, name) for part in zip(*(value.flatten().tolist() for value in values), strict=True)]
-        tensors = [
-            self.graph.call_function(torch.ops.aten.full.default, ([1], number), {"dtype": values[0].dtype})
-            for number in numbers
-        ]
-        joined = self.graph.call_function(torch.ops.aten.cat.default, (tensors,))
-        return self.graph.call_function(torch.ops.aten.reshape.default, (joined, list(values[0].shape)))
-
-
-def _memory(value: Tensor) -> int:
-    """Where the numbers of a tensor lie."""
-    return value.untyped_storage().data_ptr()
-
-
-def _rounding(values: tuple[Any, ...]) -> bool:
-    """Whether numbers are one, up to rounding."""
-    return all(type(value) is float for value in values) and all(math.isclose(v, values[0], rel_tol=ROUNDING) for v in values)
-
-
-def _equal(one: Tensor, other: Tensor) -> bool:
-    """Whether tensors of one shape are the same, up to rounding."""
-    if not one.is_floating_point() and not one.is_complex():
-        return torch.equal(one, other)
-    return bool(((one - other).abs() <= ROUNDING * one.abs().max()).all()) if one.numel() else True
+    def _constant(self, key: Key) -> fx.Node:
+        if key not in self.buffers:
+            self.root.register_buffer(f"constant{key.index}", self.one.constants[key].detach().clone())
+            self.buffers[key] = self.graph.get_attr(f"constant{key.index}")
+        return self.buffers[key]

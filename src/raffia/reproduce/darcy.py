@@ -3,7 +3,7 @@
 import numpy as np
 
 from raffia import papers, plotting
-from raffia.metrics import relative_error
+from raffia.metrics import relative_errors
 from raffia.report import Picture
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.pictures import panels
@@ -46,8 +46,7 @@ def darcy_inputoutput(lab: Lab) -> Result:
     coef = lab.coef("darcy", seed, 65, n, m)
     predicted = study.predict(coef, here.test_a[:64])
     domain = study.feature_map.domain
-    grid = domain.grid_of(here.test_a)
-    errors = [relative_error(here.test_y[i : i + 1], predicted[i : i + 1], grid) for i in range(len(predicted))]
+    errors = relative_errors(here.test_y[:64], predicted, domain.grid_of(predicted)).tolist()
     shown = int(np.argsort(errors)[len(errors) // 2])
     figure = plotting.prediction(here.test_a[shown].cpu(), here.test_y[shown].cpu(), predicted[shown].cpu(), domain)
     return Result(

@@ -1,12 +1,11 @@
-"""Draws, statistics and coefficients that several experiments share, made once."""
+"""Draws, statistics and coefficients that several experiments share."""
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import wraps
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -17,8 +16,7 @@ from raffia.reproduce.draws import Draw, authors_burgers, darcy, fresh_burgers
 from raffia.reproduce.study import Study
 
 Scale = Literal["quick", "paper"]
-Method = TypeVar("Method", bound=Callable[..., Any])
-AUTHORS = -1  # the source of draws that is not a seed of ours
+AUTHORS = -1  # stands for the authors' draws in place of a seed
 SEEDS = (0, 1, 2)
 
 
@@ -27,28 +25,17 @@ def reported() -> dict[str, Any]:
     return json.loads(files("raffia.reproduce").joinpath("authors.json").read_text())
 
 
-def once(method: Method) -> Method:
-    """What the method of a lab returns is made once for all calls with the same arguments, without gradients."""
-
-    @wraps(method)
-    def kept(lab: "Lab", *arguments: Any) -> Any:
-        key = (method.__name__, *arguments)
-        if key not in lab._kept:
-            with torch.no_grad():
-                lab._kept[key] = method(lab, *arguments)
-        return lab._kept[key]
-
-    return cast(Method, kept)
-
-
-@dataclass
+@dataclass(eq=False)
 class Lab:
-    """What to compute with, and what has been computed."""
+    """The scale, the device and the seeds of experiments; results of its methods are cached."""
 
     scale: Scale = "quick"
     device: str = "cpu"
     seeds: tuple[int, ...] = SEEDS
-    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for method in (self.burgers, self.darcy, self.trained, self.coef):
+            setattr(self, method.__name__, cache(torch.no_grad()(method)))
 
     @property
     def quick(self) -> bool:
@@ -65,7 +52,6 @@ class Lab:
         """Training pairs of Darcy flow, at most."""
         return 128 if self.quick else max(papers.DARCY_M_AND_N.n)
 
-    @once
     def burgers(self, source: int) -> tuple[Study, Draw]:
         """The authors' draws, or those of a seed."""
         sizes = max(papers.BURGERS_M_AND_N.n), self.n_test["burgers"]
@@ -73,20 +59,17 @@ class Lab:
         features, draw = made
         return Study(features, draw.theta, papers.BURGERS.ridge), draw
 
-    @once
     def darcy(self, seed: int) -> tuple[Study, Draw]:
         """Draws of a seed."""
         draw = darcy(self.darcy_samples, self.n_test["darcy"], seed, self.device)
         return Study(papers.DARCY.feature_map, draw.theta, papers.DARCY.ridge, collapses=True), draw
 
-    @once
     def trained(self, problem: str, source: int, points: int, n: int, m: int, time: int | None) -> NormalEquations:
         """Normal equations of n pairs on so many points, and of the first m features."""
         study, draw = getattr(self, problem)(source)
         here, some = draw.on(points, time), Study(study.feature_map, study.theta[:m], study.ridge)
         return some.equations(here.a[:n], here.y[:n], (n,))[n]
 
-    @once
     def coef(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> Tensor:
         """α of one model, by the normal equations of as many features or more."""
         study, _ = getattr(self, problem)(source)

@@ -19,6 +19,8 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 SEEN = 200  # pairs whose values say how far inputs range
 FEW = 6  # values that inputs take, for these to be colours of a palette
 MOST_POINTS = 2**16  # of a grid that the page offers
+Shape = tuple[int, ...] | None
+"""Points of a grid; None is the training grid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class Exhibit:
             "name": self.served.name,
             "input": _side(frame.input, frame.input_nodes, frames[0], names[0]) | {"low": low, "high": high, "values": values},
             "output": _side(frame.output, frame.output_nodes, frames[1], names[1]),
-            "grid": list(_points(self.served.model.trained_.frame.input.grid_of(start).one_channel, frame.input)),
+            "grid": list(frame.input.grid_of(start).one_channel.shape) if frame.input.one_channel.gridded else [],
             "grids": self._grids,
             "start": start.flatten().numpy(),
             "band": self._band,
@@ -49,8 +51,8 @@ class Exhibit:
             "file": "" if self.pairs is None else self.pairs.path.name,
         }
 
-    def predicted(self, input: np.ndarray, grid: tuple[int, ...] | None, level: float | None) -> dict[str, Any]:
-        """What the model makes of an input, its band, and where both of them are."""
+    def predicted(self, input: np.ndarray, grid: Shape, level: float | None) -> dict[str, Any]:
+        """The prediction for an input, its band, and the coordinates of both."""
         operator = self.served.at(grid)
         a = torch.from_numpy(input).reshape(1, *operator.input_grid.shape)
         mean, half = self._with_band(a, level)
@@ -62,14 +64,14 @@ class Exhibit:
             "inputAxes": self._axes(operator.input_grid, "input"),
         }
 
-    def moved(self, input: np.ndarray, here: tuple[int, ...], there: tuple[int, ...]) -> np.ndarray:
+    def moved(self, input: np.ndarray, here: Shape, there: Shape) -> np.ndarray:
         """An input on another grid."""
         source, target = (self.served.at(grid).input_grid for grid in (here, there))
         f = torch.from_numpy(input).reshape(source.shape)
         return resample(f, source.one_channel, target.one_channel, smooth=True).flatten().numpy()
 
-    def pair(self, number: int, grid: tuple[int, ...] | None) -> dict[str, Any]:
-        """A pair of the file: its input on a grid, its output as it is, and how far off the prediction is there."""
+    def pair(self, number: int, grid: Shape) -> dict[str, Any]:
+        """A pair of the file: its input on a grid, its output, and the relative error of the prediction."""
         if self.pairs is None or not 0 <= number < len(self.pairs):
             raise RaffiaError(f"number must be one of the {0 if self.pairs is None else len(self.pairs)} pairs; got {number}.")
         a, y = (values.double() for values in self.pairs.read(range(number, number + 1)))
@@ -199,7 +201,3 @@ def _side(space: Space, nodes: Nodes, labels: Sequence[AxisLabel], names: Sequen
         "names": list(names) if len(names) == count else [],
         "words": space.in_words,
     }
-
-
-def _points(nodes: Nodes, space: Space) -> tuple[int, ...]:
-    return nodes.shape if space.one_channel.gridded else ()

@@ -1,4 +1,4 @@
-"""A page to play with models: what it looks like lies in `assets`, and what it asks for is answered here."""
+"""A browser page to try models: its files are in `assets`, and what it asks for is answered here."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,14 +7,13 @@ from typing import Any
 
 from raffia.data.reading import Source
 from raffia.serve.exhibit import Exhibit
-from raffia.serve.http import Response
-from raffia.serve.messages import reply
-from raffia.serve.protocol import Bridge, Refusal, parsed, vector_of, wanted
+from raffia.serve.http import Response, reply
+from raffia.serve.protocol import Bridge, Refusal, grid_of, parsed, vector_of, wanted
 from raffia.serve.served import Served
 
 ASSETS = Path(__file__).parent / "assets"
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-HEADERS = ("Cache-Control: no-cache", "Content-Security-Policy: default-src 'self'; img-src 'self' data:")
+HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": "default-src 'self'; img-src 'self' data:"}
 
 Answer = Callable[[bytes], Awaitable[Response]]
 
@@ -27,62 +26,56 @@ class Page:
     pairs: Mapping[str, Source] = field(default_factory=dict)
 
     def routes(self, bridge: Bridge) -> dict[tuple[str, str], Answer]:
-        """What the page asks for, and its files."""
-        desk = _Desk(bridge, {name: Exhibit(served, self.pairs.get(name)) for name, served in self.models.items()})
+        """The files of the page, and its requests, which are computed in the thread of all computations."""
+        exhibits = {name: Exhibit(served, self.pairs.get(name)) for name, served in self.models.items()}
+
+        async def models(body: bytes) -> Response:
+            return reply(await bridge.gatherer.run(lambda: [exhibit.described for exhibit in exhibits.values()]))
+
+        def computed(compute: Callable[[Exhibit, dict[str, Any]], dict[str, Any]]) -> Answer:
+            async def answer(body: bytes) -> Response:
+                asked = parsed(body)
+                return reply(await bridge.gatherer.run(compute, exhibits[bridge.model_of(asked).name], asked))
+
+            return answer
+
         files = {("GET", f"/page/{file.name}"): _file(file) for file in sorted(ASSETS.iterdir())}
-        return files | {
-            ("GET", "/"): files["GET", "/page/index.html"],
-            ("GET", "/page/models"): desk.models,
-            ("POST", "/page/predict"): desk.predict,
-            ("POST", "/page/move"): desk.move,
-            ("POST", "/page/pair"): desk.pair,
-        }
+        requests = {("POST", f"/page/{name}"): computed(compute) for name, compute in REQUESTS.items()}
+        return files | requests | {("GET", "/"): files["GET", "/page/index.html"], ("GET", "/page/models"): models}
 
 
-@dataclass(frozen=True)
-class _Desk:
-    """Answers what the page asks for."""
+def _predict(exhibit: Exhibit, asked: dict[str, Any]) -> dict[str, Any]:
+    level, levels, grid = asked.get("level"), exhibit.described["levels"], _grid(asked, "grid")
+    if level is not None and level not in levels:
+        raise Refusal("InvalidInput", f"level must be one of {levels}; got {level!r:.80}.")
+    return exhibit.predicted(_input(exhibit, asked, grid), grid, level)
 
-    bridge: Bridge
-    exhibits: dict[str, Exhibit]
 
-    async def models(self, body: bytes) -> Response:
-        return reply([await self._run(lambda one=one: one.described) for one in self.exhibits.values()])
+def _move(exhibit: Exhibit, asked: dict[str, Any]) -> dict[str, Any]:
+    here, there = _grid(asked, "from"), _grid(asked, "grid")
+    return {"input": exhibit.moved(_input(exhibit, asked, here), here, there)}
 
-    async def predict(self, body: bytes) -> Response:
-        asked = parsed(body)
-        exhibit, grid = self._exhibit(asked), self._grid(asked, "grid")
-        input = vector_of("input", wanted(asked, "input"), exhibit.served.at(grid).input_size)
-        level = asked.get("level")
-        if level is not None and level not in exhibit.described["levels"]:
-            raise Refusal("InvalidInput", f"level must be one of {exhibit.described['levels']}; got {level!r:.80}.")
-        return reply(await self._run(exhibit.predicted, input, grid, level))
 
-    async def move(self, body: bytes) -> Response:
-        asked = parsed(body)
-        exhibit, here, there = self._exhibit(asked), self._grid(asked, "from"), self._grid(asked, "grid")
-        input = vector_of("input", wanted(asked, "input"), exhibit.served.at(here).input_size)
-        return reply({"input": await self._run(exhibit.moved, input, here, there)})
+def _pair(exhibit: Exhibit, asked: dict[str, Any]) -> dict[str, Any]:
+    number = wanted(asked, "number")
+    if type(number) is not int:
+        raise Refusal("InvalidInput", f"number must be that of a pair; got {number!r:.80}.")
+    return exhibit.pair(number, _grid(asked, "grid"))
 
-    async def pair(self, body: bytes) -> Response:
-        asked = parsed(body)
-        number = wanted(asked, "number")
-        if type(number) is not int:
-            raise Refusal("InvalidInput", f"number must be that of a pair; got {number!r:.80}.")
-        return reply(await self._run(self._exhibit(asked).pair, number, self._grid(asked, "grid")))
 
-    def _exhibit(self, asked: dict[str, Any]) -> Exhibit:
-        return self.exhibits[self.bridge.model_of(asked).name]
+REQUESTS = {"predict": _predict, "move": _move, "pair": _pair}
 
-    def _grid(self, asked: dict[str, Any], name: str) -> tuple[int, ...] | None:
-        return self.bridge.grid_of({"config": {"grid": asked[name]}} if asked.get(name) else {})
 
-    async def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return await self.bridge.gatherer.run(function, *arguments)
+def _input(exhibit: Exhibit, asked: dict[str, Any], grid: tuple[int, ...] | None) -> Any:
+    return vector_of("input", wanted(asked, "input"), exhibit.served.at(grid).input_size)
+
+
+def _grid(asked: dict[str, Any], name: str) -> tuple[int, ...] | None:
+    return grid_of({"grid": asked[name]} if asked.get(name) else None)
 
 
 def _file(path: Path) -> Answer:
-    response = Response(200, path.read_bytes(), TYPES[path.suffix], HEADERS)
+    response = Response(200, path.read_bytes(), {"Content-Type": TYPES[path.suffix], **HEADERS})
 
     async def answer(body: bytes) -> Response:
         return response

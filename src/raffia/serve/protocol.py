@@ -12,8 +12,7 @@ import numpy as np
 
 from raffia.errors import RaffiaError
 from raffia.serve.gathering import Gatherer
-from raffia.serve.http import Request, Response
-from raffia.serve.messages import read, reply
+from raffia.serve.http import Response, read, reply
 from raffia.serve.served import Served
 
 VERSION = 1.0
@@ -46,10 +45,10 @@ class Bridge:
             **{("POST", f"/{call}"): self._computing(call) for call in MORE},
         }
 
-    async def __call__(self, request: Request) -> Response:
-        """The answer, whatever happens."""
+    async def __call__(self, method: str, path: str, body: bytes) -> Response:
+        """The answer to a request; errors are answers too."""
         try:
-            return await self._route(request)(request.body)
+            return await self._route(method, path)(body)
         except Refusal as refusal:
             return refusal.response
         except RaffiaError as error:
@@ -58,17 +57,17 @@ class Bridge:
             words = " ".join(str(error).split())[:500]
             return Refusal("InvalidOutput", f"the model failed ({type(error).__name__}: {words}).").response
 
-    def _route(self, request: Request) -> Callable[[bytes], Awaitable[Response]]:
-        method = "GET" if request.method == "HEAD" else request.method
-        if (method, request.path) in self.routes:
-            return self.routes[method, request.path]
-        if (request.method, request.path) == ("HEAD", "/"):
+    def _route(self, method: str, path: str) -> Callable[[bytes], Awaitable[Response]]:
+        if (method, path) == ("HEAD", "/"):
             return self._info  # is the server there?
-        others = sorted({verb for verb, path in self.routes if path == request.path})
+        route = self.routes.get(("GET" if method == "HEAD" else method, path))
+        if route is not None:
+            return route
+        others = sorted({verb for verb, known in self.routes if known == path})
         if others:
-            raise Refusal("InvalidInput", f"{request.path} takes {' or '.join(others)}, not {request.method}.", 405)
-        paths = ", ".join(path for _, path in self.routes if not path.startswith("/page/"))
-        raise Refusal("UnsupportedFeature", f"there is no {request.path!r} here; there are {paths}.", 404)
+            raise Refusal("InvalidInput", f"{path} takes {' or '.join(others)}, not {method}.", 405)
+        paths = ", ".join(known for _, known in self.routes if not known.startswith("/page/"))
+        raise Refusal("UnsupportedFeature", f"there is no {path[:80]!r} here; there are {paths}.", 404)
 
     async def _info(self, body: bytes) -> Response:
         return reply({"protocolVersion": VERSION, "models": list(self.models)})
@@ -94,7 +93,7 @@ class Bridge:
                 _check_place(asked, name)
             sizes = {"sens": operator.output_size, "vec": operator.input_size}
             vectors += [vector_of(name, wanted(asked, name), sizes[name]) for name in MORE[call]]
-            row = await self.gatherer.rows(served.function(call, self.grid_of(asked)), *vectors)
+            row = await self.gatherer.rows(served.function(call, grid_of(asked.get("config"))), *vectors)
             if not np.isfinite(row).all():
                 raise Refusal("InvalidOutput", f"model {served.name!r} gave values that are not finite for this input.")
             return reply({"output": [row] if call == "Evaluate" else row})
@@ -108,29 +107,24 @@ class Bridge:
             raise Refusal("ModelNotFound", f"there is no model {name!r:.80} here; there are {', '.join(self.models)}.")
         return self.models[name]
 
-    def grid_of(self, asked: dict[str, Any]) -> tuple[int, ...] | None:
-        """The shape of a grid that a request asks for in its config, if it does."""
-        config = asked.get("config", {})
-        if config is None or config == {}:
-            return None
-        if type(config) is not dict or set(config) != {"grid"}:
-            raise Refusal(
-                "InvalidInput", f'config must be empty, or such as {{"grid": 128}} or {{"grid": [64, 64]}}; got {config!r:.80}.'
-            )
-        shape = config["grid"] if type(config["grid"]) is list else [config["grid"]]
-        if not shape or any(type(points) is not int or points < 1 for points in shape):
-            raise Refusal(
-                "InvalidInput", f"grid in config must be a number of points, or a list of them; got {config['grid']!r:.80}."
-            )
-        if math.prod(shape) > MOST_POINTS:
-            raise Refusal(
-                "InvalidInput",
-                f"grid in config must have at most {MOST_POINTS:,} points; got {shape!r:.80}.",
-            )
-        return tuple(shape)
-
     def _operator(self, asked: dict[str, Any]) -> Any:
-        return self.model_of(asked).at(self.grid_of(asked))
+        return self.model_of(asked).at(grid_of(asked.get("config")))
+
+
+def grid_of(config: Any) -> tuple[int, ...] | None:
+    """The shape of the grid that a config asks for; None for the training grid."""
+    if config is None or config == {}:
+        return None
+    if type(config) is not dict or set(config) != {"grid"}:
+        raise Refusal(
+            "InvalidInput", f'config must be empty, or such as {{"grid": 128}} or {{"grid": [64, 64]}}; got {config!r:.80}.'
+        )
+    shape = config["grid"] if type(config["grid"]) is list else [config["grid"]]
+    if not shape or any(type(points) is not int or points < 1 for points in shape):
+        raise Refusal("InvalidInput", f"grid in config must be a number of points, or a list of them; got {shape!r:.80}.")
+    if math.prod(shape) > MOST_POINTS:
+        raise Refusal("InvalidInput", f"grid in config must have at most {MOST_POINTS:,} points; got {shape!r:.80}.")
+    return tuple(shape)
 
 
 def refused(message: str) -> Response:

@@ -14,8 +14,7 @@ from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.serve.gathering import Gatherer
-from raffia.serve.http import HEAD_LIMIT, Conversation
-from raffia.serve.messages import check_installed
+from raffia.serve.http import Listener, check_installed
 from raffia.serve.page import Page
 from raffia.serve.protocol import Bridge, refused
 from raffia.serve.served import Served
@@ -52,24 +51,19 @@ class Server:
         bridge = Bridge(self.models, gatherer)
         if self.page is not None:
             bridge.routes |= self.page.routes(bridge)
-        talk = Conversation(bridge, refused, self.largest, self.seconds, self.connections)
+        server = Listener(bridge, refused, self.largest, self.seconds, self.connections).server()
+        loop = asyncio.get_running_loop()
         try:
-            listening = await asyncio.start_server(talk, self.host, self.port, limit=HEAD_LIMIT, backlog=self.connections)
+            listening = await loop.create_server(server, self.host, self.port, backlog=self.connections)
         except OSError as error:
             number = error.errno or 0  # below zero where the name of a machine is unknown
             why = os.strerror(number) if number > 0 else error.strerror
             raise RaffiaError(f"--host {self.host} --port {self.port} cannot be listened on ({why}): choose another.") from None
-        clock = asyncio.create_task(talk.watch())
         started(self._url(listening.sockets[0].getsockname()[1]))
         await stopped
-        talk.stopping = True
         listening.close()
-        if busy := talk.busy:
-            await asyncio.wait(busy, timeout=FINISH)
-        rest = [clock, *talk.connections]
-        for task in rest:
-            task.cancel()
-        await asyncio.wait(rest)
+        server.pre_shutdown()
+        await server.shutdown(FINISH)
         gatherer.close()
         await asyncio.sleep(0)  # in which sockets are closed
 

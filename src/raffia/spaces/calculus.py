@@ -8,6 +8,7 @@ padded FFT; longer axes use the FFT (`benchmarks/poisson.py` measures both).
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import Axis, Boundary
-from raffia.spaces.followed import anywhere, kept
+from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import frequencies
 from raffia.spaces.spectral import MATRIX_POINTS
@@ -87,13 +88,13 @@ def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
     learnt, whole = isinstance(time, Tensor) and time.requires_grad, grid.with_ends
     f = grid.put_back(f, grid.domain.boundaries(grid.domain.natural_boundary))
     axes = [(kind, points, h) for (kind, points, _), h in zip(whole.lines, whole.spacings, strict=True)]
-    flows = [_heat_flow(*axis, time) if learnt else _kept_heat_flow(*axis, float(time)) for axis in axes]
+    flows = [_heat_flow(*axis, time) if learnt else _cached_heat_flow(*axis, float(time)) for axis in axes]
     return grid.cropped(_along_axes(f, [flow.to(f) for flow in flows]))
 
 
 def _sine_transform(f: Tensor, grid: Grid) -> Tensor:
     """The orthonormal sine transform along every axis; it is its own inverse."""
-    if max(grid.shape) <= MATRIX_POINTS and not anywhere():
+    if max(grid.shape) <= MATRIX_POINTS:
         return _along_axes(f, [_sine_pairs(points, h)[0].to(f) for points, h in zip(grid.shape, grid.spacings, strict=True)])
     for axis, points in enumerate(grid.shape, -len(grid.shape)):
         padded, n = torch.nn.functional.pad(f.transpose(axis, -1), (1, 0)), points - 1
@@ -114,7 +115,8 @@ def _along_axes(f: Tensor, matrices: list[Tensor]) -> Tensor:
     return f
 
 
-@kept(32)
+@lru_cache(maxsize=32)
+@plainly()
 def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
     """The orthonormal sine matrix (its own inverse) and the eigenvalues of −Δ_h with zero boundary values."""
     n = points - 1
@@ -123,14 +125,16 @@ def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
     return math.sqrt(2 / n) * phase.sin(), (2 - 2 * (math.pi * k.double() / n).cos()) / spacing**2
 
 
-@kept(32)
+@lru_cache(maxsize=32)
+@plainly()
 def _zero_pairs(kind: Axis, points: int, spacing: float) -> tuple[Tensor, Tensor]:
     """Orthonormal eigenvectors of −Δ_h along one axis, in columns, zero at its ends if it has them, and the eigenvalues."""
     basis, _, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.around else "dirichlet")
     return basis / basis.norm(dim=0), eigenvalues
 
 
-@kept(32)
+@lru_cache(maxsize=32)
+@plainly()
 def _wave_pairs(kind: Axis, points: int, spacing: float, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvectors of −Δ_h along one axis with its ends, in columns, their adjoint in the quadrature, and the eigenvalues."""
     rank = kind.rank(points, boundary)
@@ -147,7 +151,7 @@ def _heat_flow(kind: Axis, points: int, spacing: float, time: float | Tensor) ->
     return (basis.to(time) * torch.exp(-time * eigenvalues.to(time))) @ inverse.to(time)
 
 
-_kept_heat_flow = kept(32)(_heat_flow)
+_cached_heat_flow = lru_cache(maxsize=32)(plainly()(_heat_flow))
 
 
 def _check(f: Tensor, grid: Grid, least: int) -> None:

@@ -99,7 +99,7 @@ class LaplacianBasis:
         return _at_nodes(self, mesh)
 
     def _layout(self, grid: Grid) -> tuple[Tensor, tuple[int, ...], Tensor]:
-        """Where each held mode sits in a dense array of axis indices, the shape of that array, and which are held."""
+        """The index of each held mode in a dense array, the shape of that array, and the indices of the modes that are held."""
         held = self.held_by(grid)
         if not held.any():
             raise RaffiaError(
@@ -108,7 +108,7 @@ class LaplacianBasis:
         modes = self.modes[held]
         ranks = tuple(int(r) for r in modes.amax(0) + 1)
         strides = torch.tensor([math.prod(ranks[i + 1 :]) for i in range(len(ranks))])
-        return (modes * strides).sum(-1), ranks, held
+        return (modes * strides).sum(-1), ranks, held.nonzero()[:, 0]
 
 
 def synthesis(

@@ -108,8 +108,8 @@ def _best(f: Tensor, points: int, kind: Axis) -> Tensor:
     known, held = f.detach()[..., :odd:2], f.detach()[..., 1:odd:2]
     if hidden(f):
         raise RaffiaError(
-            "on another grid than that of the training, functions are interpolated by what suits their values, which torch.func.vmap "
-            "hides, and exports do not know: pass them as a batch, or on the grid of the training."
+            "on another grid than the training grid, the interpolant is chosen from the values of the functions, which torch.func.vmap and "
+            "exports cannot read: pass a batch, or use the training grid."
         )
     wrong = {
         name: float((known @ _matrix(name, odd // 2 + 1, odd, BOX).to(f)[1::2].mT - held).square().sum())

@@ -6,6 +6,7 @@ periodic or have both ends.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary
-from raffia.spaces.followed import anywhere, kept
+from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
 
 Field = Float[Tensor, "*shape_and_batch"]
@@ -129,7 +130,7 @@ class Line:
 
     @property
     def _dense(self) -> bool:
-        return (self.points <= MATRIX_POINTS and not anywhere()) or self.kind not in (PERIODIC, BOX)
+        return self.points <= MATRIX_POINTS or self.kind not in (PERIODIC, BOX)
 
     def _summed(self, coef: Tensor, axis: int, slope: float = 0.0) -> Tensor:
         """f = Re Σ_k (c_k − i s_k) e^(ikx), from cosines and sines, or `slope` times its derivative."""
@@ -141,8 +142,6 @@ class Line:
         Z = torch.complex(nothing if boundary == "dirichlet" else cosine, nothing if boundary == "neumann" else -sine)
         k = torch.arange(Z.shape[-1], dtype=coef.dtype, device=coef.device)
         Z = Z * (period / 2 * (1 + (k == 0))) * (1j * slope * k if slope else 1.0)
-        if anywhere():  # even and odd circles alike
-            Z = torch.nn.functional.pad(Z, (0, 1)).narrow(-1, 0, period // 2 + 1)
         return torch.fft.irfft(Z, n=period)[..., : self.points].movedim(-1, axis)
 
 
@@ -154,7 +153,8 @@ def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
     return torch.arange(0 if boundary == "neumann" else 1, intervals, dtype=torch.float64)
 
 
-@kept(64)
+@lru_cache(maxsize=64)
+@plainly()
 def _matrices(points: int, kind: Axis, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends that were left out are put back."""
     whole, (first, last) = kind.with_ends, kind.left_out

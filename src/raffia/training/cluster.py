@@ -9,10 +9,9 @@ import asyncio
 import concurrent.futures
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from raffia.training.trained import Trained
 
 PATIENCE = 60.0  # seconds to wait for a scheduler, and for workers where there are none
 GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)  # what Dask raises for tasks whose scheduler is gone
-LOOKING = 2.0  # seconds between looks at whether there are
+INTERVAL = 2.0  # seconds between checks whether there are
 
 
 @dataclass(frozen=True)
@@ -220,11 +219,6 @@ def _here(settings: Settings) -> Settings:
     return replace(settings, device=settings.device if torch.cuda.is_available() else None)
 
 
-def version_here() -> str:
-    """That of raffia, where this is called."""
-    return str(sys.modules["raffia"].__version__)  # imported by now, which it was not when this module was
-
-
 # Dask itself.
 
 
@@ -273,33 +267,32 @@ def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
 
 
 def _check_versions(client: Any) -> None:
-    """Refuse workers with another raffia, whose features may be others: their sums would be added to ours in silence."""
-    try:
-        others = {address: found for address, found in client.run(version_here).items() if found != version_here()}
-    except (ImportError, AttributeError) as error:
-        raise RaffiaError(
-            f"a worker of the cluster has no raffia {version_here()} ({error}): install it there, as here."
-        ) from None
+    """Refuse workers with another version of raffia, whose features may differ."""
+    versions = client.get_versions(packages=["raffia"])
+    here = versions["client"]["packages"]["raffia"]
+    workers = {address: worker["packages"]["raffia"] for address, worker in versions["workers"].items()}
+    others = {address: version for address, version in workers.items() if version != here}
     if others:
-        address, found = next(iter(others.items()))
+        address, version = next(iter(others.items()))
         raise RaffiaError(
-            f"all workers must have raffia {version_here()}, as here; {len(others)} have another, such as {address} with {found}. "
+            f"all workers must have raffia {here}, as here; {len(others)} have another, such as {address} with {version}. "
             "Install the same version on all machines."
         )
 
 
 def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
-    """What workers compute; an error if there are none of them for `patience` seconds, or if the scheduler is gone."""
+    """The results of workers; an error if there are no workers for `patience` seconds, or if the scheduler is gone."""
     import distributed
 
-    deadline = None
+    last_seen = time.monotonic()
     try:
-        while not _done(client, futures, min(LOOKING, patience)):
+        while True:
+            with suppress(TimeoutError), client.as_current():
+                distributed.wait(futures, timeout=min(INTERVAL, patience))
+                break
             if client.nthreads():
-                deadline = None
-            elif deadline is None:
-                deadline = time.monotonic() + patience
-            elif time.monotonic() >= deadline:
+                last_seen = time.monotonic()
+            elif time.monotonic() >= last_seen + patience:
                 raise RaffiaError(
                     f"the cluster has had no workers for {patience:g} seconds: they died, most often of memory, or none has come. "
                     "Start some with `dask worker`, and fit again; patience=… waits longer."
@@ -317,18 +310,6 @@ def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
         ) from None
     except GONE:
         raise RaffiaError("tasks were cancelled, here or because the Dask scheduler is gone. Fit again.") from None
-
-
-def _done(client: Any, futures: list[Any], seconds: float) -> bool:
-    """Whether all are done, well or not, within some seconds."""
-    import distributed
-
-    with client.as_current():
-        try:
-            distributed.wait(futures, timeout=seconds)
-        except TimeoutError:
-            return False
-    return True
 
 
 @contextmanager
@@ -353,7 +334,7 @@ def _connected(scheduler: str, patience: float) -> Iterator[Any]:
 
 
 def _check_answers(scheduler: str, patience: float) -> None:
-    """Shake hands: Dask's client waits for ever where somebody accepts connections and says nothing."""
+    """Open a connection with a time limit: Dask's client waits for ever if a server accepts connections and says nothing."""
     import distributed
     from distributed.utils import LoopRunner, sync
 

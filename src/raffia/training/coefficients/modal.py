@@ -29,7 +29,6 @@ from raffia.regression import (
     solved,
 )
 from raffia.spaces import Modes
-from raffia.spaces.followed import anywhere
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
@@ -119,7 +118,6 @@ class Modal(Coefficients):
         ordinary = bool(coef[0].any())
         used = torch.ones_like(places, dtype=torch.bool) if ordinary else places >= 0
         reach = int(used.nonzero().max()) + 1 if used.any() else 0  # modes beyond have no coefficients
-        reach = len(places) if anywhere() else reach
         dtype = torch.complex(theta[:0], theta[:0]).dtype if coef.is_complex() else theta.dtype
         held = coef.to(theta.device)[places.to(theta.device)[:reach] + 1].to(dtype) / m  # (modes, p, columns); α⁰ for −1
         weights = held.permute(2, 1, 0).contiguous()  # (columns, p, modes)

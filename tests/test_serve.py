@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from raffia import PredictorCorrectorFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, cli
+import raffia
+from raffia import Dataset, PredictorCorrectorFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, cli
 from raffia.serve import Served, serving
 from raffia.serve.gathering import Gatherer, computed
 from raffia.serve.protocol import Bridge
@@ -106,6 +107,18 @@ def test_a_config_chooses_the_grid(url, small_model, burgers):
     status, found = post(url, "/Evaluate", {"name": "burgers", "input": [finer.tolist()], "config": config})
     assert status == 200
     np.testing.assert_allclose(found["output"][0], small_model.predict(finer[None])[0], rtol=1e-12, atol=1e-13)
+
+
+def test_an_answer_tells_inputs_outside_the_training_data():
+    a = np.random.default_rng(0).uniform(0, 1, (60, 3))
+    model = raffia.fit(Dataset(a, np.sin(a), Vectors(), output=Vectors()), "linear").model
+    with serving({"sines": model}) as address:
+        near, far = (
+            post(address, "/Evaluate", {"name": "sines", "input": [x], "config": {}})[1]["novelty"]
+            for x in ([0.5] * 3, [9.0] * 3)
+        )
+    assert near < 1 < far
+    assert far == pytest.approx(float(model.novelty(np.full((1, 3), 9.0))[0]))
 
 
 def test_head_says_that_the_server_is_there(url):

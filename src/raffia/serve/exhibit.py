@@ -59,6 +59,7 @@ class Exhibit:
         return {
             "output": mean.flatten().numpy(),
             "half": None if half is None else half.flatten().numpy(),
+            "novelty": None if self.served.model.trained_.novelty is None else float(self.served.model.novelty(a)),
             "shape": operator.output_grid.shape,
             "axes": self._axes(operator.output_grid, "output"),
             "inputAxes": self._axes(operator.input_grid, "input"),

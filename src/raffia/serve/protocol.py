@@ -96,7 +96,12 @@ class Bridge:
             row = await self.gatherer.rows(served.function(call, grid_of(asked.get("config"))), *vectors)
             if not np.isfinite(row).all():
                 raise Refusal("InvalidOutput", f"model {served.name!r} gave values that are not finite for this input.")
-            return reply({"output": [row] if call == "Evaluate" else row})
+            if call != "Evaluate":
+                return reply({"output": row})
+            if served.model.trained_.novelty is None:
+                return reply({"output": [row]})
+            novelty = await self.gatherer.rows(served.novelty(grid_of(asked.get("config"))), *vectors)
+            return reply({"output": [row], "novelty": float(novelty)})  # beyond the protocol: above 1, the input lies outside
 
         return answer
 

@@ -22,6 +22,7 @@ class Served:
         self.name = name
         self.model = model
         self._at = lru_cache(GRIDS)(model.at)
+        self.novelty = lru_cache(GRIDS)(self._novelty)
         self.support = {"Evaluate": True} | {call: self._can(call) for call in DERIVATIVES}
 
     def at(self, grid: tuple[int, ...] | None) -> Any:
@@ -32,6 +33,11 @@ class Served:
         """What answers a call of the protocol, for batches."""
         operator = self.at(grid)
         return operator if call == "Evaluate" else getattr(operator, DERIVATIVES[call])
+
+    def _novelty(self, grid: tuple[int, ...] | None) -> Callable[[np.ndarray], np.ndarray]:
+        """How unlike the training inputs flat inputs on a grid are, for batches."""
+        shape = self.at(grid).input_grid.shape
+        return lambda x: self.model.novelty(x.reshape(len(x), *shape))
 
     def _can(self, call: str) -> bool:
         """Tried once, at a middling input."""

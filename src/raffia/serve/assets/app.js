@@ -42,6 +42,11 @@ async function predict() {
 }
 
 function status() {
+  const outside = answer?.novelty > 1 ? `This input lies outside the training data (novelty ${rounded(answer.novelty, 2)}): the prediction is an extrapolation. ` : "";
+  return outside + aboutPair();
+}
+
+function aboutPair() {
   if (!pair) return "";
   const which = `Pair ${at("number").value} of ${model.file}`;
   if (changed) return `${which}, changed; its truth is shown for comparison.`;

@@ -334,16 +334,16 @@ def _check_several(plan: Plan, data: Dataset, n: int) -> None:
             raise RaffiaError(
                 f"{name} have values up to {size:.1g}, whose squares float64 does not hold: pass them in other units, over {size:.0g}."
             )
-    if not data.y.any():
-        raise RaffiaError(
-            "outputs are all zero: there is nothing to learn. Check whether this is the array that is meant, and was filled."
-        )
     same, still = (bool((f[1:] == f[:1]).all()) for f in (data.a, data.y))
     if same and (still or "auto" in (plan.features, plan.ridge)):
         which = f"all {n}" if len(data) == n else f"the {len(data)} of {n} that were looked at"
         raise RaffiaError(
             f"inputs are equal, value for value, {which}: there is nothing to learn from them. Check the data: whether this is the array "
             "that is meant, and was filled."
+        )
+    if not data.y.any():
+        raise RaffiaError(
+            "outputs are all zero: there is nothing to learn. Check whether this is the array that is meant, and was filled."
         )
 
 

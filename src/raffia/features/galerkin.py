@@ -13,7 +13,7 @@ from raffia.features.base import FeatureMap, Prepared
 from raffia.features.equations import Equation, found
 from raffia.features.regions import region_of
 from raffia.features.weak_form import WeakForm
-from raffia.spaces import Boundary, Domain, Nodes, Space, carry, resample
+from raffia.spaces import Boundary, Domain, Nodes, Space, carry
 from raffia.spaces.followed import traced
 
 Numbers = float | Float[Tensor, "..."]
@@ -100,7 +100,7 @@ class GalerkinFeatures(FeatureMap):
         grid, target = self._region.grid_of(basis), self._region.grid_of(a)
         form = WeakForm.of(basis, grid, self.boundary)
         parts = (a,) if traced() else a.split(SOLVED)
-        u = torch.cat([self._solved(form, resample(some, target, grid), prepared) for some in parts])
+        u = torch.cat([self._solved(form, carry(some, target, grid), prepared) for some in parts])
         return torch.einsum("nmr,r...->mn...", u, carry(basis, grid, target)).transpose(0, 1)
 
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:

@@ -1,9 +1,9 @@
 """Orthonormal modes (ψ_k) of functions on given nodes: waves on a torus, sines or cosines where axes have ends, any functions on a mesh.
 
 A mode of a real function on a torus stands for ψ_k and its conjugate ψ_−k, which count as one, or as two where they differ; `twice`
-says which, so that ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Coefficients belong to one grid: those of a function that is not as periodic, even or odd
-as the modes decay slowly, and the quadrature of each grid aliases them differently. Where an end is left out, modes are those of the grid
-that has it: one more than there are nodes, and orthonormal there.
+says which, so that ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Coefficients belong to one grid: those of a function that is not as periodic, even or
+odd as the modes decay slowly, and the quadrature of each grid aliases them differently. Where an end is left out, modes are those of the
+grid that has it: one more than there are nodes, and orthonormal there.
 """
 
 import math

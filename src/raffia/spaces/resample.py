@@ -86,10 +86,10 @@ def _trigonometric(f: Tensor, points: int) -> Tensor:
 def _truncated(f: Tensor, points: int) -> Tensor:
     """The Fourier series up to the highest wave that both grids hold; where grids are not known yet, by a matrix."""
     n = f.shape[-1]
-    k = torch.arange(n // 2 + 1, device=f.device)
+    k = torch.arange(n // 2 + 1, dtype=f.dtype, device=f.device)
     alone = (k == 0) | (2 * k == n)  # the Nyquist mode is shared by +n/2 and −n/2
     if anywhere():
-        new, old = ((2 * math.pi / count * k * torch.arange(count, device=f.device)[:, None]).to(f) for count in (points, n))
+        new, old = (2 * math.pi / count * k * torch.arange(count).to(f)[:, None] for count in (points, n))
         weights = torch.where(alone, 1.0, 2.0).to(f) * (2 * k <= points) / n
         return f @ (old.cos() @ (weights * new.cos()).mT + old.sin() @ (weights * new.sin()).mT)
     doubled = (2 * k == points).to(f) - (2 * k == n).to(f) / 2

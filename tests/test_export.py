@@ -26,7 +26,7 @@ FIRST = [f"{prefix}{name}, normalize=False" for name in KINDS for prefix in ("",
 FIRST = [name for name in FIRST if name in MODELS]
 """The first row of each kind of map, with both kinds of coefficients where it takes them."""
 ONE_GRID = {
-    "carried": "lift_fresh", "galerkin": "other grids", "scalar vectors": "on grids", "bridge": "on grids", "fourier 6": "on grids",
+    "carried": "", "scalar vectors": "on grids", "bridge": "on grids", "fourier 6": "on grids",
 }  # fmt: skip
 """Rows that cannot be exported for any grid, and words that say why."""
 

@@ -136,12 +136,19 @@ def test_operations_for_onnx_are_those_of_torch():
             assert DECOMPOSITIONS[operation](z.real, *rest) is NotImplemented  # onnxscript has it for real tensors
 
 
-def test_other_suffixes_and_grids_that_are_interpolated_to_are_refused(tmp_path):
+def test_other_suffixes_are_refused(tmp_path):
     with pytest.raises(RaffiaError, match=r"export writes \.pt2"):
         trained(MAPS["fourier 0"]).export(tmp_path / "model.txt")
-    with pytest.raises(RaffiaError, match="exports cannot read"):
-        trained(MAPS["scalar 1"]).export(tmp_path / "model.pt2", 11)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "kind"), [("scalar 1", "ordinary"), ("local 1", "modal")])
+def test_a_program_for_another_grid_interpolates_as_the_model_does(name, kind, tmp_path):
+    model = trained(MAPS[name], coefficients=kind)
+    model.export(tmp_path / "model.pt2", 11)
+    program = torch.export.load(tmp_path / "model.pt2").module()
+    a = pairs(model.feature_map.domain, 3, seed=1, shape=(11,))[0]
+    assert torch.allclose(program(a), model.predict(a), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["carried 2", "carried along", "carried between 2", "carried by a curl"])

@@ -110,10 +110,16 @@ def test_functions_that_are_carried_between_meshes_and_grids_are_followed():
         assert torch.isclose((back(s)[0] * f).sum(), (s * values).sum())  # it is linear
 
 
-def test_vmap_says_so_where_it_hides_what_an_interpolant_is_chosen_by():
-    model = trained(ScalarFeatures(4, domain=LINE))
-    with pytest.raises(RaffiaError, match=r"torch\.func\.vmap"):
-        vmap(lambda one: model.predict(one[None])[0])(pairs(LINE, 2, shape=(11,))[0])
+@pytest.mark.parametrize("name", ["scalar 1", "modal local 1", "modal fourier 5", "kernel gaussian 1"])
+def test_predictions_on_another_grid_have_two_derivatives_and_batches_agree(name):
+    """Each function has an interpolant of its own, which is chosen without looking at the others."""
+    model = MODELS[name if "kernel" in name else f"{name}, normalize=False"]()
+    shape = tuple(points + 3 for points in model.input_grid_.shape)
+    a = pairs(model.feature_map.domain, 2, seed=7, shape=shape)[0]
+    batched = vmap(lambda one: model.predict(one[None])[0])(a)
+    assert torch.allclose(batched, model.predict(a), rtol=1e-10, atol=1e-10)
+    assert gradcheck(model.predict, a.clone().requires_grad_(), check_forward_ad=True, fast_mode=True, **CHECKS)
+    assert gradgradcheck(model.predict, a.clone().requires_grad_(), fast_mode=True, **CHECKS)
 
 
 def test_tangents_that_are_set_by_hand_are_those_of_differences():

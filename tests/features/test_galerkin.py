@@ -122,6 +122,31 @@ def test_terms_are_what_matrices_make_of_them():
         torch.testing.assert_close(terms[3 + number], torch.einsum("nij,nj->ni", form.matrices(nothing, power), u))
 
 
+def diffusion(n, seed):
+    """−(e^a u′)′ = 1 with u = 0 at both ends, solved by quadrature: a polynomial of a is no coefficient of that equation."""
+    x, k = torch.linspace(0, 1, 33, dtype=torch.float64), torch.arange(1, 9)
+    c = torch.randn(2, n, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) * k**-1.5
+    phase = 2 * torch.pi * k[:, None] * x
+    a = c[0] @ phase.cos() + c[1] @ phase.sin()
+    one, moment = (
+        torch.nn.functional.pad(((f[:, 1:] + f[:, :-1]) / 64).cumsum(1), (1, 0)) for f in ((-a).exp(), (-a).exp() * x)
+    )
+    return a, one * (moment[:, -1:] / one[:, -1:]) - moment
+
+
+@pytest.mark.parametrize(("n", "seed"), [(24, 0), (40, 1), (100, 2), (100, 3)])
+def test_equations_have_no_poles_on_inputs_of_the_training_distribution(n, seed):
+    a, y = diffusion(n, seed)
+    new, truth = diffusion(1000, 100 + seed)
+    features = GalerkinFeatures.suited(a, y, LINE)
+    model = RandomFeatureModel(features, 8, "auto", coefficients="modal").fit(a, y)
+    predicted = model.predict(new)
+    errors = (predicted - truth).norm(dim=1) / truth.norm(dim=1).clamp(min=0.1 * float(y.norm(dim=1).mean()))
+    assert float(errors.max()) < 2
+    assert float(errors.mean()) < 3 * float(errors.median())
+    assert float(predicted.norm(dim=1).max()) < 2 * max(float(y.norm(dim=1).max()), float(truth.norm(dim=1).max()))
+
+
 def test_features_made_on_one_grid_serve_another():
     a, y = pairs_on_a_line(LINE, points=65, alpha=lambda q: -30 - 8 * q)
     model = RandomFeatureModel(GalerkinFeatures.suited(a[:100], y[:100], LINE), 3, ridge=1e-12).fit(a[:100], y[:100])

@@ -56,7 +56,6 @@ def test_modes_are_orthonormal_and_complete(modes):
     torch.testing.assert_close((modes.twice(grid) * c.abs() ** 2).sum(-1), _norm(f, modes) ** 2)
     if isinstance(modes, Waves) or modes.boundary == "neumann":
         torch.testing.assert_close(_norm(f, modes), grid.norm(f))  # what neighbours get is what ends put back have
-    torch.testing.assert_close(modes.places(grid), torch.arange(modes.count))
     _check_density(modes)
 
 
@@ -77,26 +76,6 @@ def _check_density(modes):
         torch.testing.assert_close(modes.density(power, grid), (power * size).sum().expand(grid.shape))
 
 
-@pytest.mark.parametrize("modes", list(_cases()), ids=repr)
-def test_modes_of_a_finer_grid_are_the_same_functions(modes):
-    """A function of the modes that both grids hold has equal coefficients on both."""
-    grid = modes.grid
-    fine = grid.domain.grid(*(2 * points + 1 for points in grid.shape))
-    places = modes.places(fine)
-    held = places >= 0
-    assert len(places[held].unique()) == int(held.sum())
-    on_fine = torch.zeros(len(places), dtype=modes.analysis(_functions(grid.shape), grid).dtype)
-    smooth = modes.analysis(_functions(grid.shape, 1)[0], grid)
-    on_fine[held] = smooth[places[held]]
-    both = torch.zeros_like(smooth)
-    both[places[held]] = smooth[places[held]]
-    f = modes.synthesis(on_fine, fine)
-    if not any(any(kind.left_out) for kind in grid.domain.kinds):
-        torch.testing.assert_close(grid.norm(modes.synthesis(both, grid)), fine.norm(f))
-    back = type(modes)(fine, *([modes.boundary] if isinstance(modes, BoxWaves) else [])).places(grid)
-    assert (places[back[back >= 0]] == (back >= 0).nonzero()[:, 0]).all()
-
-
 def test_functions_that_vanish_at_the_boundary_have_sines():
     box = Domain(2, periodic=False)
     grid, f = box.grid(5), _functions((5, 5))
@@ -105,18 +84,6 @@ def test_functions_that_vanish_at_the_boundary_have_sines():
         f.select(axis, 0).zero_()
         f.select(axis, -1).zero_()
     assert modes_of(f, grid).boundary == "dirichlet"
-
-
-@pytest.mark.parametrize("shape", [(9, 8), (8, 9)])
-@pytest.mark.parametrize("axes", [("periodic", "box"), ("cells", "periodic"), ("left", "periodic"), ("right", "cells")])
-def test_the_same_modes_are_the_same_functions_at_shared_nodes(axes, shape):
-    modes = BoxWaves(Domain(2, axes=axes).grid(*shape), "neumann")
-    grid, (fine, shared) = modes.grid, modes.grid.refined()
-    there = BoxWaves(fine, "neumann").places(grid)
-    coef = torch.randn(modes.count, dtype=torch.float64) * (there >= 0)
-    on_fine = torch.zeros(len(modes.twice(fine)), dtype=torch.float64)
-    on_fine[there[there >= 0]] = coef[there >= 0]
-    torch.testing.assert_close(modes.synthesis(on_fine, fine)[shared], modes.synthesis(coef, grid))
 
 
 def test_sines_are_for_the_axes_at_whose_ends_functions_vanish():

@@ -30,6 +30,7 @@ NOTHING = 1e-14  # of the largest variance: components that are rounding
 JUDGED = 64  # pairs that choices are made by, at most, or a fifth
 PASSES = 3  # of the eigenvalue problem: first in the units of equations, then in those of outputs
 RIDGES = (None, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the correction, relative; None is no correction
+ELLIPTIC, FLOOR = 0.9, 0.05  # of the cells, in which β has one sign, and of its mean: what β is at least then in all cells
 FARTHEST = 0.1  # that random loads are from the fixed one, relative to outputs
 REFINED, ON, AMONG, DAMPING = 6, 96, 200, 1e-6  # steps of Gauss and Newton, on so many pairs and components, and their damping
 
@@ -47,6 +48,8 @@ class Equation:
     load: Float[Tensor, "r"]
     loads: Float[Tensor, "r r"]
     correction: Float[Tensor, "r r"] | None
+    bounds: Float[Tensor, "2 2"]
+    """The least and the largest value that α and β take."""
     error: float
     """On pairs left out, when it was found from the others."""
 
@@ -86,13 +89,26 @@ class Pairs:
         powers = form.powers(q, degree)
         return cls(form, powers, u, form.terms(u, powers))
 
-    def matrices(self, numbers: Tensor) -> Float[Tensor, "n r r"]:
-        """A(a_i)."""
-        return self.form.matrices(*_fields(numbers, self.powers))
+    def bounds(self, numbers: Tensor) -> Float[Tensor, "2 2"]:
+        """What α and β are kept between, so that A(a) has no poles on other inputs: their ranges on these pairs.
 
-    def mean(self, numbers: Tensor) -> Float[Tensor, "r r"]:
+        Where β has one sign but for a few cells, in which polynomials are wrong, it is kept away from zero.
+        """
+        fields = torch.stack(_fields(numbers, self.powers))
+        bounds, beta = torch.stack([fields.amin((1, 2)), fields.amax((1, 2))], 1), fields[1]
+        mean = beta.mean()
+        if bounds[1].prod() < 0 and (beta * mean > 0).double().mean() >= ELLIPTIC:
+            bounds[1, int(mean < 0)] = FLOOR * mean
+        return bounds
+
+    def matrices(self, numbers: Tensor, bounds: Tensor) -> Float[Tensor, "n r r"]:
+        """A(a_i)."""
+        return self.form.matrices(*bounded(_fields(numbers, self.powers), bounds))
+
+    def mean(self, numbers: Tensor, bounds: Tensor | None = None) -> Float[Tensor, "r r"]:
         """The mean of A(a_i), assembled once, for A is linear in its fields."""
-        return self.form.matrices(*_fields(numbers, self.powers.mean(1, keepdim=True)))[0]
+        fields = bounded(_fields(numbers, self.powers), bounds)
+        return self.form.matrices(*(field.mean(0, keepdim=True) for field in fields))[0]
 
     def driven(self, numbers: Tensor) -> Float[Tensor, "n r"]:
         """g(a_i)."""
@@ -115,16 +131,19 @@ class Pairs:
         return found
 
     def refined(self, numbers: Float[Tensor, "terms"]) -> Float[Tensor, "terms"]:
-        """Numbers of which predictions are nearer to the outputs, with the load that suits them best, by steps of Gauss and Newton."""
-        for _ in range(REFINED):
-            inverse, driven = torch.linalg.inv(self.matrices(numbers)), self.driven(numbers)
+        """Numbers of which predictions are nearest to the outputs, with the load that suits them best, after steps of Gauss and Newton."""
+        best, least = numbers, math.inf
+        for _ in range(REFINED + 1):
+            inverse, driven = torch.linalg.inv(self.matrices(numbers, self.bounds(numbers))), self.driven(numbers)
             predicted = torch.einsum("nij,nj->ni", inverse, self._load(inverse, driven) + driven)
+            wrong = float((predicted - self.u).norm())
+            best, least = (numbers, wrong) if wrong < least else (best, least)
             slopes = -torch.einsum("nij,tnj->tni", inverse, self.form.terms(predicted, self.powers)).flatten(1)
             size = slopes.norm(dim=1).clamp(min=1e-300)
             slopes = slopes / size[:, None]
             normal = slopes @ slopes.mT + DAMPING * torch.eye(len(slopes)).to(slopes)
             numbers = numbers - torch.linalg.solve(normal, slopes @ (predicted - self.u).flatten()) / size
-        return numbers
+        return best
 
     def _load(self, inverse: Float[Tensor, "n r r"], driven: Float[Tensor, "n r"]) -> Float[Tensor, "r"]:
         """The f for which A(a_i)⁻¹ (f + g(a_i)) is nearest to u_i."""
@@ -132,12 +151,12 @@ class Pairs:
         rows = inverse.flatten(0, 1)
         return torch.linalg.lstsq(rows.mT @ rows, rows.mT @ left.flatten()[:, None]).solution[:, 0]
 
-    def closed(self, numbers: Float[Tensor, "terms"], ridge: float | None) -> tuple[Tensor | None, Tensor]:
+    def closed(self, numbers: Float[Tensor, "terms"], bounds: Tensor, ridge: float | None) -> tuple[Tensor | None, Tensor]:
         """C and f, of a least-squares problem in the units of outputs; without a ridge, no C."""
-        left = torch.einsum("t,tnr->nr", numbers, self.terms)
+        left = torch.einsum("nij,nj->ni", self.matrices(numbers, bounds), self.u) - self.driven(numbers)
         if ridge is None:
             return None, left.mean(0)
-        mean = self.mean(numbers)
+        mean = self.mean(numbers, bounds)
         inverse = torch.linalg.pinv(mean)
         weight = ridge * self.u.square().mean() * len(self.u)
         centred, moved = self.u - self.u.mean(0), (left - left.mean(0)) @ inverse.mT
@@ -149,6 +168,13 @@ class Pairs:
 def _fields(numbers: Tensor, powers: Float[Tensor, "powers n cells"]) -> list[Float[Tensor, "n cells"]]:
     """α and β."""
     return [torch.einsum("p,pnc->nc", c, powers) for c in numbers[: 2 * len(powers)].split(len(powers))]
+
+
+def bounded(fields: list[Tensor], bounds: Float[Tensor, "2 2"] | None) -> list[Tensor]:
+    """α and β, each kept between its bounds."""
+    if bounds is None:
+        return fields
+    return [field.clamp(*pair.to(field).unbind()) for field, pair in zip(fields, bounds, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,13 +247,13 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
     whole = Outputs.of(q[order], y[order], region)
     pairs = whole.pairs(min(best.rank, len(whole.components)), best.degree)
     numbers = _refined(whole, pairs, best.degree) if best.refined else pairs.numbers()
-    correction, load = pairs.closed(numbers, best.ridge)
-    mean = pairs.mean(numbers) if correction is None else pairs.mean(numbers) + correction
+    bounds = pairs.bounds(numbers)
+    correction, load = pairs.closed(numbers, bounds, best.ridge)
+    mean = pairs.mean(numbers, bounds) + (0.0 if correction is None else correction)
     loads = mean * pairs.u.square().mean(0).sqrt()
     numbers[2 * len(pairs.powers) :] *= size
-    return Equation(
-        numbers, shift, scale, whole.basis(best.rank), whole.boundary, size * load, size * loads, correction, best.error
-    )
+    basis, loads = whole.basis(best.rank), size * loads
+    return Equation(numbers, shift, scale, basis, whole.boundary, size * load, loads, correction, bounds, best.error)
 
 
 def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Tried:
@@ -256,11 +282,12 @@ def _judged(kept: Outputs, tried: Tried, q: Tensor, y: Tensor) -> Tried:
     numbers = _refined(kept, pairs, tried.degree) if tried.refined else pairs.numbers()
     components = kept.components[: tried.rank]
     there = Pairs.of(pairs.form, q, embedded @ components.mT, tried.degree)
-    matrices, driven = there.matrices(numbers), there.driven(numbers)
+    bounds = pairs.bounds(numbers)
+    matrices, driven = there.matrices(numbers, bounds), there.driven(numbers)
     outside = (embedded - there.u @ components).square().sum(1)
     best = replace(tried, error=math.inf)
     for ridge in RIDGES:
-        correction, load = pairs.closed(numbers, ridge)
+        correction, load = pairs.closed(numbers, bounds, ridge)
         solved, failed = torch.linalg.solve_ex(matrices if correction is None else matrices + correction, load + driven)
         errors = ((solved - there.u).square().sum(1) + outside).sqrt() / embedded.norm(dim=1).clamp(min=1e-300)
         fine = bool(errors.isfinite().all()) and not failed.any()

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
-from raffia.features.equations import Equation, found
+from raffia.features.equations import Equation, bounded, found
 from raffia.features.regions import region_of
 from raffia.features.weak_form import WeakForm
-from raffia.spaces import Boundary, Domain, Nodes, Space, carry, resample
+from raffia.spaces import Boundary, Domain, Nodes, Space, carry
 
 Numbers = float | Float[Tensor, "..."]
 SOLVED = 64  # samples whose equations are held at once
@@ -25,7 +25,8 @@ class GalerkinFeatures(FeatureMap):
 
     α, β and γ are polynomials of q = (a − shift)/scale, without products of channels: `mass` and `stiffness` have the numbers of 1, of q
     (for each channel), of q² …, up to any degree, and `source` the same without that of 1. ψ_1 … ψ_r are the `basis`, functions given on a
-    grid, where equations are assembled; C is a `correction`. f_θ = f + spread · J ξ_θ has the fixed `load` f and random ones, J being
+    grid, where equations are assembled; C is a `correction`. α and β are kept between `bounds`, unless there are none: a polynomial that
+    changes its sign on new inputs makes poles. f_θ = f + spread · J ξ_θ has the fixed `load` f and random ones, J being
     `loads`. As features are linear in f_θ, a trained model is one equation, and r + 1 features are as good as more.
 
     They represent stationary linear equations of second order with the input as a coefficient or source: waves that resonate
@@ -51,6 +52,7 @@ class GalerkinFeatures(FeatureMap):
     correction: Float[Tensor, "r r"] | None = None
     boundary: Boundary | tuple[Boundary, ...] = "neumann"
     domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
+    bounds: Float[Tensor, "2 2"] | None = None
 
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "GalerkinFeatures":
@@ -60,7 +62,20 @@ class GalerkinFeatures(FeatureMap):
     @classmethod
     def of(cls, equation: Equation, domain: Space, **more: Any) -> "GalerkinFeatures":
         """Those of an equation that was found."""
-        names = ("mass", "stiffness", "source", "spread", "shift", "scale", "basis", "load", "loads", "correction", "boundary")
+        names = (
+            "mass",
+            "stiffness",
+            "source",
+            "spread",
+            "shift",
+            "scale",
+            "basis",
+            "load",
+            "loads",
+            "correction",
+            "boundary",
+            "bounds",
+        )
         return cls(**{name: getattr(equation, name) for name in names} | {"domain": domain} | more)
 
     @property
@@ -98,7 +113,7 @@ class GalerkinFeatures(FeatureMap):
         basis = self._given("basis").to(a)
         grid, target = self._region.grid_of(basis), self._region.grid_of(a)
         form = WeakForm.of(basis, grid, self.boundary)
-        u = torch.cat([self._solved(form, resample(some, target, grid), prepared) for some in a.split(SOLVED)])
+        u = torch.cat([self._solved(form, carry(some, target, grid), prepared) for some in a.split(SOLVED)])
         return torch.einsum("nmr,r...->mn...", u, carry(basis, grid, target)).transpose(0, 1)
 
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:
@@ -116,7 +131,8 @@ class GalerkinFeatures(FeatureMap):
                 f"GalerkinFeatures(mass=…, stiffness=…, source=…) must have 1 + p, 1 + p and p numbers, p a multiple of {count}, the "
                 f"channels; got {len(mass)}, {len(stiffness)} and {len(source)}."
             )
-        matrices = form.matrices(*(torch.einsum("p,pnc->nc", numbers, powers) for numbers in (mass, stiffness)))
+        fields = [torch.einsum("p,pnc->nc", numbers, powers) for numbers in (mass, stiffness)]
+        matrices = form.matrices(*bounded(fields, self.bounds))
         if self.correction is not None:
             matrices = matrices + self.correction.to(a)
         driven = -sum(

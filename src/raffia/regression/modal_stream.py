@@ -88,30 +88,20 @@ class ModalStream:
         for tiled, inputs, outputs in self.stream.tiled(a, y, at_once):
             V: Tensor | None = None
             for phi, start, first in tiled:
-                part = self.analysed(phi.transpose(0, 1), nodes)
+                part = self.modes.analysis(phi.transpose(0, 1), nodes)
                 V = part.new_empty(part.shape[-1], self.size, len(inputs)) if V is None else V
                 V[:, start : start + len(part), first : first + len(phi)] = part.permute(2, 0, 1).conj()
             assert V is not None  # there is at least one feature
-            own = self.analysed(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
+            own = self.modes.analysis(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
             V[:, m:-1] = (self.gains.to(own)[:, None] * own).permute(2, 1, 0).conj()
             V[:, -1] = ONES * math.sqrt(m) * self.sizes.to(V)[:, None]
-            target = self.analysed(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
+            target = self.modes.analysis(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
             yield V, target.permute(2, 0, 1).contiguous()
 
     def whole(self, a: Tensor, y: Tensor) -> tuple[Features, Targets]:
         """All samples at once."""
         parts = list(self.blocks(a, y))
         return parts[0] if len(parts) == 1 else (torch.cat([V for V, _ in parts], 2), torch.cat([Y for _, Y in parts], 1))
-
-    def analysed(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Inexact[Tensor, "*batch blocks"]:
-        """⟨f, ψ_k⟩ for the modes of the training; zero for those that the nodes do not hold."""
-        coef = self.modes.analysis(f, nodes)
-        if nodes == self.modes.grid:
-            return coef
-        places = self.modes.places(nodes).to(coef.device)
-        found = coef.new_zeros(*coef.shape[:-1], self.modes.count)
-        found[..., places[places >= 0]] = coef[..., places >= 0]
-        return found
 
 
 @dataclass(frozen=True, eq=False)

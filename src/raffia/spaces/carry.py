@@ -12,13 +12,16 @@ from raffia.spaces.resample import moved, resample
 
 
 def carry(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
-    """f, (*shape) on the nodes `here`, interpolated to those `there`; as it is where they agree, or where it is no function (None)."""
-    if here is None or here == there:
+    """Interpolate f, (*shape), from the nodes `here` to those `there`.
+
+    It is returned as it is where the nodes are equal, or where it is a constant (`here` is None).
+    """
+    one, other = there.one_channel if here is None else here.one_channel, there.one_channel
+    if one is other or one == other:
         return f
-    one, other = here.one_channel, there.one_channel
     if isinstance(one, Grid) and isinstance(other, Grid):
         return resample(f, one, other, smooth=True)
-    here, there = cast(Mesh, one), cast(Mesh, other)  # or grids, which have positions too
+    source, target = cast(Mesh, one), cast(Mesh, other)  # or grids, which have positions too
     with plainly():
-        places = there.positions.numpy()
-    return moved(f, here, places).reshape(*f.shape[: f.ndim - len(one.shape)], *other.shape)
+        places = target.positions.numpy()
+    return moved(f, source, places).reshape(*f.shape[: f.ndim - len(one.shape)], *other.shape)

@@ -1,9 +1,9 @@
 """Orthonormal modes (ψ_k) of functions on given nodes: waves on a torus, sines or cosines where axes have ends, any functions on a mesh.
 
 A mode of a real function on a torus stands for ψ_k and its conjugate ψ_−k, which count as one, or as two where they differ; `twice`
-says which, so that ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Modes of different grids are the same functions, as long as both grids hold them;
-the highest wave of an even torus, and the highest cosine, alias, so they are those of their own grid alone. Where an end is left out,
-modes are those of the grid that has it: one more than there are nodes, and orthonormal there.
+says which, so that ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Coefficients belong to one grid: those of a function that is not as periodic, even or
+odd as the modes decay slowly, and the quadrature of each grid aliases them differently. Where an end is left out, modes are those of the
+grid that has it: one more than there are nodes, and orthonormal there.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Float, Inexact, Int
+from jaxtyping import Float, Inexact
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -53,10 +53,6 @@ class Modes(ABC):
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
         """2 where a mode stands for two that are conjugate, 1 elsewhere."""
 
-    @abstractmethod
-    def places(self, nodes: Nodes) -> Int[Tensor, "modes"]:
-        """The number on `grid` of each mode of the nodes; −1 for those it does not hold."""
-
 
 @dataclass(frozen=True, eq=False)
 class Waves(Modes):
@@ -87,16 +83,6 @@ class Waves(Modes):
         if nodes.shape[-1] % 2 == 0:
             last[-1] = 1
         return last.expand(*nodes.shape[:-1], -1).flatten()
-
-    def places(self, nodes: Nodes) -> Int[Tensor, "modes"]:
-        """Waves are the same if both grids have more than two points a wavelength."""
-        axes, ranks = [], (*self.grid.shape[:-1], self.grid.shape[-1] // 2 + 1)
-        for axis, (here, there) in enumerate(zip(nodes.shape, self.grid.shape, strict=True)):
-            k = (torch.arange(here) + here // 2) % here - here // 2  # as fftfreq, in whole numbers
-            k = k[: here // 2 + 1].abs() if axis == len(ranks) - 1 else k
-            held = (2 * k.abs() < min(here, there)) | (here == there)
-            axes.append(torch.where(held, k % ranks[axis] if axis < len(ranks) - 1 else k, -1))
-        return _joint(axes, ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +116,6 @@ class BoxWaves(Modes):
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
         """They are real."""
         return torch.ones(math.prod(self._ranks(nodes)), dtype=torch.float64)
-
-    def places(self, nodes: Nodes) -> Int[Tensor, "modes"]:
-        """By their numbers; the highest wave of an axis is that of its own grid, where sines of both do not end before."""
-        axes, ranks = [], self._ranks(self.grid)
-        sizes = zip(self._ranks(nodes), nodes.shape, self.grid.shape, strict=True)
-        for (rank, here, there), kind, boundary in zip(sizes, self.grid.domain.kinds, self._boundaries, strict=True):
-            k = torch.arange(rank)
-            held = k < min(kind.capacity(points, boundary) for points in (here, there))
-            axes.append(torch.where(held | (here == there), k, -1))
-        return _joint(axes, ranks)
 
     @property
     def _boundaries(self) -> tuple[Boundary, ...]:
@@ -176,10 +152,6 @@ class Components(Modes):
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
         """They are real."""
         return torch.ones(len(self.embedded), dtype=torch.float64)
-
-    def places(self, nodes: Nodes) -> Int[Tensor, "modes"]:
-        """Each its own."""
-        return torch.arange(len(self.embedded))
 
     def _check(self, nodes: Nodes) -> None:
         if nodes is not self.grid and nodes != self.grid:
@@ -229,13 +201,3 @@ def _grid(nodes: Nodes) -> Grid:
 
 def _axes(nodes: Nodes) -> tuple[int, ...]:
     return tuple(range(-len(nodes.shape), 0))
-
-
-def _joint(axes: list[Tensor], ranks: tuple[int, ...]) -> Int[Tensor, "modes"]:
-    """Numbers in an array of shape `ranks`, from numbers along its axes; −1 if any is."""
-    places = torch.zeros((), dtype=torch.long)
-    missing = torch.zeros((), dtype=torch.bool)
-    for numbers, rank in zip(axes, ranks, strict=True):
-        places = places[..., None] * rank + numbers
-        missing = missing[..., None] | (numbers < 0)
-    return torch.where(missing, -1, places).flatten()

@@ -11,24 +11,26 @@ from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces.axes import BOX, Axis
+from raffia.spaces.axes import Axis
 from raffia.spaces.base import Nodes
-from raffia.spaces.followed import followed, hidden, plainly
+from raffia.spaces.followed import followed, plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.mesh import Mesh
 from raffia.spaces.scattered import values_at
 
-INTERPOLANTS = ("linear", "spline", "cosine")
+INTERPOLANTS = ("linear", "spline", "cosine", "sine")
+FOLDS = 6  # one inner node in six is left out at a time
 
 
 def resample(
     f: Float[Tensor, "*batch_and_shape"], source: Nodes, target: Nodes, smooth: bool = False
 ) -> Float[Tensor, "*batch_and_target"]:
-    """The interpolant of f on `source`, evaluated on `target`: trigonometric along periodic axes, piecewise linear along others.
+    """Interpolate f from `source` to `target`: trigonometric along periodic axes, piecewise linear along others.
 
-    Beyond the first and the last node, lines go on. Nodes that both grids share keep their values exactly, but for `smooth` ones: there
-    functions along an axis with ends are interpolated by what predicts every other of their nodes best from the rest: lines, splines
-    of degree five, or a cosine series. From a mesh, functions are linear within its cells, and what the nearest node has outside of them.
+    Beyond the first and the last node, the interpolant is extrapolated. Nodes that both grids share keep their values exactly.
+    With `smooth`, waves that the target cannot hold are dropped along periodic axes. Along others each function has its own interpolant:
+    linear, a spline of degree five, a cosine series, or a line plus a sine series. It is the one that best predicts nodes that are left
+    out from the rest. From a mesh, functions are linear within its cells, and equal to the nearest node outside of them.
     """
     if not isinstance(source, Grid) or not isinstance(target, Grid):
         return _scattered(f, source, target)
@@ -38,8 +40,12 @@ def resample(
         raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its grid has shape {source.shape}.")
     for position, (kind, points, _) in enumerate(target.lines, -len(target.shape)):
         if f.shape[position] != points:
-            along = _trigonometric if kind.around else _best if smooth else _piecewise_linear
-            f = along(f.transpose(position, -1), points, kind).transpose(position, -1)
+            line = f.transpose(position, -1)
+            if smooth:
+                line = _truncated(line, points) if kind.around else _best(line, points, kind, len(source.shape))
+            else:
+                line = _trigonometric(line, points) if kind.around else _piecewise_linear(line, points, kind)
+            f = line.transpose(position, -1)
     return f.contiguous()
 
 
@@ -71,16 +77,19 @@ def moved(f: Float[Tensor, "*batch_and_shape"], nodes: Grid | Mesh, places: np.n
     return f.flatten(1) @ matrix.to(f)
 
 
-def _trigonometric(f: Tensor, points: int, kind: Axis) -> Tensor:
+def _trigonometric(f: Tensor, points: int) -> Tensor:
     """Refine to a multiple of `points`, then keep every stride-th value."""
+    fine = points * math.ceil(f.shape[-1] / points)
+    return _truncated(f, fine)[..., :: fine // points]
+
+
+def _truncated(f: Tensor, points: int) -> Tensor:
+    """The Fourier series up to the highest wave that both grids hold."""
     n = f.shape[-1]
-    fine = points * math.ceil(n / points)
-    if fine != n:
-        modes = torch.fft.rfft(f, norm="forward")
-        if n % 2 == 0:
-            modes[..., -1] = modes[..., -1] / 2  # the Nyquist mode is shared by +n/2 and −n/2
-        f = torch.fft.irfft(modes, n=fine, norm="forward")
-    return f[..., :: fine // points]
+    k = torch.arange(n // 2 + 1, dtype=f.dtype, device=f.device)
+    # the Nyquist mode is shared by +n/2 and −n/2
+    doubled = (2 * k == points).to(f) - (2 * k == n).to(f) / 2
+    return torch.fft.irfft(torch.fft.rfft(f, norm="forward") * (1 + doubled), n=points, norm="forward") if n != points else f
 
 
 def _piecewise_linear(f: Tensor, points: int, kind: Axis) -> Tensor:
@@ -95,41 +104,49 @@ def _piecewise_linear(f: Tensor, points: int, kind: Axis) -> Tensor:
     return f[..., left] * (1 - fraction) + f[..., left + 1] * fraction
 
 
-def _best(f: Tensor, points: int, kind: Axis) -> Tensor:
-    """Along one axis with ends, the interpolant that predicts every other node of all functions best from the rest."""
+def _best(f: Tensor, points: int, kind: Axis, dim: int) -> Tensor:
+    """Along one axis with boundaries, the interpolant of each function of `dim` variables that best predicts nodes left out."""
     n = f.shape[-1]
     if n < 5:
         return _piecewise_linear(f, points, kind)
-    if any(kind.left_out):
-        first, last = kind.left_out
-        parts = [_beyond(f.flip(-1)), f] if first else [f, _beyond(f)]
-        return _best(torch.cat(parts, dim=-1), points + 1, BOX)[..., first : points + 1 - last]
-    odd = n - 1 + n % 2  # nodes that halve: all, or all but the last
-    known, held = f.detach()[..., :odd:2], f.detach()[..., 1:odd:2]
-    if hidden(f):
-        raise RaffiaError(
-            "on another grid than the training grid, the interpolant is chosen from the values of the functions, which torch.func.vmap and "
-            "exports cannot read: pass a batch, or use the training grid."
-        )
-    wrong = {
-        name: float((known @ _matrix(name, odd // 2 + 1, odd, BOX).to(f)[1::2].mT - held).square().sum())
-        for name in INTERPOLANTS
-    }
-    return f @ _matrix(min(wrong, key=lambda name: wrong[name]), n, points, kind).to(f).mT
+    wrong = [(f.detach() @ _left_out(name, n, kind).to(f).mT).square().sum(tuple(range(-dim, 0))) for name in INTERPOLANTS]
+    best = torch.stack(wrong).argmin(0).reshape(*wrong[0].shape, *[1] * dim)
+    moved = f @ _matrix(INTERPOLANTS[0], n, points, kind).to(f).mT
+    for place, name in enumerate(INTERPOLANTS[1:], 1):
+        moved = torch.where(best == place, f @ _matrix(name, n, points, kind).to(f).mT, moved)
+    return moved
 
 
-def _beyond(f: Tensor) -> Tensor:
-    """One step beyond the last node, by a parabola."""
-    return (3 * (f[..., -1] - f[..., -2]) + f[..., -3])[..., None]
-
-
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 @plainly()
 def _matrix(name: str, n: int, points: int, kind: Axis) -> Float[Tensor, "points n"]:
     """Values at `points` equispaced points of the interpolant through n, as a matrix."""
-    old, new = (kind.coordinates(count, 1.0).numpy() for count in (n, points))
+    return torch.from_numpy(_interpolation(name, kind, *(kind.coordinates(count, 1.0).numpy() for count in (n, points))))
+
+
+@lru_cache(maxsize=64)
+@plainly()
+def _left_out(name: str, n: int, kind: Axis) -> Float[Tensor, "n n"]:
+    """Differences between each node and its prediction when one inner node in `FOLDS` is left out, as a matrix."""
+    x, node, matrix = kind.coordinates(n, 1.0).numpy(), np.arange(n), np.zeros((n, n))
+    for first in range(1, 1 + FOLDS):
+        out = (node % FOLDS == first % FOLDS) & (node > 0) & (node < n - 1)
+        matrix[np.ix_(out, ~out)] = _interpolation(name, kind, x[~out], x[out])
+    matrix[1:-1] -= np.eye(n)[1:-1]
+    return torch.from_numpy(matrix)
+
+
+def _interpolation(name: str, kind: Axis, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The matrix from values at old coordinates to values of their interpolant at new ones, both between 0 and 1."""
+    n, places = len(old), (old[:, None], new[:, None])
     if name == "cosine":
-        waves = [np.cos(np.pi * np.arange(n) * x[:, None]) for x in (old, new)]
-        return torch.from_numpy(np.linalg.solve(waves[0].T, waves[1].T).T.copy())
-    degree = 1 if name == "linear" else min(5, n - 1 - (n % 2 == 1))
-    return torch.from_numpy(np.ascontiguousarray(make_interp_spline(old, np.eye(n), k=degree)(new)))
+        waves = [np.cos(np.pi * np.arange(n) * x) for x in places]
+    elif name == "sine":
+        ends = [kind.before == 0, kind.after == 0]  # where there are nodes, at which sines vanish
+        waves = [
+            np.hstack([np.hstack([1 - x, x])[:, ends], np.sin(np.pi * np.arange(1, n + 1 - sum(ends)) * x)]) for x in places
+        ]
+    else:
+        degree = 1 if name == "linear" else min(5, n - 1 - (n % 2 == 1))
+        return np.ascontiguousarray(make_interp_spline(old, np.eye(n), k=degree)(new))
+    return np.linalg.solve(waves[0].T, waves[1].T).T.copy()

@@ -10,7 +10,7 @@ from raffia.constraints import Equality, check_spaces, imposed
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import fits, gains_of, root_mean_squares
-from raffia.spaces import POINT, Grid, Modes, Nodes, Space, modes_of, resample
+from raffia.spaces import POINT, Grid, Modes, Nodes, Space, carry, modes_of, resample
 from raffia.training.coarsening import coarse_grid
 from raffia.training.copies import firsts, groups_of
 from raffia.training.scaling import Scaling
@@ -95,8 +95,9 @@ class Frame:
         outputs = unprescribed(self.equalities, outputs.double(), grid, inputs, nodes)
         inputs, outputs = self.input_scaling.apply(inputs.double()), self.output_scaling.apply(outputs)
         here, there = grid.one_channel, self.output_nodes.one_channel
-        if not resampled or here == there:
-            return Prepared(self, inputs, outputs, grid)
+        if not resampled:
+            there = here if self.modes is None else there
+            return Prepared(self, carry(inputs, here, there), carry(outputs, here, there), grid.with_channels(there))
         return Prepared(self, resample(inputs, here, there), resample(outputs, here, there), self.output_nodes)
 
     def inputs(self, settings: Settings, a: object) -> Tensor:

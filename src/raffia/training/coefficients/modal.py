@@ -28,7 +28,7 @@ from raffia.regression import (
     modal_ridges,
     solved,
 )
-from raffia.spaces import Modes
+from raffia.spaces import Modes, carry, resample
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
@@ -45,7 +45,7 @@ class Modal(Coefficients):
 
     Coefficients are (1 + blocks, p, columns), p = m, the channels of the input and one, whose coefficients are m β_c(k) / gain_c and
     √m γ(k) / (ONES · size): a linear map and a mean function, both nearly free. The first block
-    is the ordinary part α⁰ that the others are drawn to, zero where there is none; it serves modes that the training grid did not hold.
+    is the ordinary part α⁰ that the others are shrunk towards, zero where there is none. Features and modes are those of the training grid.
     """
 
     def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> ModalStream:
@@ -110,30 +110,27 @@ class Modal(Coefficients):
         return sizes and solution.coef.shape == (1 + frame.modes.count, rows, columns)
 
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """Features a tile at a time, added up in the modes of the grid at hand; one transform back."""
-        theta, grid, coef = settings.theta(inputs), frame.input.grid_of(inputs), solution.coef
-        feature_map, modes = settings.features, modes_of(frame)
-        nodes, m, columns = grid.one_channel, int(settings.n_features), coef.shape[2]
-        places = modes.places(nodes)
-        ordinary = bool(coef[0].any())
-        used = torch.ones_like(places, dtype=torch.bool) if ordinary else places >= 0
-        reach = int(used.nonzero().max()) + 1 if used.any() else 0  # modes beyond have no coefficients
-        dtype = torch.complex(theta[:0], theta[:0]).dtype if coef.is_complex() else theta.dtype
-        held = coef.to(theta.device)[places.to(theta.device)[:reach] + 1].to(dtype) / m  # (modes, p, columns); α⁰ for −1
-        weights = held.permute(2, 1, 0).contiguous()  # (columns, p, modes)
-        sizes = torch.cat([torch.zeros(1, dtype=torch.float64), sizes_of(frame)])[places[:reach] + 1]
-        mean = ONES * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
-        prepared, gained = feature_map.prepare(theta, grid), gains(frame).to(theta).reshape(-1, *[1] * len(nodes.shape))
+        """Features a tile at a time on the training grid, added up in its modes, and one transform back.
+
+        Inputs on another grid are interpolated to it, and outputs from it.
+        """
+        theta, given, modes = settings.theta(inputs), frame.input.grid_of(inputs), modes_of(frame)
+        feature_map, nodes, m, columns = settings.features, modes.grid, int(settings.n_features), solution.coef.shape[2]
+        dtype = torch.complex(theta[:0], theta[:0]).dtype if solution.coef.is_complex() else theta.dtype
+        weights = (solution.coef[1:].to(theta.device, dtype) / m).permute(2, 1, 0).contiguous()  # (columns, p, modes)
+        mean = ONES * math.sqrt(m) * sizes_of(frame).to(theta) * weights[:, -1]
+        prepared = feature_map.prepare(theta, given.with_channels(nodes))
+        gained = gains(frame).to(theta).reshape(-1, *[1] * len(nodes.shape))
 
         def combined(a: Tensor) -> Tensor:
+            a = carry(a, given, nodes)
             size, features = tile_size(a), feature_map.seen(a)
             own = modes.analysis(gained * a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
-            total = _products(own[..., :reach], weights[:, m:-1]) + mean
+            total = _products(own, weights[:, m:-1]) + mean
             for part, start in tiles(prepared, size):
                 phi = modes.analysis(features(part).transpose(0, 1), nodes)
-                total += _products(phi[..., :reach], weights[:, start : start + len(phi)])
-            whole = torch.nn.functional.pad(total, (0, len(places) - reach))
-            values = modes.synthesis(whole, nodes)
+                total += _products(phi, weights[:, start : start + len(phi)])
+            values = carry(modes.synthesis(total, nodes), nodes, given)
             return values[:, 0] if columns == 1 and not frame.output.has_components else values
 
         return combined
@@ -146,12 +143,9 @@ class Modal(Coefficients):
         """By closed formulas in every block."""
         if trained.pairs is None or trained.statistics is None:
             return None
-        frame = trained.frame
-        modes, nodes = modes_of(frame), frame.output_nodes.one_channel
-        errors = self._left_out(settings, trained, every=True).modal.permute(1, 2, 0)  # (n, columns, blocks)
-        places = modes.places(nodes).to(errors.device)
-        held = torch.where(places >= 0, errors[..., places.clamp(min=0)], 0.0)
-        return modes.synthesis(held, nodes).reshape(len(errors), *frame.output_nodes.shape)
+        frame, modes = trained.frame, modes_of(trained.frame)
+        errors = self._left_out(settings, trained, every=True).modal.permute(1, 2, 0)  # (n, columns, modes)
+        return modes.synthesis(errors, modes.grid).reshape(len(errors), *frame.output_nodes.shape)
 
     def _left_out(self, settings: Settings, trained: Trained, every: bool = False) -> ModalLeftOut:
         assert trained.pairs is not None  # as whoever asks has checked
@@ -169,17 +163,16 @@ class Modal(Coefficients):
 
     def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
         """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
-        frame, nodes = trained.frame, trained.frame.nodes_for(inputs)
-        one, modes = nodes.one_channel, modes_of(frame)
-        nothing = torch.zeros(len(inputs), *nodes.shape, dtype=inputs.dtype, device=inputs.device)
-        stream = self.stream(settings, frame, Prepared(frame, inputs, nothing, nodes))
-        places = modes.places(one)
-        parts = []
-        for V, _ in stream.blocks(inputs, nothing):
-            power = law.variance(V).permute(1, 2, 0)  # (n, columns, blocks)
-            held = places.to(power.device)
-            parts.append(modes.density(torch.where(held >= 0, power[..., held.clamp(min=0)], 0.0), one).to(inputs.device))
-        return torch.cat(parts).reshape(len(inputs), *nodes.shape)
+        frame, modes, nodes = trained.frame, modes_of(trained.frame), trained.frame.nodes_for(inputs)
+        there, one = frame.output_nodes, nodes.one_channel
+        inputs = carry(inputs, one, there)
+        nothing = torch.zeros(len(inputs), *there.shape, dtype=inputs.dtype, device=inputs.device)
+        stream = self.stream(settings, frame, Prepared(frame, inputs, nothing, there))
+        powers = (law.variance(V).permute(1, 2, 0) for V, _ in stream.blocks(inputs, nothing))  # (n, columns, blocks)
+        values = torch.cat([modes.density(power, modes.grid).to(inputs.device) for power in powers])
+        if one != modes.grid:
+            values = resample(values, modes.grid, one).clamp(min=0)
+        return values.reshape(len(inputs), *nodes.shape)
 
     def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
         """With coefficients from their law."""

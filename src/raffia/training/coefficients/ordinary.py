@@ -28,7 +28,7 @@ from raffia.regression import (
     left_out_ridge,
     noise_of,
 )
-from raffia.spaces import POINT
+from raffia.spaces import POINT, Grid, carry
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
 from raffia.training.settings import Settings
@@ -83,9 +83,11 @@ class Ordinary(Coefficients):
         return direct_solution(NormalEquations.of(statistics), ridge) if solver is None else solver.solve(statistics, ridge)
 
     def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """Σ_j coef_j φ(·; θ_j) / m."""
-        theta, grid = settings.theta(inputs), frame.input.grid_of(inputs)
-        return settings.features.combination(theta, solution.coef.to(theta) / settings.n_features, grid)
+        """Σ_j coef_j φ(·; θ_j) / m; for features that are numbers, of inputs interpolated to the training grid, where they were learnt."""
+        theta, given = settings.theta(inputs), frame.input.grid_of(inputs)
+        grid = frame.input_nodes if frame.values == POINT and isinstance(given.one_channel, Grid) else given
+        combined = settings.features.combination(theta, solution.coef.to(theta) / settings.n_features, grid)
+        return combined if grid == given else lambda a: combined(carry(a, given, grid))
 
     def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
         """A row for each feature, and a column for each channel, or where features are numbers for each value of an output."""

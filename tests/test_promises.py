@@ -61,11 +61,12 @@ class TestErrorBars:
             a = series(24, rng)
             a = a[[*range(12), *rng.integers(0, 12, 12).tolist()]]
             y = torch.tanh(2 * a) + 0.1 * torch.tensor(rng.normal(size=a.shape))
-            model = raffia.fit(Dataset(a, y, CIRCLE), "modal", 256, seed=seed).model
+            model = raffia.fit(Dataset(a, y, CIRCLE), "modal", 64, seed=seed).model
             new = series(200, rng)
             shares.append(coverage(model, new, torch.tanh(2 * new) + 0.1 * torch.tensor(rng.normal(size=new.shape))))
         assert 0.8 <= np.mean(shares) <= 0.97
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("noise", [0.0, 0.1])
     def test_bars_of_winners_of_contests_hold_what_they_say(self, noise):
         shares = []
@@ -102,7 +103,7 @@ class TestReportedErrors:
         for seed in range(4):
             rng = np.random.default_rng(seed)
             a, new = series(40, rng), series(300, rng)
-            surrogate = raffia.fit(Dataset(a, torch.tanh(2 * a), CIRCLE), effort="quick", seed=seed)
+            surrogate = raffia.fit(Dataset(a, torch.tanh(2 * a), CIRCLE), "modal", 64, seed=seed)
             assert surrogate.in_turn
             assert surrogate.rows == list(range(40))
             assert surrogate.n_train == 40
@@ -161,7 +162,7 @@ class TestNovelty:
     def test_parameters_beyond_their_range_are_outside(self):
         rng = np.random.default_rng(0)
         v = torch.tensor(rng.uniform(0, 1, (80, 3)))
-        model = raffia.fit(Dataset(v, torch.sin(v), Vectors(), output=Vectors()), "kernel").model
+        model = raffia.fit(Dataset(v, torch.sin(v), Vectors(), output=Vectors()), "linear").model
         outside = v[:10].clone()
         outside[:, 1] = 3.0
         assert (model.novelty(outside) > 1).all()
@@ -181,11 +182,11 @@ class TestOutliers:
         a = series(100, rng)
         y = torch.tanh(2 * a)
         y[[17, 63]] = y[[5, 40]]
-        surrogate = raffia.fit(Dataset(a, y, CIRCLE), "modal", 128)
+        surrogate = raffia.fit(Dataset(a, y, CIRCLE), "modal", 64)
         assert sorted(surrogate.outliers.rows) == [17, 63]
         assert surrogate.outliers.error_without < surrogate.outliers.error_with
         assert "--drop" in surrogate.outliers.words
-        dropped = raffia.fit(Dataset(a, y, CIRCLE), "modal", 128, drop=[17, 63])
+        dropped = raffia.fit(Dataset(a, y, CIRCLE), "modal", 64, drop=[17, 63])
         assert dropped.outliers is None
         assert set(dropped.rows) == set(range(100)) - {17, 63}
 

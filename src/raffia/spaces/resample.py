@@ -114,10 +114,7 @@ def _best(f: Tensor, points: int, kind: Axis, dim: int) -> Tensor:
     if n < 5:
         return _piecewise_linear(f, points, kind)
     if anywhere():
-        raise RaffiaError(
-            "on another grid than that of the training, functions are interpolated by matrices of both grids, which exports for any "
-            "grid do not know: export for one grid, with grid=…."
-        )
+        raise RaffiaError("interpolation is by a matrix of both grids, which exports for any grid do not know: pass grid=….")
     wrong = [(f.detach() @ _left_out(name, n, kind).to(f).mT).square().sum(tuple(range(-dim, 0))) for name in INTERPOLANTS]
     best = torch.stack(wrong).argmin(0).reshape(*wrong[0].shape, *[1] * dim)
     moved = f @ _matrix(INTERPOLANTS[0], n, points, kind).to(f).mT

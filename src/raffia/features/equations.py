@@ -107,8 +107,7 @@ class Pairs:
 
     def mean(self, numbers: Tensor, bounds: Tensor | None = None) -> Float[Tensor, "r r"]:
         """The mean of A(a_i), assembled once, for A is linear in its fields."""
-        fields = bounded(_fields(numbers, self.powers), bounds)
-        return self.form.matrices(*(field.mean(0, keepdim=True) for field in fields))[0]
+        return self.form.matrices(*(f.mean(0, keepdim=True) for f in bounded(_fields(numbers, self.powers), bounds)))[0]
 
     def driven(self, numbers: Tensor) -> Float[Tensor, "n r"]:
         """g(a_i)."""

@@ -62,21 +62,8 @@ class GalerkinFeatures(FeatureMap):
     @classmethod
     def of(cls, equation: Equation, domain: Space, **more: Any) -> "GalerkinFeatures":
         """Those of an equation that was found."""
-        names = (
-            "mass",
-            "stiffness",
-            "source",
-            "spread",
-            "shift",
-            "scale",
-            "basis",
-            "load",
-            "loads",
-            "correction",
-            "boundary",
-            "bounds",
-        )
-        return cls(**{name: getattr(equation, name) for name in names} | {"domain": domain} | more)
+        own = {name: getattr(equation, name) for name in cls.__dataclass_fields__ if hasattr(equation, name)}
+        return cls(**own | {"domain": domain} | more)
 
     @property
     def theta_shape(self) -> tuple[int]:

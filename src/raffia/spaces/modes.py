@@ -9,7 +9,6 @@ grid that has it: one more than there are nodes, and orthonormal there.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from jaxtyping import Float, Inexact
@@ -97,32 +96,33 @@ class BoxWaves(Modes):
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Coefficients:
         """By a real transform along each axis, over twice its length where it has ends."""
-        coef = analysis(f, _grid(nodes), self._boundaries, self._ranks(nodes))
+        coef = analysis(f, self.grid, self._boundaries, self._ranks)
         return coef.flatten(-len(nodes.shape)) / math.sqrt(nodes.volume)
 
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
         """By its inverse."""
-        coef = coef.reshape(*coef.shape[:-1], *self._ranks(nodes))
-        return synthesis(coef, _grid(nodes), self._boundaries) / math.sqrt(nodes.volume)
+        coef = coef.reshape(*coef.shape[:-1], *self._ranks)
+        return synthesis(coef, self.grid, self._boundaries) / math.sqrt(nodes.volume)
 
     def density(self, power: Float[Tensor, "*batch modes"], nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
         """Products of squares along the axes."""
-        whole, f = _grid(nodes).with_ends, power.reshape(*power.shape[:-1], *self._ranks(nodes))
+        whole, f = self.grid.with_ends, power.reshape(*power.shape[:-1], *self._ranks)
         for axis, (kind, points, _), boundary in zip(_axes(nodes), whole.lines, self._boundaries, strict=True):
             waves = kind.synthesis(torch.eye(f.shape[axis], dtype=f.dtype, device=f.device), points, boundary)
             f = (f.transpose(axis, -1) @ waves.square()).transpose(axis, -1)
-        return _grid(nodes).cropped(f) / nodes.volume
+        return self.grid.cropped(f) / nodes.volume
 
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
         """They are real."""
-        return torch.ones(math.prod(self._ranks(nodes)), dtype=torch.float64)
+        return torch.ones(math.prod(self._ranks), dtype=torch.float64)
 
     @property
     def _boundaries(self) -> tuple[Boundary, ...]:
         return self.grid.domain.boundaries(self.boundary)
 
-    def _ranks(self, nodes: Nodes) -> tuple[int, ...]:
-        lines = zip(_grid(nodes).with_ends.lines, self._boundaries, strict=True)
+    @property
+    def _ranks(self) -> tuple[int, ...]:
+        lines = zip(self.grid.with_ends.lines, self._boundaries, strict=True)
         return tuple(kind.rank(points, boundary) for (kind, points, _), boundary in lines)
 
 
@@ -192,11 +192,6 @@ def _principal(v: Float[Tensor, "n points"]) -> Float[Tensor, "modes points"]:
     _, s, modes = torch.linalg.svd(v, full_matrices=False)
     kept = s > 1e-12 * s[0] if s[0] > 0 else torch.arange(len(s), device=s.device) < 1
     return modes[kept].cpu()
-
-
-def _grid(nodes: Nodes) -> Grid:
-    """Modes of grids are asked for on grids."""
-    return cast(Grid, nodes)
 
 
 def _axes(nodes: Nodes) -> tuple[int, ...]:

@@ -94,11 +94,9 @@ class Frame:
             check_one_grid(nodes, grid, self.input, self.output)
         outputs = unprescribed(self.equalities, outputs.double(), grid, inputs, nodes)
         inputs, outputs = self.input_scaling.apply(inputs.double()), self.output_scaling.apply(outputs)
-        here, there = grid.one_channel, self.output_nodes.one_channel
-        if not resampled:
-            there = here if self.modes is None else there
-            return Prepared(self, carry(inputs, here, there), carry(outputs, here, there), grid.with_channels(there))
-        return Prepared(self, resample(inputs, here, there), resample(outputs, here, there), self.output_nodes)
+        here, move = grid.one_channel, resample if resampled else carry
+        there = self.output_nodes.one_channel if resampled or self.modes is not None else here
+        return Prepared(self, move(inputs, here, there), move(outputs, here, there), grid.with_channels(there))
 
     def inputs(self, settings: Settings, a: object) -> Tensor:
         """Inputs to predict from, in training units and in their own precision."""

@@ -21,7 +21,7 @@ from raffia.regression import (
     Spread,
     Statistics,
 )
-from raffia.spaces import resample
+from raffia.spaces import carry
 from raffia.spaces.followed import followed
 from raffia.training.coefficients.base import Chosen, Coefficients
 from raffia.training.frame import Frame, Prepared
@@ -140,7 +140,4 @@ def _ridge_of(settings: Settings) -> KernelRidge | LinearRidge:
 
 def coordinates(feature_map: FeatureMap, frame: Frame, inputs: Tensor) -> Tensor:
     """Coordinates in float64, of inputs on the grid of the training."""
-    here, there = frame.input.grid_of(inputs).one_channel, frame.input_nodes.one_channel
-    if here != there:
-        inputs = resample(inputs, here, there, smooth=True)
-    return feature_map.coordinates(inputs.double())
+    return feature_map.coordinates(carry(inputs, frame.input.grid_of(inputs), frame.input_nodes).double())

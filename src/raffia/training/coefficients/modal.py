@@ -54,11 +54,15 @@ class Modal(Coefficients):
         space = settings.workspace(plain.theta.device)
         allowed = max(1, space.budget // (2 * int(settings.n_features) * plain.values_at(pairs.inputs).size))
         size = settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
-        return ModalStream(replace(plain, batch_size=size), modes_of(frame), sizes_of(frame), gains(frame))
+        return ModalStream(replace(plain, batch_size=size), *parts_of(frame))
 
     def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
         """The normal equations of every block; the features, where samples are fewer and memory holds them."""
-        blocks, p, free = modes_of(frame).count, int(settings.n_features) + frame.input.channels + 1, available_memory(device)
+        blocks, p, free = (
+            parts_of(frame)[0].count,
+            int(settings.n_features) + frame.input.channels + 1,
+            available_memory(device),
+        )
         if expected is not None and expected < p and 32 * blocks * expected * (p + expected) <= free:
             return ModalDual
         need = 48 * blocks * p**2
@@ -114,13 +118,13 @@ class Modal(Coefficients):
 
         Inputs on another grid are interpolated to it, and outputs from it.
         """
-        theta, given, modes = settings.theta(inputs), frame.input.grid_of(inputs), modes_of(frame)
+        theta, given, (modes, sizes, gains) = settings.theta(inputs), frame.input.grid_of(inputs), parts_of(frame)
         feature_map, nodes, m, columns = settings.features, modes.grid, int(settings.n_features), solution.coef.shape[2]
         dtype = torch.complex(theta[:0], theta[:0]).dtype if solution.coef.is_complex() else theta.dtype
         weights = (solution.coef[1:].to(theta.device, dtype) / m).permute(2, 1, 0).contiguous()  # (columns, p, modes)
-        mean = ONES * math.sqrt(m) * sizes_of(frame).to(theta) * weights[:, -1]
+        mean = ONES * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
         prepared = feature_map.prepare(theta, given.with_channels(nodes))
-        gained = gains(frame).to(theta).reshape(-1, *[1] * len(nodes.shape))
+        gained = gains.to(theta).reshape(-1, *[1] * len(nodes.shape))
 
         def combined(a: Tensor) -> Tensor:
             a = carry(a, given, nodes)
@@ -163,7 +167,7 @@ class Modal(Coefficients):
 
     def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
         """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
-        frame, modes, nodes = trained.frame, modes_of(trained.frame), trained.frame.nodes_for(inputs)
+        frame, modes, nodes = trained.frame, parts_of(trained.frame)[0], trained.frame.nodes_for(inputs)
         there, one = frame.output_nodes, nodes.one_channel
         inputs = carry(inputs, one, there)
         nothing = torch.zeros(len(inputs), *there.shape, dtype=inputs.dtype, device=inputs.device)
@@ -176,7 +180,7 @@ class Modal(Coefficients):
 
     def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
         """With coefficients from their law."""
-        frame, modes, generator = trained.frame, modes_of(trained.frame), torch.Generator().manual_seed(seed)
+        frame, modes, generator = trained.frame, parts_of(trained.frame)[0], torch.Generator().manual_seed(seed)
         fields = (count, *trained.solution.coef.shape[1:], modes.grid.size)
         white = modes.grid.unembed(torch.randn(fields, dtype=torch.float64, generator=generator))
         z = modes.analysis(white, modes.grid).movedim(-1, 1)  # conjugate for conjugate modes
@@ -189,22 +193,9 @@ class Modal(Coefficients):
         return torch.cat(parts)
 
 
-def modes_of(frame: Frame) -> Modes:
-    """The modes of a frame, which has them where coefficients are modal."""
-    assert frame.modes is not None
-    return frame.modes
-
-
-def sizes_of(frame: Frame) -> Tensor:
-    """How large features are in each mode, where coefficients are modal."""
-    assert frame.mode_sizes is not None
-    return frame.mode_sizes
-
-
-def gains(frame: Frame) -> Tensor:
-    """What inputs are multiplied by, where coefficients are modal."""
-    assert frame.gains is not None
-    return frame.gains
+def parts_of(frame: Frame) -> tuple[Modes, Tensor, Tensor]:
+    """The modes of a frame, the sizes of features in them, and what inputs are multiplied by: it has them where coefficients are modal."""
+    return cast(tuple[Modes, Tensor, Tensor], (frame.modes, frame.mode_sizes, frame.gains))
 
 
 def _products(phi: Tensor, weights: Tensor) -> Tensor:

@@ -58,11 +58,8 @@ class Modal(Coefficients):
 
     def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
         """The normal equations of every block; the features, where samples are fewer and memory holds them."""
-        blocks, p, free = (
-            parts_of(frame)[0].count,
-            int(settings.n_features) + frame.input.channels + 1,
-            available_memory(device),
-        )
+        blocks, free = parts_of(frame)[0].count, available_memory(device)
+        p = int(settings.n_features) + frame.input.channels + 1
         if expected is not None and expected < p and 32 * blocks * expected * (p + expected) <= free:
             return ModalDual
         need = 48 * blocks * p**2
@@ -147,7 +144,7 @@ class Modal(Coefficients):
         """By closed formulas in every block."""
         if trained.pairs is None or trained.statistics is None:
             return None
-        frame, modes = trained.frame, modes_of(trained.frame)
+        frame, (modes, _, _) = trained.frame, parts_of(trained.frame)
         errors = self._left_out(settings, trained, every=True).modal.permute(1, 2, 0)  # (n, columns, modes)
         return modes.synthesis(errors, modes.grid).reshape(len(errors), *frame.output_nodes.shape)
 

@@ -85,6 +85,8 @@ def test_heavy_packages_are_imported_in_one_place_only():
                 if isinstance(node, ast.ImportFrom)
                 else node.names[0].name
                 if isinstance(node, ast.Import)
+                else node.args[0].value  # optional("h5py", …) imports it where it is installed
+                if isinstance(node, ast.Call) and ast.unparse(node.func) == "optional"
                 else None
             )
             if module and module.split(".")[0] in users:

@@ -80,13 +80,13 @@ def npz_many_arrays(path):
     archive(path, {f"{name}.npy": (packed, 2**24 + len(start), crc) for name in ("a", "y", *map(str, range(500)))})
 
 
-def mat(path):
+def mat(path, rows=2**15 - 1):
     def element(kind, content):
         return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
 
-    size, content = 8 * (2**15 - 1) * 2**13, b""
+    size, content = 8 * rows * 2**13, b""
     for name in (b"a", b"y"):
-        body = element(6, struct.pack("<II", 6, 0)) + element(5, struct.pack("<ii", 2**15 - 1, 2**13)) + element(1, name)
+        body = element(6, struct.pack("<II", 6, 0)) + element(5, struct.pack("<ii", rows, 2**13)) + element(1, name)
         body += struct.pack("<II", 9, size)
         content += element(15, deflated(size, struct.pack("<II", 14, len(body) + size) + body, 15))
     path.write_bytes(b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + content)

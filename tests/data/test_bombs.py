@@ -4,7 +4,7 @@ import multiprocessing
 
 import pytest
 
-from tests.data.bombs import BOMBS, measure, write_bomb
+from tests.data.bombs import BOMBS, mat, measure, write_bomb
 
 SECONDS, MEBIBYTES = 5, 1024
 
@@ -17,10 +17,8 @@ def process():
     return context
 
 
-@pytest.mark.parametrize("kind", BOMBS)
-def test_a_small_file_takes_little_whatever_it_claims(kind, tmp_path, process):
-    path = write_bomb(kind, tmp_path)
-    assert sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])) < 4 * 10**7
+def measured(path, process):
+    """What `measure` says of a file that is read in a process of its own."""
     mine, theirs = process.Pipe()
     reader = process.Process(target=measure, args=(path, theirs))
     reader.start()
@@ -29,8 +27,25 @@ def test_a_small_file_takes_little_whatever_it_claims(kind, tmp_path, process):
     if not ended:
         reader.kill()
     assert ended
-    seconds, mebibytes, said, printed = mine.recv()
+    answer = mine.recv()
     reader.join()
+    return answer
+
+
+def test_a_matlab_file_that_unpacks_to_gigabytes_is_refused_in_a_second_and_half_a_gigabyte(tmp_path, process):
+    mat(tmp_path / "bomb.mat", rows=2**14)
+    assert 1.8 * 10**6 < (tmp_path / "bomb.mat").stat().st_size < 2.4 * 10**6
+    seconds, mebibytes, said, _ = measured(tmp_path / "bomb.mat", process)
+    assert "bomb.mat unpacks to many times its size" in said
+    assert seconds < 1
+    assert mebibytes < 500
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_small_file_takes_little_whatever_it_claims(kind, tmp_path, process):
+    path = write_bomb(kind, tmp_path)
+    assert sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path])) < 4 * 10**7
+    seconds, mebibytes, said, printed = measured(path, process)
     print(f"{kind}: {seconds:.2f} s, {mebibytes:.0f} MiB; {said}")
     assert seconds < SECONDS
     assert mebibytes < MEBIBYTES

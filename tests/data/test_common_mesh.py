@@ -7,7 +7,7 @@ from scipy.spatial import Delaunay
 
 from raffia import RaffiaError
 from raffia.data import variables
-from raffia.data.formats.meshes.common import Target, mesh_of, onto, together
+from raffia.data.formats.meshes.common import together
 from tests.data.mesh_examples import RING, SQUARES, A, K, in_space
 
 
@@ -85,42 +85,6 @@ def test_values_in_cells_are_those_of_the_nearest(tmp_path):
     (_, second), notes = together(heads_of(tmp_path, [ring(), moved]))
     np.testing.assert_array_equal(second["k"].read(), K)
     assert any("8 cells, of which the nearest are taken" in note for note in notes)
-
-
-def test_a_mesh_is_thinned_to_a_number_of_nodes_that_keep_its_area(tmp_path):
-    nodes, cells = square(200, 3)
-    first, second = (meshio.Mesh(in_space(nodes), [("triangle", cells)], {"u": k * nodes[:, 0]}) for k in (1.0, 2.0))
-    heads = heads_of(tmp_path, [first, second])
-    target = mesh_of(heads[0], "u").thinned(50)
-    assert target.weights.sum() == pytest.approx(1)
-    found, (note,) = together(heads, target)
-    for head, factor in zip(found, (1.0, 2.0), strict=True):
-        assert head["points"].shape == (50, 2)
-        assert head["u"].attributes["mesh weights"] == "weights"
-        assert "mesh cells" not in head["u"].attributes
-        np.testing.assert_allclose(head["u"].read(), factor * target.nodes[:, 0], atol=1e-12)
-    assert "2 of 2 files" in note
-    with pytest.raises(RaffiaError, match="can be thinned to 2 to 204; got 300"):
-        target = mesh_of(heads[0], "u").thinned(300)
-
-
-def test_a_file_is_brought_to_the_mesh_of_a_model_with_all_its_samples(tmp_path):
-    nodes, cells = square(100, 5)
-    target = Target(*square(40, 6))
-    linear = {"u": nodes @ [2.0, 3.0], "w": nodes @ [1.0, 1.0]}
-    (head,) = heads_of(tmp_path, [meshio.Mesh(in_space(nodes), [("triangle", cells)], linear, {"k": [np.arange(len(cells))]})])
-    found, (note,) = onto(head, ["u"], target)
-    np.testing.assert_allclose(found["u"].read(), [target.nodes @ [2.0, 3.0]], atol=1e-12)
-    np.testing.assert_array_equal(found["points"].read(), target.nodes)
-    np.testing.assert_array_equal(found["cells"].read(), target.cells)
-    np.testing.assert_array_equal(found["k"].read(), head["k"].read())
-    assert note.startswith("its mesh is not the one that is wanted: run0.vtu has 104 nodes, and is interpolated linearly to 44")
-    assert onto(head, ["u"], Target(nodes, cells))[1] == []
-    centres = mesh_of(head, "k")
-    np.testing.assert_array_equal(
-        onto(head, ["k"], Target(centres.nodes[::-1].copy(), None, centres.weights[::-1].copy()))[0]["k"].read(),
-        head["k"].read()[:, ::-1],
-    )
 
 
 def test_files_of_other_dimensions_are_refused(tmp_path):

@@ -87,7 +87,7 @@ def test_only_the_files_of_the_rows_asked_for_are_read(tmp_path):
     values = variables(tmp_path)["values"]
     (tmp_path / "3.npy").unlink()
     assert values.read(slice(1, 3))[:, 0, 0].tolist() == [1, 2]
-    with pytest.raises(RaffiaError, match=r"values"):
+    with pytest.raises(RaffiaError, match=r"3.npy"):
         values.read()
 
 

@@ -1,4 +1,9 @@
+import os
+import struct
+import subprocess
 import sys
+import zlib
+from pathlib import Path
 
 import h5py
 import numcodecs
@@ -11,6 +16,8 @@ import zarr
 from raffia import RaffiaError
 from raffia.data.formats import variables
 from tests.data.examples import ARRAYS, WRITERS, write
+
+SHARED = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[3] / "shared")) / "repro/files"
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -47,6 +54,54 @@ def test_matlab_arrays_are_those_that_scipy_reads(dtype, compressed, tmp_path):
     for name, variable in ours.items():
         np.testing.assert_array_equal(variable.read(), theirs[name])
         assert variable.read().dtype == np.dtype(dtype if name in arrays else "f8")
+
+
+def test_a_packed_matlab_array_whose_checksum_is_wrong_is_refused(tmp_path):
+    path = tmp_path / "m.mat"
+    values = np.arange(600.0).reshape(20, 30)
+    scipy.io.savemat(path, {"a": values}, do_compression=True)
+    np.testing.assert_array_equal(variables(path)["a"].read(), values)
+    content = path.read_bytes()
+    unpacked = bytearray(zlib.decompress(content[136:]))
+    unpacked[-8 * 50] ^= 1  # another value, behind which the checksum of the former ones is left
+    packed = zlib.compress(unpacked)[:-4] + content[-4:]
+    path.write_bytes(content[:132] + struct.pack("<I", len(packed)) + packed)
+    with pytest.raises(RaffiaError, match=r"m.mat.* is damaged"):
+        variables(path)["a"].read()
+
+
+def test_matlab_arrays_in_either_order_of_bytes_are_read(tmp_path):
+    values = np.arange(6.0).reshape(2, 3)
+    parts = struct.pack(">II2I", 6, 8, 6, 0) + struct.pack(">II2i", 5, 8, 2, 3) + struct.pack(">HH4s", 1, 1, b"a\0\0\0")
+    parts += struct.pack(">II", 9, 48) + values.T.astype(">f8").tobytes()
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x01\x00MI"
+    (tmp_path / "big.mat").write_bytes(header + struct.pack(">II", 14, len(parts)) + parts)
+    np.testing.assert_array_equal(variables(tmp_path / "big.mat")["a"].read(), values)
+
+
+def test_a_heap_of_hdf5_with_free_space_of_no_size_is_refused_at_once(tmp_path):
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file["a"] = np.ones((4, 5))
+        file["a"].attrs["units"] = "m/s"  # a text of any length lies in a heap
+    content = bytearray((tmp_path / "d.h5").read_bytes())
+    at = content.index(b"GCOL") + 16
+    while index := int.from_bytes(content[at : at + 2], "little"):
+        assert index < 100
+        at += 16 + -(-int.from_bytes(content[at + 8 : at + 16], "little") // 8) * 8
+    content[at + 8 : at + 16] = bytes(8)  # HDF5 itself goes on for ever
+    (tmp_path / "d.h5").write_bytes(content)
+    code = "import sys; from raffia.data import variables; variables(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "d.h5"], capture_output=True, text=True, timeout=60)
+    assert "RaffiaError" in done.stderr
+    assert "d.h5 is damaged" in done.stderr
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/repro/files")
+@pytest.mark.parametrize("name", ["hang_hdf5.nc", "silent_wrong.mat"])
+def test_damaged_files_that_were_met_are_refused(name):
+    code = "import sys; from raffia.data import variables; [v.read() for v in variables(sys.argv[1]).values()]"
+    done = subprocess.run([sys.executable, "-c", code, SHARED / name], capture_output=True, text=True, timeout=60)
+    assert f"RaffiaError: {SHARED / name}" in done.stderr
 
 
 @pytest.mark.parametrize(("kind", "package"), [("hdf5", "h5py"), ("mat 7.3", "h5py"), ("netcdf 4", "h5py"), ("zarr 3", "zarr")])

@@ -149,3 +149,22 @@ def test_a_model_of_a_mesh_predicts_from_a_file_of_vtk_to_another(tmp_path, monk
     run("predict", "train.safetensors", "train.npz", "--output", "all.vtk")
     assert len(list(tmp_path.glob("all_*.vtk"))) == 30
     np.testing.assert_allclose(np.squeeze(meshio.read("all_07.vtk").point_data["u"]), a[7] @ matrix, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["vtu", "npz", "xdmf"])
+def test_predictions_come_in_the_order_of_the_nodes_of_the_inputs(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    a, matrix, order = rng.standard_normal((30, 8)), rng.standard_normal((8, 8)), rng.permutation(8)
+    np.savez("train.npz", a=a, u=a @ matrix, nodes=SQUARES, cells=RING)
+    run("fit", "train.npz", "--map", "linear", "--coordinates", "nodes", "--cells", "cells", "--no-report")
+    mesh = meshio.Mesh(in_space(SQUARES[order]), [("triangle", np.argsort(order)[RING])], {"a": A[order]})
+    if kind == "npz":
+        np.savez("in.npz", a=A[None, order], nodes=SQUARES[order], cells=np.argsort(order)[RING])
+    else:
+        meshio.write(f"in.{kind}", mesh)
+    run("predict", "train.safetensors", f"in.{kind}", "--output", "out.vtu")
+    written = meshio.read("out.vtu")
+    np.testing.assert_array_equal(written.points, mesh.points)
+    np.testing.assert_allclose(np.squeeze(written.point_data["u"]), (A @ matrix)[order], rtol=1e-4)
+    assert variables("out.vtu")["u"].shape == (1, 8)

@@ -484,3 +484,27 @@ def test_what_features_do_not_use_is_not_asked(outputs, tmp_path):
     assert said(source, "--periodic" if outputs == "rough fields" else "the last point repeats the first")
     with pytest.raises(RaffiaError, match="--box"):
         open_source(save(tmp_path, a=u, u=u))
+
+
+@pytest.mark.parametrize(
+    "place", ["raffia.data.source.spaces_of", "raffia.data.source._columns", "raffia.data.meaning.columns.decode"]
+)
+def test_a_fault_of_ours_is_not_called_a_damaged_file(place, tmp_path, monkeypatch):
+    np.savez(tmp_path / "d.npz", a=np.ones((5, 4)), y=np.ones((5, 4)))
+
+    def fault(*_, **__):
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr(place, fault)
+    with pytest.raises(KeyError, match="a fault of ours"):
+        open_source(tmp_path / "d.npz", input="a", output="y", periodic=False).dataset()
+
+
+def test_a_fault_of_ours_in_a_parser_is_not_called_a_damaged_file(tmp_path, monkeypatch):
+    def fault(*_, **__):
+        raise KeyError("a fault of ours")
+
+    (tmp_path / "d.csv").write_text("a,y\n1,2\n3,4\n5,6\n")
+    monkeypatch.setattr("raffia.data.formats.tables.parse.sniffed", fault)
+    with pytest.raises(KeyError, match="a fault of ours"):
+        open_source(tmp_path / "d.csv")

@@ -420,3 +420,13 @@ def test_a_table_of_parameters_alone_has_a_row_for_each_sample_whatever_else_nam
         RaffiaError, match=r"no column of numbers stiffness, which the training had.*needs stiffness, damping; it has"
     ):
         reading.inputs(write(tmp_path, "specimen,damping,stiff\nA,0.1,2.0\n", "wrong.csv"))
+
+
+@pytest.mark.parametrize("mark", [",", ";", " "])
+def test_exponents_of_fortran_are_numbers(mark, tmp_path):
+    a, u = np.random.default_rng(0).standard_normal((2, 9)) * 10.0 ** np.arange(-4, 5)
+    rows = [f"{x:.15E}{mark}{y:.15e}".replace("E", "D").replace("e", "d") for x, y in zip(a, u, strict=True)]
+    (tmp_path / "d.csv").write_text("\n".join([f"a{mark}u", *rows]) + "\n")
+    found = variables(tmp_path / "d.csv")
+    np.testing.assert_allclose(found["a"].read(), a, rtol=1e-14)
+    np.testing.assert_allclose(found["u"].read(), u, rtol=1e-14)

@@ -83,7 +83,7 @@ def _write(output: Path, parts: dict[str, torch.Tensor], opened: Inputs, source:
     joined = {f"{name}{end}": array for end, some in fields.items() for name, array in some.items()}
     with_places = output.suffix in (".npz", ".mat", ".h5", ".hdf5")
     places = opened.coordinates(parts[""]) if with_places else {}
-    return predictions.write(output, places | joined, opened.output, source)
+    return predictions.write(output, places | joined, opened.output, source, opened.node_order)
 
 
 @app.command()

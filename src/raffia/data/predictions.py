@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from scipy.spatial import cKDTree
 from torch import Tensor
 
 from raffia.data.formats import writing
@@ -13,9 +14,11 @@ from raffia.data.formats.meshes import writing as meshes
 from raffia.data.formats.meshes.content import Content
 from raffia.data.formats.meshes.detect import original
 from raffia.data.formats.meshes.structured import Lattice, listed
+from raffia.data.formats.writing import Arrays
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Mesh, Space
 
+Order = np.ndarray | None
 SUFFIXES = (*writing.WRITERS, *meshes.SUFFIXES)
 
 
@@ -44,11 +47,26 @@ def check(path: Path, space: Space) -> None:
         raise RaffiaError(f"{path}: outputs, {space.in_words}, are written to {' '.join((*fitting, *writing.WRITERS))}.")
 
 
-def write(path: Path, arrays: dict[str, np.ndarray], space: Space, source: Path | None = None) -> list[Path]:
-    """Write predictions, (n, …) with channels before the grid, on a space; the files that were written.
+def write(path: Path, arrays: Arrays, space: Space, source: Path | None = None, node_order: Order = None) -> list[Path]:
+    """Write predictions on a space to a file of arrays, or to files of VTK with a sample each.
 
-    A file of VTK holds one sample: of several, each has a file, with its number in the name. If `source` is a file of VTK on the same
-    nodes, its points and cells are written as they are there, else those of the space.
+    Parameters
+    ----------
+    path
+        The file to write. Of several samples, each file of VTK has the index of its sample in the name.
+    arrays
+        Predictions by name, (n, …) with channels before the grid, at the nodes of the space.
+    space
+        The space of the outputs.
+    source
+        The file of the inputs. If it is a file of VTK with the same nodes, in any order, its points and cells are written as they are.
+    node_order
+        The index of each node of the space among the nodes of the inputs, in whose order nodes are written; None if it is the same.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
     """
     if path.suffix not in meshes.SUFFIXES:
         writing.write(path, arrays)
@@ -57,7 +75,10 @@ def write(path: Path, arrays: dict[str, np.ndarray], space: Space, source: Path 
     one = space.one_channel
     count = len(next(iter(arrays.values())))
     paths = [path] if count == 1 else [path.with_stem(f"{path.stem}_{i:0{len(str(count - 1))}d}") for i in range(count)]
-    base, places, in_cells = _on_mesh(one, source) if type(one) is Mesh else _on_grid(cast(Domain, one), arrays, source)
+    grid = type(one) is not Mesh
+    base, places, in_cells = (
+        _on_grid(cast(Domain, one), arrays, source) if grid else _on_mesh(cast(Mesh, one), source, node_order)
+    )
     for i, file in enumerate(paths):
         fields = {name: _field(array[i], one, base, places, in_cells) for name, array in arrays.items()}
         at_points, at_cells = ({}, fields) if in_cells else (fields, {})
@@ -80,19 +101,22 @@ Base = tuple[Content | Lattice, np.ndarray | None, bool]
 """A mesh or a grid, the points or cells of it that values are for, and whether they are for cells."""
 
 
-def _on_mesh(mesh: Mesh, source: Path | None) -> Base:
+def _on_mesh(mesh: Mesh, source: Path | None, node_order: Order) -> Base:
     there, nodes = None if source is None else original(source), mesh.nodes.numpy()
     if type(there) is Content:
         geometry = there.geometry
         centres = geometry.pieces((), True).get("cell centres")
-        if _same(geometry.nodes, nodes):
-            return there, geometry.kept, False
-        if centres is not None and _same(centres.array, nodes):
-            return there, geometry.cells, True
-    return meshes.simplices(nodes, None if mesh.cells is None else mesh.cells.numpy()), None, False
+        if (order := _order(geometry.nodes, nodes)) is not None:
+            return there, geometry.kept[order], False
+        if centres is not None and (order := _order(centres.array, nodes)) is not None:
+            return there, geometry.cells[order], True
+    cells = None if mesh.cells is None else mesh.cells.numpy()
+    if node_order is None:
+        return meshes.simplices(nodes, cells), None, False
+    return meshes.simplices(nodes[node_order.argsort()], None if cells is None else node_order[cells]), node_order, False
 
 
-def _on_grid(domain: Domain, arrays: dict[str, np.ndarray], source: Path | None) -> Base:
+def _on_grid(domain: Domain, arrays: Arrays, source: Path | None) -> Base:
     shape = next(iter(arrays.values())).shape[-domain.dim :]
     there = None if source is None else original(source)
     if type(there) is Lattice and all(x[-1] >= x[0] for x in there.axes):
@@ -103,5 +127,12 @@ def _on_grid(domain: Domain, arrays: dict[str, np.ndarray], source: Path | None)
     return Lattice((*lines, *[np.zeros(1)] * (3 - len(lines)))), None, False
 
 
-def _same(here: np.ndarray, there: np.ndarray) -> bool:
-    return here.shape == there.shape and bool(np.abs(here - there).max() <= 1e-9 * np.ptp(there, axis=0).max())
+def _order(here: np.ndarray, there: np.ndarray) -> Order:
+    """The index `here` of each node that is `there`; None where the nodes are not the same."""
+    if here.shape != there.shape:
+        return None
+    close = 1e-9 * np.ptp(there, axis=0).max()
+    if np.abs(here - there).max() <= close:
+        return np.arange(len(here))
+    distances, order = cKDTree(here).query(there)
+    return order if distances.max() <= close and len(np.unique(order)) == len(order) else None

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from raffia.data import own
 from raffia.data.formats import Variable, variables
+from raffia.data.formats.damage import naming
 from raffia.data.formats.layout import Layout
 from raffia.data.formats.selection import selected
-from raffia.data.formats.variable import files_of, guarded
+from raffia.data.formats.variable import files_of
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, column, sample_shape
 from raffia.data.meaning.coordinates import Places, lengths
@@ -182,7 +183,7 @@ class Reading:
         pool = {name: v for name, v in arrays.items() if name.partition("[")[0] not in taken and name not in apart}
         layouts = (*self.input_layouts, *(self.output_layouts if outs else ()))
         alike = foreign and len(self.input_layouts) == len(ins) and len(layouts) == len(both)
-        with guarded(ins[0].path):
+        with naming(ins[0].path):
             parts = _as_trained(both, layouts, pool) if alike else _as_guessed(ins, outs, pool)
             if len({len(part) for part in parts}) != 1:
                 raise RaffiaError(unpaired(ins, outs))

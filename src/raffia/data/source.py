@@ -6,10 +6,10 @@ from typing import Any
 
 from raffia.data import own
 from raffia.data.formats import Variable, variables
+from raffia.data.formats.damage import naming
 from raffia.data.formats.folders.stacked import NUMBERS
 from raffia.data.formats.layout import Layout, resampling
 from raffia.data.formats.selection import selected
-from raffia.data.formats.variable import guarded
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, check_reshaped, column
 from raffia.data.meaning.coordinates import lengths
@@ -118,7 +118,7 @@ def open_source(
         vectors=domain is not None and domain.tabular,
     )
     known = None if asked.vectors else domain
-    with guarded(place):
+    with naming(place):
         inputs, outputs, said = _columns(ins, outs, pool, known, samples_axis, _shape(reshape))
         said = [note for note in said if steps is None or not note.startswith("samples are along")]  # which we have put there
         notes += [*dict.fromkeys(note for v in (*ins, *outs) for note in v.notes), *said]

@@ -103,6 +103,13 @@ class Inputs:
         return layout.written(layout.turned_back(f))
 
     @property
+    def node_order(self) -> np.ndarray | None:
+        """The index of each node of the outputs among those of this file; None where outputs live elsewhere, or in the same order."""
+        there = with_grid(self.parts) if self._shared else None
+        whole = there is not None and there.nodes is not None and len(there.nodes) == math.prod(there.whole_grid)
+        return there.nodes if there is not None and whole else None
+
+    @property
     def _shared(self) -> bool:
         """Whether outputs live where inputs do."""
         return bool(self.domain.dim) and self.output.one_channel == self.domain.one_channel

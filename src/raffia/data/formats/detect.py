@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from raffia.data.formats import folders, hdf5, matlab, netcdf, numpy_files, pytorch, tables, zarr_store
+from raffia.data.formats.damage import guarded, naming
 from raffia.data.formats.layout import Layout
 from raffia.data.formats.meshes import detect as meshes
-from raffia.data.formats.variable import Variable, guarded, has_wildcards
+from raffia.data.formats.variable import Variable, has_wildcards
 from raffia.errors import RaffiaError
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
@@ -25,15 +26,16 @@ def variables(path: str | os.PathLike[str], layout: Layout | None = None) -> dic
     .tsv, .txt, .dat, which are read as a whole. A folder, or a pattern such as runs/*.csv, is of files that are a sample each, or each
     hold some of the samples. `layout` says where samples are, in tables and folders.
     """
-    place = Path(path)
-    if zarr_store.is_store(place) or (place.is_dir() and place.suffix == ".zarr"):
-        return zarr_store.variables(place)
-    told, alone = layout or Layout(), place.is_file()
-    if place.is_dir() or (not alone and has_wildcards(place)) or (alone and told.files):
-        return folders.variables(place, told, variables, SUFFIXES.split())
-    if not alone:
-        raise RaffiaError(f"there is no file {place}.")
-    return _reader(place, told)(place)
+    place, asked = Path(path), layout or Layout()
+    with naming(place):
+        if zarr_store.is_store(place) or (place.is_dir() and place.suffix == ".zarr"):
+            return zarr_store.variables(place)
+        alone = place.is_file()
+        if place.is_dir() or (not alone and has_wildcards(place)) or (alone and asked.files):
+            return folders.variables(place, asked, variables, SUFFIXES.split())
+        if not alone:
+            raise RaffiaError(f"there is no file {place}.")
+        return _reader(place, asked)(place)
 
 
 def _reader(path: Path, layout: Layout) -> Reader:
@@ -44,7 +46,7 @@ def _reader(path: Path, layout: Layout) -> Reader:
     known: dict[str, Reader] = {
         ".npz": numpy_files.npy if start.startswith(NPY) else numpy_files.npz,
         ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
-        ".mat": matlab.version73 if hierarchical else matlab.version5,
+        ".mat": partial(hdf5.variables, reverse=True) if hierarchical else matlab.version5,
         **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
         **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
         **dict.fromkeys((".pt", ".pth"), pytorch.variables),

@@ -5,6 +5,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,13 @@ def growing(
             mapped.flush()
             del mapped
         elif path.suffix == ".zarr":
-            group = _zarr().open_group(str(temporary), mode="w")
+            group = optional("zarr", "Zarr").open_group(str(temporary), mode="w")
             for name, values in beside.items():
                 group.create_array(name, shape=values.shape, dtype=values.dtype, chunks=values.shape)[...] = values
-            yield {
-                name: group.create_array(
-                    name, shape=shape, dtype=dtype, chunks=chunks[name], config={"write_empty_chunks": True}
-                )
-                for name, shape in shapes.items()
-            }
+            create = partial(group.create_array, dtype=dtype, config={"write_empty_chunks": True})
+            yield {name: create(name, shape=shape, chunks=chunks[name]) for name, shape in shapes.items()}
         else:
-            with _h5py().File(temporary, "w") as file:
+            with optional("h5py", "HDF5").File(temporary, "w") as file:
                 for name, values in beside.items():
                     file.create_dataset(name, data=values)
                 yield {name: file.create_dataset(name, shape, dtype, chunks=chunks[name]) for name, shape in shapes.items()}
@@ -60,19 +57,3 @@ def _folder(path: Path) -> Iterator[Path]:
         raise RaffiaError(f"cannot write {path}: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise optional("zarr", "Zarr") from None
-    return zarr
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise optional("h5py", "HDF5") from None
-    return h5py

@@ -1,6 +1,8 @@
 """HDF5 files: every array in every group, named by its path and read lazily."""
 
+import io
 import math
+import struct
 import zlib
 from collections.abc import Iterator
 from functools import partial
@@ -9,18 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.formats.variable import (
-    DEFLATED,
-    LOOKED_AT,
-    MODEST,
-    Rows,
-    Variable,
-    check_count,
-    check_inflated,
-    check_stored,
-    guarded,
-    optional,
-)
+from raffia.data.formats.damage import Damaged, guarded
+from raffia.data.formats.variable import LOOKED_AT, Rows, Variable, check_count, check_inflated, check_stored, optional
 from raffia.errors import RaffiaError
 
 REFERENCES = ("REFERENCE_LIST", "DIMENSION_LIST")
@@ -34,14 +26,12 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
     """The arrays of an HDF5 file; `reverse` their axes, as MATLAB's files need."""
     h5py = _h5py()
     held: dict[str, Variable] = {}
-    with guarded(path), h5py.File(path, "r") as file:
+    with guarded(path), _Checked(path) as raw, h5py.File(raw, "r") as file:
         for name, item in _items(h5py, path, file, reverse):
             if item.shape is None or item.dtype.kind not in "fiubcSU":
                 continue
-            attributes = {
-                key: item.attrs[key] for key in item.attrs if key not in REFERENCES and _short(item.attrs.get_id(key))
-            }
-            if not str(_text(attributes.get("NAME", ""))).startswith(NO_VARIABLE):
+            attributes = _attributes(item)
+            if not str(attributes.get("NAME", "")).startswith(NO_VARIABLE):
                 _check_storage(path, name, item)
                 shape, dims, block = tuple(int(axis) for axis in item.shape), _dims(item), 1
                 if reverse:
@@ -49,8 +39,36 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
                 if item.chunks is not None:
                     block = int(item.chunks[-1 if reverse else 0])
                 load = partial(_load, path, name, reverse)
-                held[name] = Variable(name, shape, item.dtype.str, dims, plain(attributes), path, load, block)
+                held[name] = Variable(name, shape, item.dtype.str, dims, attributes, path, load, block)
     return held
+
+
+def attributes(path: Path, group: str) -> dict[str, Any]:
+    """The attributes of a group that are numbers or short texts."""
+    with guarded(path), _Checked(path) as raw, _h5py().File(raw, "r") as file:
+        if not hasattr(file.get(group), "keys"):
+            raise Damaged(f"it has no group {group}")
+        return _attributes(file[group])
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    return plain({key: item.attrs[key] for key in item.attrs if key not in REFERENCES and _short(item.attrs.get_id(key))})
+
+
+class _Checked(io.FileIO):
+    """A file that HDF5 reads through, and that checks each heap of texts and references, on which HDF5 may loop for ever."""
+
+    def readinto(self, room: Any) -> int:
+        """Read bytes into memory of HDF5's."""
+        count = super().readinto(room) or 0
+        block = bytes(room) if count >= 16 and bytes(room[:4]) == b"GCOL" else b""
+        at, end = 16, min(int.from_bytes(block[8:16], "little"), count)
+        while at + 16 <= end:
+            index, size = struct.unpack_from("<H6xQ", block, at)
+            if size < 16 and not index:
+                raise Damaged("a heap has free space of no size")
+            at += 16 + size + -size % 8 if index else size
+        return count
 
 
 def _items(h5py: Any, path: Path, file: Any, matlab: bool) -> Iterator[tuple[str, Any]]:
@@ -69,9 +87,7 @@ def _items(h5py: Any, path: Path, file: Any, matlab: bool) -> Iterator[tuple[str
             item = group[key]
             address = h5py.h5o.get_info(item.id).addr
             if address not in seen and name.count("/") > DEEPEST:
-                raise RaffiaError(
-                    f"{path} has groups more than {DEEPEST} deep in one another. Write its arrays into fewer groups."
-                )
+                raise RaffiaError(f"it has groups more than {DEEPEST} deep in one another. Write its arrays into fewer groups.")
             if address not in seen and hasattr(item, "shape"):
                 yield name, item
             elif address not in seen and hasattr(item, "keys"):
@@ -88,14 +104,18 @@ def _check_storage(path: Path, name: str, item: Any) -> None:
         if item.id.get_offset() is not None:
             check_stored(path, name, item.shape, item.dtype.itemsize, min(item.id.get_storage_size(), size))
         return
-    made = item.id.get_create_plist()
-    if sum(made.get_filter(i)[0] not in HARMLESS for i in range(made.get_nfilters())) > 1:
+    if sum(number not in HARMLESS for number in _filters(item)) > 1:
         raise RaffiaError(f"{path}: {name} is packed more than once. Write it with one compression.")
     if math.prod(item.chunks) > max(LOOKED_AT, size):
         raise RaffiaError(
-            f"{path}: {name} of shape {item.shape} has chunks of shape {item.chunks}, larger ones than a file of {size} bytes should "
-            "have. Write it in smaller chunks, or without."
+            f"{name} has chunks of shape {item.chunks}, too large for {size} bytes. Write it in smaller chunks, or without."
         )
+
+
+def _filters(item: Any) -> list[int]:
+    """HDF5's numbers of the filters that chunks go through."""
+    made = item.id.get_create_plist()
+    return [made.get_filter(i)[0] for i in range(made.get_nfilters())]
 
 
 def _elsewhere(path: Path, name: str) -> RaffiaError:
@@ -111,7 +131,7 @@ def _short(attribute: Any) -> bool:
 
 
 def _load(path: Path, name: str, reverse: bool, rows: Rows) -> np.ndarray:
-    with _h5py().File(path, "r") as file:
+    with guarded(path, name), _h5py().File(path, "r") as file:
         array = file[name]
         _check_chunks(array, path.stat().st_size, -1 if reverse else 0, rows)
         if rows is None:
@@ -127,22 +147,16 @@ def _check_chunks(array: Any, size: int, axis: int, rows: Rows) -> None:
     counts = [-(-n // step) for n, step in zip(array.shape, array.chunks, strict=True)]
     counts[axis] = last // array.chunks[axis] - first // array.chunks[axis] + 1
     if (count := math.prod(counts)) > MANY and 32 * count > size:
-        raise ValueError(f"there are no {count} chunks of shape {array.chunks} in {size} bytes; write larger ones")
-    made = array.id.get_create_plist()
-    filters = [made.get_filter(i)[0] for i in range(made.get_nfilters())]
-    if DEFLATE not in filters:
+        raise Damaged(f"there are no {count} chunks of shape {array.chunks} in {size} bytes; write larger ones")
+    if DEFLATE not in (filters := _filters(array)):
         return
     whole, skipped = math.prod(array.chunks) * array.dtype.itemsize, 1 << filters.index(DEFLATE)
 
     def check(chunk: Any) -> None:
-        here = chunk.chunk_offset[axis]
-        if (
-            chunk.size * DEFLATED > MODEST
-            and here < last
-            and here + array.chunks[axis] > first
-            and not chunk.filter_mask & skipped
-        ):
-            check_inflated([array.id.read_direct_chunk(chunk.chunk_offset)[1]], whole + 64, zlib.MAX_WBITS)
+        wanted = first - array.chunks[axis] < chunk.chunk_offset[axis] < last
+        if wanted and not chunk.filter_mask & skipped:
+            place = chunk.chunk_offset
+            check_inflated(lambda: array.id.read_direct_chunk(place)[1], chunk.size, whole + 64, zlib.MAX_WBITS)
 
     array.id.chunk_iter(check)
 
@@ -173,8 +187,4 @@ def plain(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise optional("h5py", "HDF5, NetCDF-4 and MATLAB 7.3") from None
-    return h5py
+    return optional("h5py", "HDF5, NetCDF-4 and MATLAB 7.3")

@@ -1,9 +1,11 @@
-"""MATLAB files: version 7.3 is HDF5 with the axes in reverse; version 5 is parsed here, as SciPy's parser crashes on damaged files.
+"""MATLAB files: version 7.3 is HDF5 with the axes in reverse; version 5 is read by SciPy, after its sizes are checked.
 
-Version 5 is a header of 128 bytes and then elements: a type, a length and so many bytes. An array is an element that holds further
-ones: its class, its shape, its name, its values. An element may be packed by zlib.
+Version 5 is a header of 128 bytes and then elements: a type, a length and so many bytes. An array is an element of four parts: its
+class, its shape, its name and its values. It may be packed by zlib. SciPy trusts types and lengths, so each element is checked alone,
+together with the checksum of zlib, and handed to SciPy unpacked.
 """
 
+import io
 import math
 import struct
 import zlib
@@ -12,112 +14,117 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.io import loadmat, whosmat
 
-from raffia.data.formats import hdf5
-from raffia.data.formats.variable import Variable, Whole, check_count, check_size, guarded
+from raffia.data.formats.damage import Damaged, guarded
+from raffia.data.formats.variable import Variable, Whole, check_count, unpackable
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15
-STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
-COMPLEX, LOGICAL = 0x08, 0x02
+STORED = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
+"""Bytes of a number, by MATLAB's types."""
+PARTS = ((6,), (5,), (1,), STORED)  # the types that class, shape, name and values may have
+REAL_CLASSES, COMPLEX = range(6, 16), 0x800
 HEAD = 2**12  # bytes in which class, shape and name of an array are found
-
-
-def version73(path: Path) -> dict[str, Variable]:
-    """The numerical arrays of a file written by `save -v7.3`, read lazily; axes as in MATLAB."""
-    held = hdf5.variables(path, reverse=True)
-    return {name: array for name, array in held.items() if not name.startswith("#")}
 
 
 def version5(path: Path) -> dict[str, Variable]:
     """The real numerical arrays of a file written by `save -v7` or older; reading rows of one reads that array."""
-    held = {}
-    with guarded(path):
-        for array in _arrays(path):
-            check_size(path, array.name, array.shape, array.dtype.itemsize)
-            load, whole = Whole(array.values), array.shape[0]
-            held[array.name] = Variable(array.name, array.shape, array.dtype.str, None, {}, path, load, whole)
-    return held
+    arrays, room = {}, unpackable(path.stat().st_size)
+    for element in _elements(path):
+        head = element.content(HEAD)
+        if element.is_real_array(head):
+            room -= element.unpacked_size(head)
+            if room < 0:
+                raise RaffiaError(f"{path} unpacks to many times its size. Save it with -v7.3, or without compression (-v6).")
+            name, shape, dtype = element.described(head)
+            arrays[name] = Variable(name, shape, dtype.str, None, {}, path, Whole(element.values), shape[0])
+    return arrays
 
 
 @dataclass(frozen=True)
-class _Array:
-    """Where an array lies in a file: the element that holds it, and its values in that element."""
+class _Element:
+    """An element of a file: where its bytes lie, behind the tag where they are packed."""
 
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype
     path: Path
+    header: bytes
     order: str
     packed: bool
     start: int
     length: int
-    place: int
+
+    def content(self, most: int, whole: bool = False) -> bytes:
+        """Its first bytes, unpacked; of the `whole` element one byte less, and zlib compares the checksum."""
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            content = file.read(self.length if whole else min(self.length, most))
+        if self.packed:
+            unpacker = zlib.decompressobj()
+            with guarded(self.path):
+                content = unpacker.decompress(content, most)
+            if whole and not (unpacker.eof and len(content) == most - 1):
+                raise Damaged(f"a variable does not unpack to {most - 1} bytes")
+        return content
+
+    def is_real_array(self, head: bytes) -> bool:
+        """Whether it is an array of real numbers: not of texts, cells, records or complex numbers, and not sparse."""
+        if len(head) < 24 or self._integer(head, 0) != MATRIX:
+            return False
+        flags = self._integer(head, 16)
+        return flags & 0xFF in REAL_CLASSES and not flags & COMPLEX
+
+    def unpacked_size(self, head: bytes) -> int:
+        """How many bytes it has, unpacked, with its tag."""
+        return 8 + self._integer(head, 4)
+
+    def described(self, head: bytes) -> tuple[str, tuple[int, ...], np.dtype]:
+        """Name, shape and type of an array, whose parts must have the right types and fill it."""
+        at = 8
+        for kinds in PARTS:
+            if at + 8 > len(head):
+                raise Damaged("a variable has no shape, name or values")
+            kind, size, at = self._integer(head, at), self._integer(head, at + 4), at + 8
+            if small := kind >> 16:  # up to four bytes stand in the tag itself
+                kind, size = kind & 0xFFFF, small
+            else:
+                at += size + -size % 8
+            if kind not in kinds:
+                raise Damaged(f"a part of a variable has type {kind}")
+        whole = self.unpacked_size(head)
+        with guarded(self.path):
+            ((name, shape, word),) = whosmat(io.BytesIO(self.header + head[:whole]))
+        if at > whole or min(shape, default=-1) < 0 or size != math.prod(shape) * STORED[kind]:
+            raise Damaged(f"{size} bytes are not an array of shape {shape}")
+        return name, shape, np.dtype({"double": "f8", "single": "f4", "logical": "?"}.get(word, word))
 
     def values(self) -> np.ndarray:
         """The array itself."""
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            element = file.read(self.length)
-        if len(element) < self.length:
-            raise ValueError("the file ends within this variable")
-        if self.packed:
-            most = self.place + 16 + 8 * math.prod(self.shape)
-            element = zlib.decompressobj().decompress(element, most)
-        kind, size, at, _ = _tag(element, self.place, self.order)
-        stored = np.dtype(self.order + STORED[kind])
-        if size != stored.itemsize * math.prod(self.shape) or at + size > len(element):
-            raise ValueError(f"{size} bytes are not an array of shape {self.shape}")
-        return np.frombuffer(element, stored, math.prod(self.shape), at).astype(self.dtype).reshape(self.shape, order="F")
+        size = self.unpacked_size(self.content(HEAD))
+        content = self.content(size + 1, whole=True)
+        with guarded(self.path):
+            arrays = loadmat(io.BytesIO(self.header + content), mat_dtype=True)
+        return next(array for name, array in arrays.items() if not name.startswith("__"))
+
+    def _integer(self, head: bytes, at: int) -> int:
+        return struct.unpack_from(f"{self.order}I", head, at)[0]
 
 
-def _arrays(path: Path) -> Iterator[_Array]:
+def _elements(path: Path) -> Iterator[_Element]:
+    """The elements of a file, each of which ends before the file does."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        head = file.read(128)
-        if len(head) < 128 or head[126:] not in (b"IM", b"MI") or head[124:126] not in (b"\x00\x01", b"\x01\x00"):
+        header = file.read(128)
+        if len(header) < 128 or header[126:] not in (b"IM", b"MI") or header[124:126] not in (b"\x00\x01", b"\x01\x00"):
             raise RaffiaError(f"{path} is damaged or no MATLAB file of version 5 or 7.3. In MATLAB, save it with -v7 or -v7.3.")
-        order = "<" if head[126:] == b"IM" else ">"
+        order = "<" if header[126:] == b"IM" else ">"
         start, count = 128, 0
-        while start < size:
+        while start + 8 <= size:
             check_count(path, count := count + 1)
             file.seek(start)
-            kind, length, at, _ = _tag(file.read(8), 0, order)
-            if start + at + length > size:
-                raise ValueError("the file ends within a variable")
-            file.seek(start + at)
-            element = file.read(min(length, HEAD))
-            if kind == COMPRESSED:
-                element = zlib.decompressobj().decompress(element, HEAD)
-                inner, _, begin, _ = _tag(element, 0, order)
-            else:
-                inner, begin = kind, 0
-            if inner == MATRIX and (described := _described(element, begin, order)):
-                yield _Array(*described[:3], path, order, kind == COMPRESSED, start + at, length, described[3])
-            start += at + length
-
-
-def _described(element: bytes, at: int, order: str) -> tuple[str, tuple[int, ...], np.dtype, int] | None:
-    """Name, shape, type, and where the values begin; None for what is no array of real numbers."""
-    _, _, begin, end = _tag(element, at, order)
-    flags = struct.unpack_from(order + "I", element, begin)[0]
-    if flags & 0xFF not in CLASSES or (flags >> 8) & COMPLEX:
-        return None
-    _, size, begin, end = _tag(element, end, order)
-    shape = struct.unpack_from(f"{order}{size // 4}i", element, begin)
-    _, size, begin, end = _tag(element, end, order)
-    if begin + size > len(element) or len(shape) < 2 or min(shape) < 0:
-        raise ValueError("a variable has no shape or no name")
-    name = element[begin : begin + size].decode("utf-8", "replace")
-    dtype = np.dtype(bool) if (flags >> 8) & LOGICAL else np.dtype(CLASSES[flags & 0xFF])
-    return (name, tuple(shape), dtype, end) if name else None
-
-
-def _tag(element: bytes, at: int, order: str) -> tuple[int, int, int, int]:
-    """Type and length of the element at `at`, where its bytes begin, and the next element; four bytes may stand in the tag itself."""
-    word = struct.unpack_from(order + "I", element, at)[0]
-    if word >> 16:
-        return word & 0xFFFF, word >> 16, at + 4, at + 8
-    size = struct.unpack_from(order + "I", element, at + 4)[0]
-    return word, size, at + 8, at + 8 + size + -size % 8
+            kind, length = struct.unpack(f"{order}II", file.read(8))
+            end = start + 8 + length
+            if end > size:
+                raise Damaged("it ends within a variable")
+            packed = kind == COMPRESSED
+            yield _Element(path, header, order, packed, start + 8 * packed, length + 8 * (not packed))
+            start = end

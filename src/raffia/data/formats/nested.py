@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from torch import Tensor
 from torch.nn import Parameter
 
-from raffia.data.formats.variable import check_count
+from raffia.data.formats.variable import Variable, check_count, stack
 from raffia.errors import RaffiaError
 
 DEEPEST = 32  # dictionaries and lists in one another
@@ -45,6 +46,15 @@ def arrays(path: Path, content: Any, few: int) -> Iterator[tuple[str, list[Any],
             yield name, [np.array(value.entries)], False
         else:
             left += [(key, entry, depth + 1) for key, entry in _inside(path, name, value, few)]
+
+
+def variable(path: Path, name: str, several: Sequence[np.ndarray], samples: bool) -> Variable:
+    """One array in memory, or several that are a sample each."""
+    if not samples:
+        return Variable.of_array(name, several[0], None, {}, path)
+    count, shape, dtype = len(several), several[0].shape, several[0].dtype.str
+    load = partial(stack, several.__getitem__, count, shape, dtype)
+    return Variable(name, (count, *shape), dtype, None, {}, path, load)
 
 
 def _is_array(value: Any) -> bool:

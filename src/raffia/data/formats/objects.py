@@ -1,17 +1,17 @@
 """NumPy's arrays of objects: dictionaries in an array of no axes, and arrays of arrays, as DeepXDE's datasets are."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from raffia.data.formats import nested, pickled
-from raffia.data.formats.variable import Rows, Variable, rows_of
+from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 FEW = 3  # arrays in a list that are rather inputs, places and the like than samples
 DEEPEST = 32  # lists in one another
+LARGEST = 2**64  # integers
 LEAST = 8  # bytes of instructions that make an array
 
 
@@ -19,7 +19,7 @@ def variables(path: Path, name: str, content: bytes) -> dict[str, Variable]:
     """The plain arrays in a pickle of an array of objects; the name of one without keys is that of the array."""
     stored = path.stat().st_size
     try:
-        found = _Plain()(pickled.loaded(content, stored))
+        found = _plain(pickled.loaded(content, stored), {})
     except pickled.Refused as error:
         raise RaffiaError(
             f"{path} holds Python objects in {name}, as a pickle, which raffia never opens: it could run any code. Only plain arrays, "
@@ -28,13 +28,11 @@ def variables(path: Path, name: str, content: bytes) -> dict[str, Variable]:
     held: dict[str, Variable] = {}
     room = len(content)
     for key, arrays, samples in nested.arrays(path, found, FEW):
-        label, first = _label(path, name, key), arrays[0]
+        label = _label(path, name, key)
         room -= sum(array.nbytes + LEAST for array in arrays)
         if room < 0:
             raise RaffiaError(f"{path} is damaged: the arrays in {name} have more bytes than there are of them.")
-        shape = (len(arrays), *first.shape) if samples else first.shape
-        load = partial(_stacked, arrays) if samples else partial(rows_of, first)
-        held[label] = Variable(label, shape, first.dtype.str, None, {}, path, load)
+        held[label] = nested.variable(path, label, arrays, samples)
     return held
 
 
@@ -47,38 +45,20 @@ def _label(path: Path, name: str, key: str) -> str:
     return key if name == path.stem else f"{name}.{key}"
 
 
-class _Plain:
+def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:
     """Arrays of objects as lists, or as arrays where all objects are numbers; what is there several times is looked at once."""
-
-    def __init__(self) -> None:
-        self.done: dict[int, Any] = {}
-
-    def __call__(self, value: Any, depth: int = 0) -> Any:
-        if type(value) not in (dict, list, tuple, pickled.Array):
-            return value
-        if depth > DEEPEST:
-            raise pickled.Refused("its lists are too deep in one another")
-        if id(value) not in self.done:
-            self.done[id(value)] = self._inside(value, depth + 1)
-        return self.done[id(value)]
-
-    def _inside(self, value: Any, depth: int) -> Any:
-        if type(value) is dict:
-            return {key: self(entry, depth) for key, entry in value.items()}
-        if type(value) is not pickled.Array:
-            return _listed([self(entry, depth) for entry in value], (len(value),))
-        if value.values is not None:
-            return value.values
-        entries = [self(entry, depth) for entry in value.objects]
-        return entries[0] if value.shape == () and entries else _listed(entries, value.shape)
-
-
-def _listed(entries: list[Any], shape: tuple[int, ...]) -> Any:
-    if entries and all(type(entry) in (int, float, bool) for entry in entries):
-        return np.array(entries).reshape(shape)
-    return entries
-
-
-def _stacked(arrays: list[np.ndarray], rows: Rows) -> np.ndarray:
-    chosen = arrays if rows is None else arrays[rows]
-    return np.stack(chosen) if chosen else np.empty((0, *arrays[0].shape), arrays[0].dtype)
+    if type(value) in (str, bytes, bytearray, float, bool, type(None)) or (type(value) is int and abs(value) < LARGEST):
+        return value
+    if type(value) not in (dict, list, tuple, pickled.Array) or depth > DEEPEST:
+        raise pickled.Refused(f"it holds a {type(value).__name__}, a large integer, or lists deep in one another")
+    if type(value) is pickled.Array and value.values is not None:
+        return value.values
+    if id(value) not in done and type(value) is dict:
+        done[id(value)] = {key: _plain(entry, done, depth + 1) for key, entry in value.items()}
+    elif id(value) not in done:
+        inside, shape = (value.objects, value.shape) if type(value) is pickled.Array else (value, (len(value),))
+        entries = [_plain(entry, done, depth + 1) for entry in inside]
+        numbers = entries and all(type(entry) in (int, float, bool) for entry in entries)
+        listed = np.array(entries).reshape(shape) if numbers else entries
+        done[id(value)] = entries[0] if entries and shape == () else listed
+    return done[id(value)]

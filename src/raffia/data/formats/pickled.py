@@ -1,36 +1,101 @@
-"""Pickles of plain arrays, as NumPy writes arrays of objects, read by a machine that imports nothing and calls nothing.
+"""Pickles of plain arrays, as NumPy writes arrays of objects, read by Python's unpickler without any object of NumPy's.
 
-A pickle is a program for a stack machine. This one knows the instructions that make dictionaries, lists, tuples, texts, bytes and
-numbers, and of the functions that a pickle may ask to be called, NumPy's names for the making of plain arrays, which it does itself:
-an array is a view of bytes that are in the file. Anything else is refused, at the first instruction that asks for it.
+A pickle is a program for a stack machine. The unpickler here knows the instructions that make dictionaries, lists, tuples, texts,
+bytes and numbers. Of the functions that a pickle may name, it has stand-ins for those that make plain arrays, and for no others. A
+stand-in makes an array as a view of bytes that are in the file. NumPy's own functions are never handed out: a type with altered
+flags would make them take bytes for pointers.
+
+The unpickler is the one that Python's library has in Python: its instructions can be counted and left out, and its memory is a
+dictionary. The one in C takes memory for whatever place a pickle names.
 """
 
+import io
 import math
+import pickle
 import pickletools
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from raffia.data.formats.damage import Damaged
 
 INSTRUCTIONS = 2**17  # that are run whatever the size of the file
 PLAIN = re.compile(r"[fiu][1248]|b1|O8?|[US]\d{1,4}")
 MULTIARRAY = ("numpy.core.multiarray", "numpy._core.multiarray")
 NUMERIC = ("numpy.core.numeric", "numpy._core.numeric")
-LARGEST = 2**64
-_MARK = object()  # where a list of entries begins on the stack
+LIBRARY: Any = pickle._Unpickler  # whose instructions have no types
+KEYS = (str, int, float, bool, bytes)
 
 
 class Refused(ValueError):
     """What a pickle asks for is beyond plain arrays."""
 
 
-@dataclass(frozen=True)
-class _Name:
-    """A function or a class that a pickle names."""
+def loaded(content: bytes, stored: int) -> Any:
+    """What a pickle of plain arrays holds, of a file with so many bytes: dictionaries, lists, tuples, texts, numbers and `Array`s."""
+    unpickler = _Unpickler(io.BytesIO(content))
+    unpickler.dispatch = _Instructions(max(INSTRUCTIONS, stored // 8))
+    try:
+        value = unpickler.load()
+    except Refused:
+        raise
+    except Exception as error:  # Python's unpickler raises nearly anything
+        raise Damaged(f"{error or type(error).__name__}"[:200]) from None
+    if unpickler.stack or unpickler.metastack:
+        raise Damaged("a pickle leaves more than one value")
+    return value
 
-    name: str
+
+class _Unpickler(LIBRARY):
+    """Python's unpickler, with stand-ins for NumPy's functions."""
+
+    def find_class(self, module: str, name: str) -> Callable[..., Any]:
+        if (module, name) not in _STAND_INS:
+            raise Refused(f"it names {module}.{name}"[:80])
+        return _STAND_INS[module, name]
+
+    def call(self) -> None:
+        function, arguments = self.stack[-2:]
+        if type(arguments) is not tuple or not any(function is known for known in _STAND_INS.values()):
+            raise Refused("it calls what is no function of NumPy's")
+        self.stack[-2:] = [function(*arguments)]
+
+    def build(self) -> None:
+        """Complete an array or a type by its state."""
+        target, state = self.stack[-2:]
+        if type(target) not in (Array, _Type) or type(state) is not tuple:
+            raise Refused("it gives a state to what is no plain array")
+        target.complete(*state)
+        self.stack.pop()
+
+    def read_bytearray(self) -> None:
+        """Bytes that are there; the library makes room for as many as a pickle claims."""
+        self.append(bytearray(self.read(*struct.unpack("<Q", self.read(8)))))
+
+
+def _enter(load: Callable[[_Unpickler], None], keys: slice, unpickler: _Unpickler) -> None:
+    """Fill a dictionary. Tuples are refused as keys: within one another, they take any time to compare."""
+    if any(type(key) not in KEYS for key in unpickler.stack[keys]):
+        raise Refused("it has a dictionary with keys that are no names")
+    load(unpickler)
+
+
+class _Instructions:
+    """What each instruction does, by its code; those that are unknown, and more than so many, are refused."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def __getitem__(self, code: int) -> Callable[[_Unpickler], None]:
+        self.left -= 1
+        if self.left < 0 or code not in _KNOWN:
+            raise Refused(f"it has the instruction {code:#x}, or more instructions than arrays need")
+        return _KNOWN[code]
 
 
 @dataclass(eq=False)
@@ -44,6 +109,11 @@ class _Type:
     def dtype(self) -> np.dtype:
         return np.dtype(self.order + self.code if self.order in "<>" else self.code)
 
+    def complete(self, *state: Any) -> None:
+        if len(state) != 8 or state[2:5] != (None, None, None) or state[1] not in ("<", ">", "|", "="):
+            raise Refused("it makes an array of an unknown type")
+        self.order = state[1]
+
 
 @dataclass(eq=False)
 class Array:
@@ -53,135 +123,30 @@ class Array:
     shape: tuple[int, ...] = ()
     objects: list[Any] = field(default_factory=list)
 
-
-def loaded(content: bytes, stored: int) -> Any:
-    """What a pickle of plain arrays holds, of a file with so many bytes: dictionaries, lists, tuples, texts, numbers and `Array`s."""
-    machine = _Machine()
-    most = max(INSTRUCTIONS, stored // 8)
-    for count, (instruction, argument, _) in enumerate(pickletools.genops(content)):
-        if count > most:
-            raise Refused("it has more instructions than arrays need")
-        if instruction.name == "STOP":
-            return machine.result()
-        machine.run(instruction.name, argument)
-    raise ValueError("it ends before its end")
-
-
-class _Machine:
-    """The stack and the memory of a pickle."""
-
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-        self.memory: dict[int, Any] = {}
-
-    def run(self, name: str, argument: Any) -> None:
-        """Carry out an instruction."""
-        if name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name])
-        elif name in _LITERALS:
-            self.stack.append(_number(argument) if type(argument) is int else argument)
-        elif name in _ACTIONS:
-            _ACTIONS[name](self, argument)
-        elif name not in ("PROTO", "FRAME"):
-            raise Refused(f"it has the instruction {name}")
-
-    def result(self) -> Any:
-        """What is left in the end."""
-        if len(self.stack) != 1 or self.stack[0] is _MARK or type(self.stack[0]) in (_Name, _Type):
-            raise ValueError("it leaves no value")
-        return self.stack[0]
-
-    def since_mark(self) -> list[Any]:
-        """The entries above the last mark, which are taken off together with it."""
-        at = len(self.stack) - 1
-        while at >= 0 and self.stack[at] is not _MARK:
-            at -= 1
-        if at < 0:
-            raise ValueError("a mark is missing")
-        entries = self.stack[at + 1 :]
-        del self.stack[at:]
-        return entries
-
-    def last(self, count: int) -> list[Any]:
-        """Some entries, which are taken off."""
-        if count > len(self.stack):
-            raise ValueError("an entry is missing")
-        entries = self.stack[len(self.stack) - count :]
-        del self.stack[len(self.stack) - count :]
-        return entries
-
-    def call(self, _: Any) -> None:
-        function, arguments = self.last(2)
-        if type(function) is not _Name or function.name not in _CALLS or type(arguments) is not tuple:
-            raise Refused("it calls what is no function of NumPy's")
-        self.stack.append(_CALLS[function.name](*arguments))
-
-    def build(self, _: Any) -> None:
-        """Complete an array or a type by its state."""
-        (state,) = self.last(1)
-        target = self.stack[-1]
-        if type(target) is Array and type(state) is tuple and len(state) == 5:
-            _, shape, kind, columns, values = state
-            _fill(target, shape, kind, columns, values)
-        elif type(target) is _Type and type(state) is tuple and len(state) == 8 and state[2:5] == (None, None, None):
-            target.order = _text(state[1], "<>|=")
-        else:
-            raise Refused("it gives a state to what is no plain array")
-
-    def name(self, argument: Any) -> None:
-        self.push_name(*argument.split(" ", 1))
-
-    def name_on_stack(self, _: Any) -> None:
-        self.push_name(*self.last(2))
-
-    def push_name(self, module: Any, name: Any) -> None:
-        if type(module) is not str or type(name) is not str or (module, name) not in _KNOWN:
-            raise Refused(f"it names {module}.{name}"[:80] if type(module) is type(name) is str else "it names what is no name")
-        self.stack.append(_Name(_KNOWN[module, name]))
-
-    def remember(self, place: Any) -> None:
-        self.memory[len(self.memory) if place is None else place] = self.stack[-1]
-
-    def recall(self, place: Any) -> None:
-        self.stack.append(self.memory[place])
-
-    def tuple_of(self, count: int) -> None:
-        self.stack.append(tuple(self.last(count)))
-
-    def extend(self, entries: list[Any]) -> None:
-        target = self.stack[-1]
-        if type(target) is not list:
-            raise Refused("it appends to what is no list")
-        target.extend(entries)
-
-    def dictionary(self, entries: list[Any]) -> None:
-        self.stack.append({})
-        self.enter(entries)
-
-    def enter(self, entries: list[Any]) -> None:
-        target = self.stack[-1]
-        if type(target) is not dict or len(entries) % 2:
-            raise Refused("it enters into what is no dictionary")
-        target.update({_key(key): value for key, value in zip(entries[::2], entries[1::2], strict=True)})
+    def complete(self, *state: Any) -> None:
+        """Take shape, type, whether columns come first, and values, which must be as many as the shape says."""
+        if len(state) != 5:
+            raise Refused("it makes an array in an unknown way")
+        _, shape, kind, columns, values = state
+        if type(shape) is not tuple or any(type(axis) is not int or axis < 0 for axis in shape) or type(kind) is not _Type:
+            raise Refused("it makes an array without a shape or a type")
+        count = math.prod(shape)
+        if kind.code[0] == "O":
+            if type(values) is not list or len(values) != count or columns:
+                raise Damaged(f"{count} objects are missing")
+            self.shape, self.objects = shape, values
+            return
+        if type(values) not in (bytes, bytearray) or len(values) != count * kind.dtype.itemsize:
+            raise Damaged(f"the bytes are not an array of shape {shape}")
+        self.values = np.frombuffer(values, kind.dtype).reshape(shape, order="F" if columns else "C")
 
 
-def _fill(array: Array, shape: Any, kind: Any, columns: Any, values: Any) -> None:
-    """Give an array its values, which must be as many as its shape says."""
-    if type(shape) is not tuple or any(type(axis) is not int or axis < 0 for axis in shape) or type(kind) is not _Type:
-        raise Refused("it makes an array without a shape or a type")
-    count = math.prod(shape)
-    if kind.code[0] == "O":
-        if type(values) is not list or len(values) != count or columns:
-            raise ValueError(f"{count} objects are missing")
-        array.shape, array.objects = shape, values
-        return
-    if type(values) not in (bytes, bytearray) or len(values) != count * kind.dtype.itemsize:
-        raise ValueError(f"the bytes are not an array of shape {shape}")
-    array.values = np.frombuffer(values, kind.dtype).reshape(shape, order="F" if columns else "C")
+def _ndarray(*_: Any) -> Array:
+    raise Refused("it makes an array in an unknown way")
 
 
-def _empty(cls: Any, shape: Any, code: Any) -> Array:
-    if type(cls) is not _Name or cls.name != "ndarray":
+def _empty(cls: Any, *_: Any) -> Array:
+    if cls is not _ndarray:
         raise Refused("it makes an array of another class")
     return Array()
 
@@ -193,74 +158,35 @@ def _type(code: Any, *flags: Any) -> _Type:
 
 
 def _scalar(kind: Any, values: Any = b"") -> Any:
-    array = Array()
     if type(kind) is not _Type or kind.code[0] in "OUS":
         raise Refused("it makes a number that is none")
-    _fill(array, (), kind, False, values)
+    array = _from_buffer(values, kind, (), "C")
     return None if array.values is None else array.values.item()
 
 
 def _from_buffer(values: Any, kind: Any, shape: Any, order: Any, *axes: Any) -> Array:
     array = Array()
-    _fill(array, shape, kind, type(order) is str and order == "F", values)
+    array.complete(1, shape, kind, order == "F", values)
     return array
 
 
-def _number(value: int) -> int:
-    if abs(value) >= LARGEST:
-        raise Refused("it has an integer of more than 64 bits")
-    return value
-
-
-def _key(value: Any) -> Any:
-    if type(value) not in (str, int, float, bool, bytes):
-        raise Refused("it has a dictionary with keys that are no names")
-    return value
-
-
-def _text(value: Any, among: str) -> str:
-    if type(value) is not str or len(value) != 1 or value not in among:
-        raise Refused("it makes an array of an unknown order")
-    return value
-
-
-_CALLS: dict[str, Callable[..., Any]] = {"array": _empty, "dtype": _type, "scalar": _scalar, "buffer": _from_buffer}
-_KNOWN = {
-    ("numpy", "ndarray"): "ndarray",
-    ("numpy", "dtype"): "dtype",
-    **{(module, "_reconstruct"): "array" for module in MULTIARRAY},
-    **{(module, "scalar"): "scalar" for module in MULTIARRAY},
-    **{(module, "_frombuffer"): "buffer" for module in NUMERIC},
+_STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "ndarray"): _ndarray,
+    ("numpy", "dtype"): _type,
+    **{(module, "_reconstruct"): _empty for module in MULTIARRAY},
+    **{(module, "scalar"): _scalar for module in MULTIARRAY},
+    **{(module, "_frombuffer"): _from_buffer for module in NUMERIC},
 }
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-_LITERALS = (
-    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "UNICODE", "BINUNICODE",
-    "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BINSTRING", "SHORT_BINSTRING", "STRING",
-    "BYTEARRAY8",
-)  # fmt: skip
-_ACTIONS: dict[str, Callable[[_Machine, Any], None]] = {
-    "MARK": lambda machine, _: machine.stack.append(_MARK),
-    "EMPTY_LIST": lambda machine, _: machine.stack.append([]),
-    "EMPTY_DICT": lambda machine, _: machine.stack.append({}),
-    "DICT": lambda machine, _: machine.dictionary(machine.since_mark()),
-    "LIST": lambda machine, _: machine.stack.append(machine.since_mark()),
-    "TUPLE": lambda machine, _: machine.stack.append(tuple(machine.since_mark())),
-    "TUPLE1": lambda machine, _: machine.tuple_of(1),
-    "TUPLE2": lambda machine, _: machine.tuple_of(2),
-    "TUPLE3": lambda machine, _: machine.tuple_of(3),
-    "APPEND": lambda machine, _: machine.extend(machine.last(1)),
-    "APPENDS": lambda machine, _: machine.extend(machine.since_mark()),
-    "SETITEM": lambda machine, _: machine.enter(machine.last(2)),
-    "SETITEMS": lambda machine, _: machine.enter(machine.since_mark()),
-    "MEMOIZE": _Machine.remember,
-    "BINPUT": _Machine.remember,
-    "LONG_BINPUT": _Machine.remember,
-    "PUT": _Machine.remember,
-    "BINGET": _Machine.recall,
-    "LONG_BINGET": _Machine.recall,
-    "GET": _Machine.recall,
-    "GLOBAL": _Machine.name,
-    "STACK_GLOBAL": _Machine.name_on_stack,
-    "REDUCE": _Machine.call,
-    "BUILD": _Machine.build,
+_NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE
+SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BINSTRING SHORT_BINSTRING STRING EMPTY_LIST EMPTY_DICT EMPTY_TUPLE LIST
+TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS MEMOIZE BINPUT LONG_BINPUT PUT BINGET LONG_BINGET GET GLOBAL STACK_GLOBAL"""
+_CODES = {instruction.name: ord(instruction.code) for instruction in pickletools.opcodes}
+_KNOWN: dict[int, Callable[[_Unpickler], None]] = {
+    **{_CODES[name]: LIBRARY.dispatch[_CODES[name]] for name in _NAMES.split()},
+    _CODES["REDUCE"]: _Unpickler.call,
+    _CODES["BUILD"]: _Unpickler.build,
+    _CODES["BYTEARRAY8"]: _Unpickler.read_bytearray,
+    _CODES["SETITEM"]: partial(_enter, _Unpickler.load_setitem, slice(-2, -1)),
+    _CODES["SETITEMS"]: partial(_enter, _Unpickler.load_setitems, slice(None, None, 2)),
+    _CODES["DICT"]: partial(_enter, _Unpickler.load_dict, slice(None, None, 2)),
 }

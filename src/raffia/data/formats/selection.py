@@ -1,12 +1,13 @@
 """Columns of a table by their names, also those within a run, and ranges of them such as 1100..2500 or u_10..u_50."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from raffia.data.formats.tables.headers import UNITS
-from raffia.data.formats.variable import Rows, Variable, rows_of
+from raffia.data.formats.variable import Rows, Variable
 
 Variables = dict[str, Variable]
 Place = tuple[Variable, int | None]  # a column: an array of its own, or at a place in a run
@@ -51,7 +52,7 @@ def _range(arrays: Variables, name: str) -> Variables:
     if line is not None and all(variable is run for variable, _ in chosen) and line.dims == (line.name,):
         values = line.read()[[place for _, place in chosen if place is not None]]
         named = f"columns of {name}"
-        found[named] = _of(line, named, values.shape, line.dtype, (named,), partial(rows_of, values))
+        found[named] = Variable.of_array(named, values, (named,), _units(line), run.path, notes=line.notes, layout=line.layout)
     return found
 
 
@@ -89,14 +90,12 @@ def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
     n, sample = run.shape[0], (run.dims or ("sample",))[0]
     shape, dims = ((n,), (sample,)) if flat else ((n, len(places)), (sample, f"columns of {name}"))
     dtype = np.result_type(*[variable.dtype for variable, _ in places]).str
-    return _of(run, name, shape, dtype, dims, partial(_read, places, flat))
+    load = partial(_read, places, flat)
+    return Variable(name, shape, dtype, dims, _units(run), run.path, load, notes=run.notes, layout=run.layout)
 
 
-def _of(
-    run: Variable, name: str, shape: tuple[int, ...], dtype: str, dims: tuple[str, ...], load: Callable[[Rows], np.ndarray]
-) -> Variable:
-    units = {key: value for key, value in run.attributes.items() if key == "units"}
-    return Variable(name, shape, dtype, dims, units, run.path, load, notes=run.notes, layout=run.layout)
+def _units(run: Variable) -> dict[str, Any]:
+    return {key: value for key, value in run.attributes.items() if key == "units"}
 
 
 def _read(places: list[Place], flat: bool, rows: Rows) -> np.ndarray:

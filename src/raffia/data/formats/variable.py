@@ -3,16 +3,17 @@
 import math
 import os
 import re
-import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from raffia.data.formats.damage import Damaged, naming
 from raffia.data.formats.layout import Layout
 from raffia.errors import RaffiaError
 
@@ -21,10 +22,8 @@ Rows = slice | None
 WILDCARDS = re.compile(r"[*?\[]")
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
-PACKED, MOST_PACKED = (
-    32,
-    2**26,
-)  # values a byte of a file that is believed, as functions of few values pack well; up to half a gigabyte
+PACKED = 32  # values a byte of a file that is believed, as functions of few values pack well
+MOST_PACKED = 2**26  # values that are believed by that ratio: half a gigabyte
 LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
 MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
 DEFLATED = 1032  # times, at most, that gzip's method packs zeros
@@ -54,6 +53,13 @@ class Variable:
         if self.dims is not None and len(self.dims) != len(self.shape):
             raise RaffiaError(f"{self.path} is damaged: {self.name} has shape {self.shape}, but its axes are {self.dims}.")
 
+    @classmethod
+    def of_array(
+        cls, name: str, values: np.ndarray, dims: tuple[str, ...] | None, attributes: dict[str, Any], path: Path, **more: Any
+    ) -> "Variable":
+        """An array that is in memory."""
+        return cls(name, tuple(values.shape), values.dtype.str, dims, attributes, path, partial(rows_of, values), **more)
+
     @property
     def numeric(self) -> bool:
         """Whether it holds real numbers."""
@@ -67,8 +73,7 @@ class Variable:
     def affordable(self, rows: int) -> int:
         """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
-        size = 0 if cost <= LOOKED_AT else held(self.path, cost, *self.beside)
-        most = max(LOOKED_AT, size, min(PACKED * size, MOST_PACKED))
+        most = LOOKED_AT if cost <= LOOKED_AT else unpackable(held(self.path, cost, *self.beside)) // 8
         if least > most:
             raise RaffiaError(
                 f"{self.path}: {self.name} of shape {self.shape} is too large to look at: its first row takes {least} values, and "
@@ -91,13 +96,11 @@ class Variable:
         n = self.shape[0] if self.shape else 1
         wanted = self.shape if rows is None or not self.shape else (len(range(*rows.indices(n))), *self.shape[1:])
         check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
-        with guarded(self.path, self.name):
+        with naming(self.path, self.name):
             values = np.asarray(self.load(rows if self.shape else None))
-        if values.shape != wanted:
-            raise RaffiaError(
-                f"{self.path} is damaged: {self.name} has shape {wanted} in its header and {values.shape} in its body."
-            )
-        return values
+            if values.shape != wanted:
+                raise Damaged(f"it has shape {wanted} in its header and {values.shape} in its body")
+            return values
 
 
 class Whole:
@@ -126,36 +129,49 @@ def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
     return values.copy() if rows is None else values[rows].copy()
 
 
+def stack(read: Callable[[int], np.ndarray], count: int, shape: tuple[int, ...], dtype: str, rows: Rows) -> np.ndarray:
+    """Some rows of an array of so many, each of which is read by its index."""
+    chosen = range(count)[rows or slice(None)]
+    values = np.empty((len(chosen), *shape), dtype)
+    for place, row in enumerate(chosen):
+        values[place] = read(row)
+    return values
+
+
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *beside: Path) -> None:
     """Refuse an array that cannot be in the file, or in those beside it, before memory is taken for it."""
-    size = _bytes(shape, itemsize)
+    size = math.prod(shape) * itemsize
     if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * held(path, size // COMPRESSION + 1, *beside)):
         raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than such a file can hold.")
 
 
 def check_stored(path: Path, name: str, shape: tuple[int, ...], itemsize: int, stored: int) -> None:
     """Refuse an array that is stored as it is, in fewer bytes than it has."""
-    if any(axis < 0 for axis in shape) or _bytes(shape, itemsize) > stored:
+    if any(axis < 0 for axis in shape) or math.prod(shape) * itemsize > stored:
         raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes kept for it.")
 
 
 def check_count(path: Path, count: int) -> None:
     """Refuse files of more arrays and groups than anybody can look through."""
     if count > MOST:
-        raise RaffiaError(
-            f"{path} holds more than {MOST} arrays and groups. Write those that are meant into a file of their own."
-        )
+        raise RaffiaError(f"{path} holds more than {MOST} arrays and groups. Write those that are meant into a file.")
 
 
-def check_inflated(pieces: Iterable[bytes], most: int, wbits: int) -> None:
-    """Refuse what gzip's method unpacks to more bytes than it should; nothing is kept."""
-    unpacker = zlib.decompressobj(wbits)
-    for piece in pieces:
-        while piece and not unpacker.eof:
-            most -= len(unpacker.decompress(piece, 2**20))
-            piece = unpacker.unconsumed_tail
-            if most < 0:
-                raise ValueError("a chunk unpacks to more bytes than it says")
+def check_inflated(read: Callable[[], bytes], size: int, most: int, wbits: int) -> None:
+    """Refuse a chunk of this size that gzip's method unpacks to more bytes than it should; small ones cannot unpack to much."""
+    if size * DEFLATED <= MODEST:
+        return
+    unpacker, packed = zlib.decompressobj(wbits), read()
+    while packed and not unpacker.eof:
+        most -= len(unpacker.decompress(packed, 2**20))
+        packed = unpacker.unconsumed_tail
+        if most < 0:
+            raise Damaged("a chunk unpacks to more bytes than it says")
+
+
+def unpackable(size: int) -> int:
+    """How many bytes a file of this size may unpack to before anybody asks for them."""
+    return 8 * max(LOOKED_AT, size, min(PACKED * size, MOST_PACKED))
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -167,6 +183,18 @@ def files_of(path: Path) -> Iterator[Path]:
     else:
         start = next(i for i, part in enumerate(path.parts) if WILDCARDS.search(part))
         yield from Path(*path.parts[:start]).glob("/".join(path.parts[start:]))
+
+
+def file_beside(path: Path, name: str) -> Path:
+    """The plain file that another one names, in its folder or below; what lies elsewhere, or is a link, is refused."""
+    steps = Path(name).parts
+    inside = bool(name) and not Path(name).is_absolute() and ".." not in steps
+    links = [os.path.islink(path.parent.joinpath(*steps[: k + 1])) for k in range(len(steps))]
+    if not inside or any(links) or not os.path.isfile(path.parent / name):
+        raise RaffiaError(
+            f"it has its values in {name[:80]!r}, and there is no such plain file beside it. Put it into the same folder."
+        )
+    return path.parent / name
 
 
 def has_wildcards(path: Path) -> bool:
@@ -184,27 +212,10 @@ def held(path: Path, enough: int, *beside: Path) -> int:
     return total
 
 
-def _bytes(shape: tuple[int, ...], itemsize: int) -> int:
-    return math.prod(shape) * itemsize
-
-
-@contextmanager
-def guarded(path: Path, name: str | None = None) -> Iterator[None]:
-    """Make every error a `RaffiaError` with the name of the file, whatever a library of some format raises on damaged bytes."""
+def optional(module: str, kind: str, package: str = "raffia[data]") -> Any:
+    """A module that reads a format, which need not be installed."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is damaged is an error, or read as it should be
-            yield
-    except RaffiaError as error:
-        raise error if path.name in str(error) else RaffiaError(f"{path}: {error}") from None
-    except Exception as error:  # these libraries raise nearly anything, from struct.error to SystemError
-        reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
-        if isinstance(error, MemoryError):
-            reason = "it asks for more memory than there is"
-        where = f"{os.fspath(path)}" + (f", variable {name}," if name else "")
-        raise RaffiaError(f"{where} is damaged or not of its kind ({reason}).") from None
-
-
-def optional(package: str, kind: str) -> RaffiaError:
-    """What to say when the package that reads a format is not there."""
-    return RaffiaError(f"{kind} files need the package {package}. Run: pip install raffia[data]")
+        return import_module(module)
+    except ImportError:
+        name = module.partition(".")[0]
+        raise RaffiaError(f"{kind} files need the package {name}. Run: pip install {package}") from None

@@ -43,11 +43,7 @@ def _identifier(name: str) -> str:
 
 
 def _hdf5(path: Path, arrays: Arrays) -> None:
-    try:
-        import h5py
-    except ImportError:
-        raise optional("h5py", "HDF5") from None
-    with h5py.File(path, "w") as file:
+    with optional("h5py", "HDF5").File(path, "w") as file:
         for name, array in arrays.items():
             file[name] = array
 

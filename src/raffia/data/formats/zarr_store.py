@@ -18,64 +18,42 @@ from typing import IO, Any
 
 import numpy as np
 
-from raffia.data.formats.variable import (
-    DEFLATED,
-    LOOKED_AT,
-    MODEST,
-    Rows,
-    Variable,
-    check_count,
-    check_inflated,
-    guarded,
-    held,
-    optional,
-)
+from raffia.data.formats.damage import Damaged, guarded, naming
+from raffia.data.formats.variable import LOOKED_AT, MODEST, Rows, Variable, check_count, check_inflated, held, optional
 from raffia.errors import RaffiaError
 
 MARKS = ("zarr.json", ".zgroup", ".zarray")
 DESCRIPTIONS = (*MARKS, ".zattrs", ".zmetadata")
 PACKING = ("blosc", "zstd", "gzip", "zlib", "lz4")
-CODECS = (
-    *PACKING,
-    "bytes",
-    "transpose",
-    "crc32c",
-    "sharding_indexed",
-    "shuffle",
-    "delta",
-    "fixedscaleoffset",
-    "bitround",
-    "quantize",
-)
+UNPACKED = ["bytes", "transpose", "crc32c", "sharding_indexed", "shuffle", "delta", "fixedscaleoffset", "bitround", "quantize"]
 ABSENT = 2**64 - 1  # where a shard has no chunk
 
 
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a store, named by their path in it and read chunk by chunk."""
-    zarr = _zarr()
-    found = {}
-    with guarded(path):
-        for place in list(_places(path)):
-            name = place or path.stem
-            if not _codecs(path / place):
-                continue
-            array = zarr.open_array(path, path=place, mode="r")
-            attributes = {key: value for key, value in array.attrs.asdict().items() if not key.startswith("_ARRAY")}
-            dims = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
-            known = tuple(str(axis) for axis in dims) if dims and all(dims) else None
-            dtype = np.dtype(array.dtype)
-            if dtype.kind in "fiubcSU":
-                load, block = partial(_load, path, place), (array.chunks or (1,))[0]
-                found[name] = Variable(name, tuple(array.shape), dtype.str, known, attributes, path, load, block)
-    return found
+    arrays = {}
+    for place in list(_places(path)):
+        if not _codecs(path / place):
+            continue
+        with guarded(path):
+            array = _opened(path, place)
+            attributes, dtype = array.attrs.asdict(), np.dtype(array.dtype)
+            dims = getattr(array.metadata, "dimension_names", None) or attributes.get("_ARRAY_DIMENSIONS")
+            block = (array.chunks or (1,))[0]
+        if dtype.kind in "fiubcSU":
+            name, load = place or path.stem, partial(_load, path, place)
+            axes = tuple(map(str, dims)) if type(dims) in (list, tuple) and all(dims) else None
+            plain = {key: value for key, value in attributes.items() if not key.startswith("_ARRAY")}
+            arrays[name] = Variable(name, tuple(array.shape), dtype.str, axes, plain, path, load, block)
+    return arrays
 
 
 def check(path: Path) -> None:
     """Refuse a store with links, with chunks that are not there or with unknown codecs, before another library reads it."""
-    with guarded(path):
+    with naming(path):
         for place in list(_places(path)):
             if names := _codecs(path / place):
-                _check_chunks(_zarr().open_array(path, path=place, mode="r"), path, place, names, None)
+                _check_chunks(_opened(path, place), path, place, names, None)
 
 
 def _places(path: Path) -> Iterator[str]:
@@ -93,31 +71,48 @@ def _places(path: Path) -> Iterator[str]:
 
 def _described(folder: Path) -> dict[str, Any]:
     """What a store says of an array or a group."""
-    return dict(json.loads((folder / (".zarray" if (folder / ".zarray").is_file() else "zarr.json")).read_bytes()))
+    place = folder / (".zarray" if (folder / ".zarray").is_file() else "zarr.json")
+    with guarded(place):
+        return dict(json.loads(place.read_bytes()))
 
 
 def _codecs(folder: Path) -> list[str]:
     """How chunks were written, each codec by its name; none where Python objects were."""
-    told = _described(folder)
-    codecs = [codec for codec in (told.get("codecs") or [*(told.get("filters") or ()), told.get("compressor")]) if codec]
-    codecs += [inner for codec in codecs for inner in codec.get("configuration", {}).get("codecs", ())]
+    described = _described(folder)
+    codecs = _dictionaries(described.get("codecs"), described.get("filters"), [described.get("compressor")])
+    inner = _dictionaries([codec.get("configuration") for codec in codecs])
+    codecs += _dictionaries(*(configuration.get("codecs") for configuration in inner))
     names = [str(codec.get("id") or codec.get("name")).removeprefix("numcodecs.") for codec in codecs]
-    if told.get("dtype") == "|O" or any(name.startswith("vlen-") for name in names):
+    if described.get("dtype") == "|O" or any(name.startswith("vlen-") for name in names):
         return []
-    unknown = [name for name in names if name not in CODECS]
+    unknown = [name for name in names if name not in (*PACKING, *UNPACKED)]
     if unknown or sum(name in PACKING for name in names) > 1 or names.count("sharding_indexed") > 1:
         raise RaffiaError(
-            f"{folder} is written with {' and '.join(names)}; raffia reads one of {', '.join(PACKING)}, and what does not pack. "
-            "Write it again, for example by zarr.create_array with its standard compressor."
+            f"{folder} is written with {' and '.join(names)}; raffia reads one of {', '.join(PACKING)}. Write it by zarr.create_array."
         )
     return names or ["bytes"]
 
 
+def _dictionaries(*lists: Any) -> list[dict[str, Any]]:
+    """The entries of lists that may be missing, each of which is a dictionary, or nothing."""
+    if any(type(entries) is not list for entries in lists if entries):
+        raise Damaged("its codecs are not listed")
+    there = [entry for entries in lists if entries for entry in entries if entry]
+    if any(type(entry) is not dict for entry in there):
+        raise Damaged("its codecs are not described")
+    return there
+
+
+def _opened(path: Path, place: str) -> Any:
+    with guarded(path):
+        return optional("zarr", "Zarr").open_array(path, path=place, mode="r")
+
+
 def _load(path: Path, place: str, rows: Rows) -> np.ndarray:
-    names = _codecs(path / place)
-    array = _zarr().open_array(path, path=place, mode="r")
+    names, array = _codecs(path / place), _opened(path, place)
     _check_chunks(array, path, place, names, rows)
-    return np.asarray(array[...] if rows is None else array[rows])
+    with guarded(path, place or path.stem):
+        return np.asarray(array[...] if rows is None else array[rows])
 
 
 def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Rows) -> None:
@@ -128,7 +123,7 @@ def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Ro
     if grid and (touched or rows):
         grid[0] = range(touched[0] // steps[0], touched[-1] // steps[0] + 1) if touched else range(0)
     if (values := math.prod(array.chunks)) > LOOKED_AT and values > held(path / place, values):
-        raise ValueError(f"its chunks of shape {array.chunks} have more values than the store has bytes; write smaller ones")
+        raise Damaged(f"its chunks of shape {array.chunks} have more values than the store has bytes; write smaller ones")
     checked: set[Path] = set()
     for at in product(*grid):
         chunk = path / place / (key := array.metadata.encode_chunk_key(at))
@@ -157,11 +152,14 @@ def _packed(file: IO[bytes], size: int, array: Any) -> Iterator[tuple[int, int]]
     count = math.prod(n // step for n, step in zip(array.shards, array.chunks, strict=True))
     sharding = array.metadata.codecs[0].to_dict()["configuration"]
     length = 16 * count + 4 * (len(sharding["index_codecs"]) > 1)
-    file.seek(size - length if str(sharding["index_location"]) == "end" else 0)
-    for start, inner in np.frombuffer(file.read(16 * count), "<u8").reshape(count, 2).tolist():
+    file.seek(max(0, size - length) if str(sharding["index_location"]) == "end" else 0)
+    index = file.read(16 * count) if length <= size else b""
+    if len(index) < 16 * count:
+        raise Damaged("a shard has no index")
+    for start, inner in np.frombuffer(index, "<u8").reshape(count, 2).tolist():
         if start != ABSENT:
             if start + inner > size:
-                raise ValueError("the index of a shard leads out of it")
+                raise Damaged("the index of a shard leads out of it")
             yield start, inner
 
 
@@ -178,11 +176,12 @@ def _check_packed(file: IO[bytes], start: int, size: int, whole: int, names: lis
         said = _zstd(head, size)
     elif packing == "lz4":
         said = struct.unpack_from("<I", head)[0]
-    elif packing and size * DEFLATED > MODEST:
+    elif packing:
         file.seek(start)
-        check_inflated([file.read(size)], most, 32 + zlib.MAX_WBITS)
+        with guarded(Path(file.name)):
+            check_inflated(partial(file.read, size), size, most, 32 + zlib.MAX_WBITS)
     if said > most or not fits:
-        raise ValueError(f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
+        raise Damaged(f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
 
 
 def _zstd(head: bytes, size: int) -> int:
@@ -206,11 +205,3 @@ def _check_link(path: Path, place: Path) -> None:
 def is_store(path: Path) -> bool:
     """Whether a folder is a store."""
     return path.is_dir() and any((path / mark).is_file() for mark in MARKS)
-
-
-def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise optional("zarr", "Zarr") from None
-    return zarr

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from raffia.data.formats.missing import check_whole, decode
-from raffia.data.formats.variable import Variable, guarded
+from raffia.data.formats.variable import Variable
 from raffia.data.meaning.layout import ArrayLayout
 from raffia.data.meaning.names import FLAGS, shown
 from raffia.data.meaning.smoothness import blocks, spread
@@ -110,8 +110,7 @@ class Column:
 
     def values(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), some of which may be missing."""
-        with guarded(self.variable.path, self.variable.name):
-            values = decode(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
+        values = decode(self.variable, raw := self._raw(rows)).reshape(len(raw), *self.axes)
         channels = values[:, None] if self.channel is None else np.moveaxis(values, 1 + self.channel, 1)
         turned = self.layout.turned(channels)
         if self.nodes is None:

@@ -10,32 +10,29 @@ from raffia.data.formats.folders.files import Files, Read, opened
 from raffia.data.formats.folders.names import natural
 from raffia.data.formats.layout import PARTS, POINTS, SAMPLES, Layout
 from raffia.data.formats.meshes.common import together
+from raffia.data.formats.meshes.detect import ALONE, NAMING
 from raffia.data.formats.tables.words import names_places
-from raffia.data.formats.variable import Variable, files_of, guarded
+from raffia.data.formats.variable import Variable, files_of
 from raffia.errors import RaffiaError
 
 MOST = 2**14  # files
+LEADS, LED = (".xdmf", ".xmf", ".pvd", *NAMING), (".h5", ".hdf5", *ALONE, *NAMING)
+"""The endings of files that name others, and of those that are named."""
 PIECE = re.compile(r"(?:part|chunk|shard|batch|piece)s?[\s_.-]*\d+(?:[\s_-]*of[\s_-]*\d+)?$", re.IGNORECASE)
 
 
 def variables(path: Path, asked: Layout, read: Read, suffixes: Sequence[str]) -> dict[str, Variable]:
     """The arrays of all files of a folder or a pattern; rows are read from the files that have them."""
     paths = _found(path, suffixes)
-    with guarded(path):
-        named = not asked.files and all(PIECE.search(file.stem) for file in paths)
-        pieces = asked.files != SAMPLES and (named or asked.files == PARTS or bool(asked.table or asked.samples))
-        inner = replace(asked, files="") if pieces else Layout(POINTS, wanted=asked.wanted)
-        heads = [opened(file, inner, read) for file in paths]
-        files = Files(path, paths, asked, heads if pieces else _on_one_mesh(heads))
-        return parts.variables(files) if pieces or _in_parts(files) else stacked.variables(files)
-
-
-def _on_one_mesh(heads: list[dict[str, Variable]]) -> list[dict[str, Variable]]:
-    """The arrays of files with a mesh each, on that of the first; arrays of other files are as they are."""
-    found, notes = together(heads)
-    if notes:
-        found[0] = {name: replace(v, notes=(*v.notes, *notes)) for name, v in found[0].items()}
-    return found
+    named = not asked.files and all(PIECE.search(file.stem) for file in paths)
+    pieces = asked.files != SAMPLES and (named or asked.files == PARTS or bool(asked.table or asked.samples))
+    inner = replace(asked, files="") if pieces else Layout(POINTS, wanted=asked.wanted)
+    heads, notes = [opened(file, inner, read) for file in paths], list[str]()
+    if not pieces:  # files with a mesh each are brought to that of the first
+        heads, notes = together(heads)
+    heads[0] = {name: replace(v, notes=(*v.notes, *notes)) for name, v in heads[0].items()}
+    files = Files(path, paths, asked, heads)
+    return parts.variables(files) if pieces or _in_parts(files) else stacked.variables(files)
 
 
 def _in_parts(files: Files) -> bool:
@@ -48,16 +45,23 @@ def _in_parts(files: Files) -> bool:
     return alike and not tabular and len(uneven) > 1 and parts.counts(files, uneven) is not None
 
 
+def _belongs(file: Path, lead: Path) -> bool:
+    """Whether a file holds values of another one, whose name it begins with."""
+    return file.suffix.lower() in LED and file.suffix != lead.suffix and file.name.startswith(lead.stem)
+
+
 def _found(path: Path, suffixes: Sequence[str]) -> list[Path]:
     """The files, sorted as people count."""
     inside = [file for file in (path.iterdir() if path.is_dir() else files_of(path)) if not file.name.startswith(".")]
     known = [file for file in inside if file.suffix.lower() in suffixes]
+    leads = [file for file in known if file.suffix.lower() in LEADS]
+    known = [file for file in known if not any(_belongs(file, lead) for lead in leads)]
     if not known:
         raise RaffiaError(
             f"{path}: there is no file of a kind that raffia reads ({' '.join(suffixes)}). Pass a file, a Zarr store, a folder of "
             "files, or a pattern in quotes, such as 'runs/*.csv'."
         )
-    several = sorted({file.suffix.lower() for file in known})
+    several = sorted({file.suffix.lower() for file in known}, key=lambda suffix: (suffix not in LEADS, suffix))
     if len(several) > 1:
         raise RaffiaError(
             f"{path} holds files of several kinds ({', '.join(several)}), and those of one kind are a dataset. Pass a pattern in quotes, "

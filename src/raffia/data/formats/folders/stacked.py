@@ -1,6 +1,5 @@
 """Files that are a sample each: their arrays are stacked, and curves on points of their own brought to common ones."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +10,7 @@ from raffia.data.formats.folders.files import Files
 from raffia.data.formats.folders.names import numbers
 from raffia.data.formats.layout import SAMPLES, Layout
 from raffia.data.formats.tables.words import names_places
-from raffia.data.formats.variable import Rows, Variable, rows_of
+from raffia.data.formats.variable import Variable, rows_of, stack
 from raffia.errors import RaffiaError
 
 ORDERLY = 0.02  # of the values of a curve: how many may be out of order
@@ -43,15 +42,16 @@ def _array(files: Files, name: str, curves: Curves | None) -> Variable:
     """What all files have by one name."""
     arrays = files.of(name)
     first = replace(arrays[0], dims=_dims(files, arrays[0]), notes=())
-    load: Callable[[Rows], np.ndarray] = partial(_stacked, arrays)
     if curves is not None and name == curves.name:
         return replace(first, shape=curves.points.shape, dims=(name,), dtype="<f8", load=partial(rows_of, curves.points))
     if curves is not None:
-        shape = (len(arrays), len(curves.points))
-        return replace(first, shape=shape, dims=(SAMPLE, curves.name), dtype="<f8", load=partial(_interpolated, arrays, curves))
+        count, shape = len(arrays), curves.points.shape
+        load = partial(stack, partial(_interpolated, arrays, curves), count, shape, "<f8")
+        return replace(first, shape=(count, *shape), dims=(SAMPLE, curves.name), dtype="<f8", load=load)
     if name in files.shared:
         return first
     dims = None if first.dims is None else (SAMPLE, *first.dims)
+    load = partial(stack, lambda number: arrays[number].read(), len(arrays), first.shape, first.dtype)
     return replace(first, shape=(len(arrays), *first.shape), dims=dims, load=load, block=1)
 
 
@@ -66,11 +66,8 @@ def _curves(files: Files) -> Curves | None:
     named = [name for name in files.common if name in files.asked.coordinates or names_places(name)]
     for name in named:
         lines = files.of(name)
-        if (
-            (name in files.shared and files.asked.points is None)
-            or name in files.asked.wanted
-            or any(max(v.shape, default=0) != np.prod(v.shape) for v in lines)
-        ):
+        same = name in files.shared and files.asked.points is None
+        if same or name in files.asked.wanted or any(max(v.shape, default=0) != np.prod(v.shape) for v in lines):
             continue
         values = [line.glance().astype(np.float64).reshape(-1) for line in lines]
         if all(map(_is_sorted, values)):
@@ -120,18 +117,8 @@ def _from_names(files: Files) -> tuple[dict[str, Variable], tuple[int, ...]]:
 
 def _made(files: Files, name: str, values: np.ndarray, note: str) -> Variable:
     dims = (SAMPLE, "numbers")[: values.ndim]
-    notes = (note,) if note else ()
-    return Variable(name, values.shape, values.dtype.str, dims, {}, files.path, partial(rows_of, values), notes=notes)
+    return Variable.of_array(name, values, dims, {}, files.path, notes=(note,) if note else ())
 
 
-def _stacked(arrays: list[Variable], rows: Rows) -> np.ndarray:
-    chosen = arrays if rows is None else arrays[rows]
-    return np.stack([array.read() for array in chosen]) if chosen else np.empty((0, *arrays[0].shape), arrays[0].dtype)
-
-
-def _interpolated(arrays: list[Variable], curves: Curves, rows: Rows) -> np.ndarray:
-    chosen = range(len(arrays)) if rows is None else range(len(arrays))[rows]
-    found = np.empty((len(chosen), len(curves.points)))
-    for place, number in enumerate(chosen):
-        found[place] = curves.values(number, arrays[number].read().astype(np.float64).reshape(-1))
-    return found
+def _interpolated(arrays: list[Variable], curves: Curves, number: int) -> np.ndarray:
+    return curves.values(number, arrays[number].read().astype(np.float64).reshape(-1))

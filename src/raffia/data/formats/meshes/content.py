@@ -3,8 +3,8 @@
 Fields say by their attributes on which nodes they are given, so that nobody has to guess.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from raffia.data.formats.damage import Damaged
 from raffia.data.formats.meshes.kinds import Block, divided
-from raffia.data.formats.variable import Rows, Variable, check_count, guarded
+from raffia.data.formats.variable import Rows, Variable, check_count, rows_of
 from raffia.errors import RaffiaError
 from raffia.spaces.simplices import volumes
 
+GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
 NODES, CELLS, WEIGHTS, PART, NOTES = "mesh nodes", "mesh cells", "mesh weights", "mesh part", "mesh notes"
 """Attributes of fields: the variables of their nodes, cells and weights, and notes; and of those variables: that they are such."""
 
@@ -27,7 +29,6 @@ Fields = dict[str, np.ndarray]
 class Content:
     """A mesh as it is in a file: all points (points, 3), cells in blocks, and values at points and in cells."""
 
-    noun: ClassVar[str] = "mesh"
     suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vtu")
     """What files it can be written to."""
 
@@ -61,11 +62,48 @@ class Content:
         ):
             for name, values in data.items() if len(places) else ():
                 if len(values) != total:
-                    raise ValueError(f"{name} has {len(values)} values for {total} {dim}s")
+                    raise Damaged(f"{name} has {len(values)} values for {total} {dim}s")
                 array = flattened(values)[places][None]
                 dims = ("sample", dim, "component")[: array.ndim]
                 pieces[free_name(name, pieces)] = Piece(array, dims, geometry.attributes(names, dim == "cell"))
         return pieces
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """One mesh of several, or of grids; those of lower dimension, as boundaries, are left out, and so are ghost cells.
+
+    Fields are those that all parts have. A part alone stays as it is.
+    """
+    if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
+        return parts[0]
+    meshes = [_without_ghosts(part if type(part) is Content else part.as_mesh()) for part in parts]
+    dims = [max((block.kind.dim for block in mesh.blocks), default=0) for mesh in meshes]
+    meshes = [mesh for mesh, dim in zip(meshes, dims, strict=True) if dim == max(dims)]
+    blocks, points, cells = list[Block](), 0, 0
+    for mesh in meshes:
+        blocks += [block.moved(points, cells) for block in mesh.blocks]
+        points, cells = points + len(mesh.points), cells + mesh.cells
+    data = [[mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes]]
+    fields = [
+        {name: np.concatenate([part[name] for part in parts]) for name in common(parts) if name != GHOSTS} for parts in data
+    ]
+    return Content(np.concatenate([mesh.points for mesh in meshes]), tuple(blocks), *fields)
+
+
+def common(parts: Sequence[Fields]) -> list[str]:
+    """The names of the fields that all parts have, with as many components."""
+    return [name for name in parts[0] if len({part[name].shape[1:] if name in part else None for part in parts}) == 1]
+
+
+def _without_ghosts(mesh: Content) -> Content:
+    """A mesh without the cells that it has of its neighbours."""
+    if GHOSTS not in mesh.cell_data or any(len(values) != mesh.cells for values in mesh.cell_data.values()):
+        return mesh
+    own, blocks = mesh.cell_data[GHOSTS].reshape(-1) == 0, []
+    for block in mesh.blocks:
+        inside = own[block.numbers]
+        blocks.append(Block(block.vtk, block.corners[inside], (np.cumsum(own) - 1)[block.numbers[inside]]))
+    return Content(mesh.points, tuple(blocks), mesh.point_data, {name: values[own] for name, values in mesh.cell_data.items()})
 
 
 @dataclass(frozen=True)
@@ -76,9 +114,14 @@ class Piece:
     dims: tuple[str, ...]
     attributes: dict[str, Any]
 
+    def variable(self, name: str, path: Path, beside: tuple[Path, ...]) -> Variable:
+        """It as a variable, which stays in memory."""
+        return Variable.of_array(name, self.array, self.dims, self.attributes, path, block=len(self.array), beside=beside)
+
 
 Pieces = dict[str, Piece]
-Parse = Callable[[Path], Pieces]
+Read = Callable[[Path], Any]
+"""Reads a mesh or a grid."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +143,7 @@ class Geometry:
         """Points in no cell are left out, as they may lie anywhere, and so are coordinates that do not vary; both are noted."""
         notes = []
         if not len(points) or not np.isfinite(points).all():
-            raise ValueError("it has no points, or their coordinates are missing")
+            raise Damaged("it has no points, or their coordinates are missing")
         simplices, owner, cells = divided(blocks, len(points))
         kept = np.unique(simplices) if len(simplices) else np.arange(len(points))
         if len(kept) < len(points):
@@ -109,7 +152,7 @@ class Geometry:
         extent = np.ptp(nodes, axis=0)
         varying = extent > 1e-9 * extent.max()
         if not varying.any():
-            raise ValueError("all its points coincide")
+            raise Damaged("all its points coincide")
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
@@ -126,7 +169,7 @@ class Geometry:
             middles = self.nodes[self.simplices].mean(1) * sizes[:, None]
             total = np.bincount(self.owner, sizes, len(self.cells))
             if (total <= 0).any():
-                raise ValueError("it has cells without a volume")
+                raise Damaged("it has cells without a volume")
             middle = np.stack([np.bincount(self.owner, along, len(self.cells)) / total for along in middles.T], 1)
             found[unlike("cell centres", fields)] = Piece(middle, ("cell", "axis"), part)
             found[unlike("cell volumes", fields)] = Piece(total, ("cell",), part)
@@ -164,33 +207,33 @@ def free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def variables(path: Path, parse: Parse) -> dict[str, Variable]:
-    """The arrays of a file that is read as a whole, again whenever values are asked for; those of two files are kept, not of all."""
-    found: dict[str, Variable] = {}
-    with guarded(path):
-        pieces = _pieces(parse, path, _stamp(path))
-        check_count(path, len(pieces))
-        for name, piece in pieces.items():
-            array, load = piece.array, partial(_load, parse, path, name)
-            shape = tuple(array.shape)
-            found[name] = Variable(name, shape, array.dtype.str, piece.dims, piece.attributes, path, load, block=len(array))
-    return found
+def variables(path: Path, read: Read, named_files: Callable[[Path], list[Path]] = lambda path: []) -> dict[str, Variable]:
+    """The arrays of a file that is read as a whole, and of those that it names, again whenever values are asked for.
+
+    Those of two files are kept, not of all.
+    """
+    arrays: dict[str, Variable] = {}
+    beside = tuple(named_files(path))
+    pieces = _pieces(read, path, stamp(path, *beside))
+    check_count(path, len(pieces) + len(beside))
+    for name, piece in pieces.items():
+        arrays[name] = replace(piece.variable(name, path, beside), load=partial(_load, read, path, beside, name))
+    return arrays
 
 
-def _load(parse: Parse, path: Path, name: str, rows: Rows) -> np.ndarray:
-    with guarded(path):
-        pieces = _pieces(parse, path, _stamp(path))
-        if name not in pieces:
-            raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
-        array = pieces[name].array
-        return array.copy() if rows is None else array[rows].copy()
+def _load(read: Read, path: Path, beside: tuple[Path, ...], name: str, rows: Rows) -> np.ndarray:
+    pieces = _pieces(read, path, stamp(path, *beside))
+    if name not in pieces:
+        raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
+    return rows_of(pieces[name].array, rows)
 
 
 @lru_cache(maxsize=2)
-def _pieces(parse: Parse, path: Path, stamp: tuple[int, int]) -> Pieces:
-    return parse(path)
+def _pieces(read: Read, path: Path, stamps: tuple[int, ...]) -> Pieces:
+    return read(path).pieces()
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    told = path.stat()
-    return told.st_size, told.st_mtime_ns
+def stamp(*paths: Path) -> tuple[int, ...]:
+    """Sizes and times of files, which change with their content."""
+    facts = [path.stat() for path in paths]
+    return tuple(number for fact in facts for number in (fact.st_size, fact.st_mtime_ns))

@@ -4,14 +4,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from raffia.data.formats.meshes import content, exodus, gmsh, vtk_legacy, vtk_xml, xdmf
+from raffia.data.formats.damage import naming
+from raffia.data.formats.meshes import content, exodus, gmsh, pvd, vtk_hdf, vtk_legacy, vtk_xml, xdmf
 from raffia.data.formats.meshes.structured import Lattice
-from raffia.data.formats.variable import Variable, guarded
+from raffia.data.formats.variable import Variable
 
+ALONE = (".vtu", ".vtp", ".vti", ".vtr", ".vts")
+NAMING = (".pvtu", ".pvtp", ".pvti", ".pvtr", ".pvts", ".vtm")
+VTK = {".vtk": vtk_legacy.content, ".vtkhdf": vtk_hdf.content} | dict.fromkeys((*ALONE, *NAMING), vtk_xml.content)
 READERS: dict[str, Callable[[Path], dict[str, Variable]]] = {
-    ".vtk": partial(content.variables, parse=vtk_legacy.parse),
-    **dict.fromkeys((".vtu", ".vtp", ".vti", ".vtr", ".vts"), partial(content.variables, parse=vtk_xml.parse)),
-    ".msh": partial(content.variables, parse=gmsh.parse),
+    **{suffix: partial(content.variables, read=read) for suffix, read in VTK.items()},
+    **dict.fromkeys(NAMING, partial(content.variables, read=vtk_xml.content, named_files=vtk_xml.named_files)),
+    ".pvd": pvd.variables,
+    ".msh": gmsh.variables,
     **dict.fromkeys((".xdmf", ".xmf"), xdmf.variables),
     **dict.fromkeys((".e", ".exo"), exodus.variables),
 }
@@ -20,8 +25,7 @@ SUFFIXES = tuple(READERS)
 
 def original(path: Path) -> content.Content | Lattice | None:
     """A file of VTK as it is, with cells that are not divided; None for other files."""
-    suffix = path.suffix.lower()
-    if not suffix.startswith(".vt") or suffix not in READERS or not path.is_file():
+    if path.suffix.lower() not in VTK or not path.is_file():
         return None
-    with guarded(path):
-        return vtk_legacy.content(path) if suffix == ".vtk" else vtk_xml.content(path)
+    with naming(path):
+        return VTK[path.suffix.lower()](path)

@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from raffia.data.formats.meshes.content import Geometry, Piece, Pieces, free_name, unlike
+from raffia.data.formats.damage import Damaged, floats, integer
+from raffia.data.formats.meshes.content import Geometry
 from raffia.data.formats.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.formats.meshes.kinds import Block
-from raffia.data.formats.variable import LOOKED_AT, MOST
+from raffia.data.formats.meshes.series import Series, Steps
+from raffia.data.formats.variable import LOOKED_AT, MOST, Variable
 from raffia.errors import RaffiaError
 
 KINDS = {1: 3, 2: 5, 3: 9, 4: 10, 5: 12, 6: 13, 7: 14, 8: 21, 9: 22, 10: 28, 11: 24, 15: 1, 16: 23}
@@ -22,12 +25,16 @@ Rows = tuple[np.ndarray, np.ndarray]
 """Labels, and a row of values for each."""
 
 
+Elements = tuple[int, np.ndarray, np.ndarray]
+"""Gmsh's type of some elements, their labels, and the labels of their nodes."""
+
+
 @dataclass
 class _Mesh:
     """Nodes and elements by their labels, and views: a field's name, its time, and values by labels."""
 
     nodes: Rows | None = None
-    elements: list[tuple[int, np.ndarray, np.ndarray]] = field(default_factory=list)
+    elements: list[Elements] = field(default_factory=list)
     views: dict[str, list[tuple[str, float, Rows]]] = field(default_factory=lambda: {"NodeData": [], "ElementData": []})
 
 
@@ -36,47 +43,39 @@ class _Numbers:
 
     def __init__(self, body: bytes, binary: bool) -> None:
         self.body, self.binary, self.at = body, binary, 0
-        if not binary:
-            text = body.decode("ascii")
-            self.words = np.fromstring(text, np.float64, sep=" ") if text.strip() else np.empty(0)
-            if len(self.words) != len(text.split()):
-                raise ValueError("a section holds more than numbers")
+        self.words = np.empty(0) if binary else floats(body.decode("ascii", "replace"))
 
     def take(self, kind: str, *shape: int) -> np.ndarray:
         """Numbers of a type in rows: "i4", "u8" or "f8", or several, as "i4,f8" for a row of a whole number and others."""
         count = int(np.prod(shape, dtype=object))
         size = np.dtype(kind).itemsize if self.binary else 1
         left = (len(self.body) if self.binary else len(self.words)) - self.at
-        if count < 0 or count * size > left:
-            raise ValueError(f"{count} numbers are said to follow, and there are fewer")
+        if min(shape) < 0 or count * size > left:
+            raise Damaged(f"{count} numbers are said to follow, and there are fewer")
         start, self.at = self.at, self.at + count * size
         words = np.frombuffer(self.body, f"<{kind}", count, start) if self.binary else self.words[start : self.at].astype(kind)
         return words.reshape(shape)
 
-    def __bool__(self) -> bool:
-        return self.at < (len(self.body) if self.binary else len(self.words))
 
-
-def parse(path: Path) -> Pieces:
+def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a file."""
     content = path.read_bytes()
     sections = list(_sections(content))
     if not sections or sections[0][0] != "MeshFormat":
-        raise ValueError("it does not begin with $MeshFormat")
-    version, mode, size = sections[0][1].split(None, 3)[:3]
-    if version not in (b"2.2", b"2", b"4.1") or int(size) != 8:
-        raise RaffiaError(
-            f"{path} is of Gmsh's version {version.decode()[:8]}; raffia reads 2.2 and 4.1. Save it with -format msh41."
-        )
-    mesh, binary = _Mesh(), mode == b"1"
+        raise Damaged("it does not begin with $MeshFormat")
+    version, mode, size, *_ = (*sections[0][1].decode("ascii", "replace").split(None, 3), "", "", "")
+    if version not in ("2.2", "2", "4.1") or size != "8":
+        raise RaffiaError(f"it is of Gmsh's version {version[:8]}; raffia reads 2.2 and 4.1. Save it with -format msh41.")
+    mesh, binary, newer = _Mesh(), mode == "1", version == "4.1"
     for name, body in sections[1:]:
         if name == "Nodes":
-            mesh.nodes = (_nodes4 if version == b"4.1" else _nodes2)(body, binary)
-        elif name == "Elements":
-            mesh.elements += (_elements4 if version == b"4.1" else _elements2)(body, binary)
+            count, rest = (0, body) if newer else _first_line(body)
+            mesh.nodes = _nodes4(body, binary) if newer else _labelled(_Numbers(rest, binary), count, 3)
+        elif name == "Elements":  # Gmsh writes the whole mesh again with each view that it appends to a file
+            mesh.elements = list((_elements4 if newer else _elements2)(body, binary))
         elif name in mesh.views:
             mesh.views[name].append(_view(body, binary))
-    return _pieces(mesh, max(LOOKED_AT, len(content)))
+    return _series(path, mesh, max(LOOKED_AT, len(content))).variables()
 
 
 def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -84,26 +83,25 @@ def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
     at = count = 0
     while found := re.compile(rb"^\$(\w+)[ \t\r]*\n", re.MULTILINE).search(content, at):
         if count >= MOST:
-            raise ValueError(f"it has more than {MOST} sections")
+            raise Damaged(f"it has more than {MOST} sections")
         end = content.find(b"$End" + found[1], found.end())
         if end < 0:
-            raise ValueError(f"its section {found[1].decode()[:20]} does not end")
-        yield found[1].decode(), content[found.end() : end]
+            raise Damaged(f"its section {found[1].decode('ascii', 'replace')[:20]} does not end")
+        yield found[1].decode("ascii", "replace"), content[found.end() : end]
         at, count = end + 4 + len(found[1]), count + 1
 
 
 def _first_line(body: bytes) -> tuple[int, bytes]:
     line, _, rest = body.partition(b"\n")
-    return int(line), rest
+    return integer(line), rest
 
 
-def _nodes2(body: bytes, binary: bool) -> Rows:
-    count, rest = _first_line(body)
-    numbers = _Numbers(rest, binary)
-    if binary:
-        rows = np.frombuffer(rest, np.dtype("<i4, (3,)<f8"), count)
-        return rows["f0"].astype(np.int64), rows["f1"].copy()
-    rows = numbers.take("f8", count, 4)
+def _labelled(numbers: _Numbers, count: int, many: int) -> Rows:
+    """So many labels, each with so many values behind it."""
+    if numbers.binary:
+        rows = numbers.take(f"i4, ({max(1, many)},)<f8", count)
+        return rows["f0"].astype(np.int64), rows["f1"].reshape(count, -1).copy()
+    rows = numbers.take("f8", count, 1 + many)
     return rows[:, 0].astype(np.int64), rows[:, 1:]
 
 
@@ -114,7 +112,7 @@ def _nodes4(body: bytes, binary: bool) -> Rows:
         dim, _, parametric = numbers.take("i4", 3).tolist()
         count = int(numbers.take("u8", 1)[0])
         labels.append(numbers.take("u8", count).astype(np.int64))
-        points.append(numbers.take("f8", count, 3 + (dim if parametric else 0))[:, :3])
+        points.append(numbers.take("f8", count, 3 + (max(0, dim) if parametric else 0))[:, :3])
     return np.concatenate(labels), np.concatenate(points)
 
 
@@ -124,7 +122,7 @@ def _size(kind: int) -> int:
     return VTK_KINDS[KINDS[kind]].size
 
 
-def _elements4(body: bytes, binary: bool) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def _elements4(body: bytes, binary: bool) -> Iterator[Elements]:
     """Types of elements, with the labels and nodes of each."""
     numbers = _Numbers(body, binary)
     for _ in range(int(numbers.take("u8", 4)[0])):
@@ -133,36 +131,30 @@ def _elements4(body: bytes, binary: bool) -> Iterator[tuple[int, np.ndarray, np.
         yield kind, rows[:, 0], rows[:, 1:]
 
 
-def _elements2(body: bytes, binary: bool) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
     """The same of version 2.2, where each element, or in binary files each group, says how many tags it has."""
     count, rest = _first_line(body)
-    numbers, read = _Numbers(rest, binary), 0
-    found: dict[int, list[np.ndarray]] = {}
-    if not binary:
-        yield from _listed(numbers.words.astype(np.int64).tolist(), count)
-    while binary and read < count:
-        kind, many, tags = numbers.take("i4", 3).tolist()
-        rows = numbers.take("i4", many, 1 + tags + _size(kind))
+    numbers, at, read = _Numbers(rest, binary), 0, 0
+    words = numbers.words.astype(np.int64).tolist()
+    parts: dict[int, list[Any]] = {}
+    while read < count:
+        if binary:
+            kind, many, tags = numbers.take("i4", 3).tolist()
+        else:
+            label, kind, tags, many = *[*words[at : at + 3], 0, 0, 0][:3], 1
         if many < 1 or tags < 0:
-            raise ValueError("its elements do not add up")
-        found.setdefault(kind, []).append(np.delete(rows, slice(1, 1 + tags), axis=1))
+            raise Damaged("its elements do not add up")
+        if binary:
+            rows = numbers.take("i4", many, 1 + tags + _size(kind))
+            parts.setdefault(kind, []).extend(np.delete(rows, slice(1, 1 + tags), axis=1))
+        else:
+            start, at = at + 3 + tags, at + 3 + tags + _size(kind)
+            parts.setdefault(kind, []).append([label, *words[start:at]])
         read += many
-    for kind, parts in found.items():
-        rows = np.concatenate(parts).astype(np.int64)
-        yield kind, rows[:, 0], rows[:, 1:]
-
-
-def _listed(words: list[int], count: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Elements one after the other: a label, a type, how many tags, the tags, and nodes."""
-    found: dict[int, list[list[int]]] = {}
-    at = 0
-    for _ in range(count):
-        label, kind, tags = words[at : at + 3]
-        start = at + 3 + max(0, tags)
-        at = start + _size(kind)
-        found.setdefault(kind, []).append([label, *words[start:at]])
-    for kind, parts in found.items():
-        rows = np.array(parts, np.int64)
+    if at > len(words):
+        raise Damaged("its elements do not add up")
+    for kind, some in parts.items():
+        rows = np.array(some, np.int64)
         yield kind, rows[:, 0], rows[:, 1:]
 
 
@@ -172,25 +164,21 @@ def _view(body: bytes, binary: bool) -> tuple[str, float, Rows]:
     for _ in range(3):
         count, body = _first_line(body)
         if not 0 <= count <= MOST:
-            raise ValueError(f"a view has {count} tags")
+            raise Damaged(f"a view has {count} tags")
         *lines, body = body.split(b"\n", count)
         tags.append([line.strip() for line in lines])
-    texts, reals, (_, many, count, *_) = tags[0], tags[1], [int(tag) for tag in tags[2]]
+    texts, reals, (_, many, count, *_) = tags[0], tags[1], [*map(integer, tags[2]), 0, 0, 0]
     name = texts[0].strip(b'"').decode("utf-8", "replace") if texts else ""
-    time = float(reals[0]) if reals else 0.0
-    if binary:
-        if many < 1 or count < 0 or count * (4 + 8 * many) > len(body):
-            raise ValueError(f"a view claims {count} times {many} values")
-        rows = np.frombuffer(body, np.dtype(f"<i4, ({many},)<f8"), count)
-        return name, time, (rows["f0"].astype(np.int64), rows["f1"].reshape(count, many).copy())
-    values = _Numbers(body, False).take("f8", count, 1 + many)
-    return name, time, (values[:, 0].astype(np.int64), values[:, 1:])
+    time = floats(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
+    if not 1 <= many <= max(1, len(body)) or len(time) != 1:
+        raise Damaged(f"a view claims {count} times {many} values")
+    return name, float(time[0]), _labelled(_Numbers(body, binary), count, many)
 
 
-def _pieces(mesh: _Mesh, most: int) -> Pieces:
-    """The arrays of a mesh, of so many values at most. Values that a view leaves out are missing; views of one name are times."""
+def _series(path: Path, mesh: _Mesh, most: int) -> Series:
+    """A mesh and its fields, of so many values at most. Values that a view leaves out are missing; views of one name are times."""
     if mesh.nodes is None:
-        raise ValueError("it has no nodes")
+        raise Damaged("it has no nodes")
     labels, points = mesh.nodes
     order = labels.argsort(kind="stable")
     blocks, names, before = [], [np.empty(0, np.int64)], 0
@@ -200,36 +188,30 @@ def _pieces(mesh: _Mesh, most: int) -> Pieces:
         blocks.append(Block(KINDS[kind], corners, before + np.arange(len(elements))))
         names.append(elements)
         before += len(elements)
-    geometry = Geometry.of(points, tuple(blocks))
-    names_of_fields = {name for views in mesh.views.values() for name, _, _ in views}
-    pieces = geometry.pieces(names_of_fields, bool(mesh.views["ElementData"]))
-    elements = np.concatenate(names)
-    for section, known, kept, dim in (
-        ("NodeData", labels, geometry.kept, "point"),
-        ("ElementData", elements, geometry.cells, "cell"),
-    ):
+    fields, times = dict[str, dict[str, Steps]](), None
+    for section, known in (("NodeData", labels), ("ElementData", np.concatenate(names))):
         sorting = known.argsort(kind="stable")
-        fields: dict[str, list[tuple[float, np.ndarray]]] = {}
-        for name, time, (rows, values) in mesh.views[section]:
+        steps: dict[str, list[np.ndarray]] = {}
+        for name, _, (rows, values) in sorted(mesh.views[section], key=lambda view: view[1]):
             most -= len(known) * values.shape[1]
-            if most < 0:
-                raise ValueError("its views leave out most of their values")
+            if most < 0 or (name in steps and steps[name][0].shape[1] != values.shape[1]):
+                raise Damaged("its views leave out most of their values, or have other shapes at other times")
             array = np.full((len(known), values.shape[1]), np.nan)
             array[_places(known[sorting], sorting, rows)] = values
-            fields.setdefault(name, []).append((time, array[kept]))
-        for name, steps in fields.items():
-            whole = np.stack([array for _, array in sorted(steps, key=lambda step: step[0])])
-            whole = whole[..., 0] if whole.shape[-1] == 1 else whole
-            dims = ("time" if len(steps) > 1 else "sample", dim, "component")[: whole.ndim]
-            pieces[free_name(name, pieces)] = Piece(whole, dims, geometry.attributes(names_of_fields, dim == "cell"))
-            if len(steps) > 1 and (time_name := unlike("time", names_of_fields)) not in pieces:
-                pieces[time_name] = Piece(np.array(sorted(time for time, _ in steps)), ("time",), {})
-    return pieces
+            steps.setdefault(name, []).append(array)
+        fields[section] = {
+            name: Steps(len(some), some[0].shape, some[0].dtype, some.__getitem__) for name, some in steps.items()
+        }
+        several = next((name for name, some in steps.items() if len(some) > 1), None)
+        if several is not None and times is None:
+            times = np.sort([time for name, time, _ in mesh.views[section] if name == several])
+    geometry = Geometry.of(points, tuple(blocks))
+    return Series(path, geometry, len(points), before, fields["NodeData"], fields["ElementData"], times)
 
 
 def _places(known: np.ndarray, order: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The numbers of things that have these labels; `known` are all labels, in order."""
     place = np.searchsorted(known, labels)
     if labels.size and (place.max() >= len(known) or (known[place] != labels).any()):
-        raise ValueError("it names nodes or elements that are not there")
+        raise Damaged("it names nodes or elements that are not there")
     return order[place]

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raffia.data.formats.damage import Damaged
 from raffia.errors import RaffiaError
 
 POLYGON, STRIP, POLY_LINE, POLY_VERTEX, WEDGE = 7, 6, 4, 2, 13
+CHAINS = {STRIP: 3, POLY_LINE: 2, POLY_VERTEX: 1}
+"""How many nodes in a row are a simplex, in strips of triangles, lines of several nodes and lists of vertices."""
 HEXAHEDRON = ((0, 1, 2, 6), (0, 2, 3, 6), (0, 3, 7, 6), (0, 7, 4, 6), (0, 4, 5, 6), (0, 5, 1, 6))
+TETRA10 = ((0, 4, 6, 7), (1, 5, 4, 8), (2, 6, 5, 9), (3, 8, 7, 9), (4, 9, 5, 6), (4, 9, 6, 7), (4, 9, 7, 8), (4, 9, 8, 5))
 VOXEL = (0, 1, 3, 2, 4, 5, 7, 6)  # counts along x, y and z, where a hexahedron goes around
 
 
@@ -39,11 +43,7 @@ KINDS = {
     21: Kind("line3", 3, ((0, 2), (2, 1))),
     22: Kind("triangle6", 6, ((0, 3, 5), (3, 1, 4), (5, 4, 2), (3, 4, 5))),
     23: Kind("quad8", 8, ((0, 4, 7), (4, 1, 5), (5, 2, 6), (7, 6, 3), (4, 5, 6), (4, 6, 7))),
-    24: Kind(
-        "tetra10",
-        10,
-        ((0, 4, 6, 7), (1, 5, 4, 8), (2, 6, 5, 9), (3, 8, 7, 9), (4, 9, 5, 6), (4, 9, 6, 7), (4, 9, 7, 8), (4, 9, 8, 5)),
-    ),
+    24: Kind("tetra10", 10, TETRA10),
     28: Kind("quad9", 9, ((0, 4, 8), (0, 8, 7), (4, 1, 5), (4, 5, 8), (8, 5, 2), (8, 2, 6), (7, 8, 6), (7, 6, 3))),
 }
 """Those with as many nodes each, by VTK's numbers."""
@@ -55,12 +55,8 @@ def kind_of(number: int, size: int) -> Kind:
         return KINDS[number]
     if number == POLYGON and size >= 3:
         return Kind("polygon", size, tuple((0, k, k + 1) for k in range(1, size - 1)))
-    if number == STRIP and size >= 3:
-        return Kind("triangle strip", size, tuple((k, k + 1, k + 2) for k in range(size - 2)))
-    if number == POLY_LINE and size >= 2:
-        return Kind("polyline", size, tuple((k, k + 1) for k in range(size - 1)))
-    if number == POLY_VERTEX and size >= 1:
-        return Kind("vertices", size, tuple((k,) for k in range(size)))
+    if (each := CHAINS.get(number, size + 1)) <= size:
+        return Kind("chain", size, tuple(tuple(range(k, k + each)) for k in range(size - each + 1)))
     names = ", ".join(kind.name for kind in KINDS.values())
     raise RaffiaError(
         f"cells of VTK's kind {number} with {size} nodes cannot be divided into triangles or tetrahedra. raffia reads {names} and "
@@ -81,17 +77,21 @@ class Block:
         """What its cells are."""
         return kind_of(self.vtk, self.corners.shape[1])
 
+    def moved(self, points: int, cells: int) -> "Block":
+        """These cells, after so many points and cells of others."""
+        return Block(self.vtk, self.corners + points, self.numbers + cells)
+
 
 def blocks_of(kinds: np.ndarray, ends: np.ndarray, nodes: np.ndarray) -> tuple[Block, ...]:
     """Cells of any kinds, one after the other: VTK's number of each, and where it ends in the list of all their nodes."""
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     sizes = ends.astype(np.int64) - starts
     if len(kinds) != len(ends) or (sizes < 0).any() or (len(ends) and ends[-1] > len(nodes)):
-        raise ValueError("its cells do not add up")
+        raise Damaged("its cells do not add up")
     if not len(kinds):
         return ()
     if kinds.min() < 0 or kinds.max() > 255:
-        raise ValueError(f"its cells are of kinds {kinds.min()} to {kinds.max()}")
+        raise Damaged(f"its cells are of kinds {kinds.min()} to {kinds.max()}")
     keys, which, counts = np.unique(256 * sizes + kinds, return_inverse=True, return_counts=True)
     groups = np.split(which.reshape(-1).argsort(kind="stable"), counts.cumsum()[:-1])
     return tuple(
@@ -107,11 +107,11 @@ def divided(blocks: tuple[Block, ...], points: int) -> tuple[np.ndarray, np.ndar
     A file of triangles has the edges of its boundary too, as cells; they are left out.
     """
     dim = max((block.kind.dim for block in blocks), default=0)
-    most = [block for block in blocks if block.kind.dim == dim > 0]
+    most = [block for block in blocks if block.kind.dim == dim > 0 and len(block.corners)]
     if not most:
         return np.empty((0, 1), np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     if any(block.corners.min() < 0 or block.corners.max() >= points for block in most):
-        raise ValueError(f"its cells name nodes that are not among its {points}")
+        raise Damaged(f"its cells name nodes that are not among its {points}")
     simplices = [block.corners[:, list(block.kind.simplices)].reshape(-1, dim + 1) for block in most]
     numbers = np.concatenate([block.numbers for block in most])
     owner = np.concatenate([np.repeat(block.numbers, len(block.kind.simplices)) for block in most])

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from raffia.data.formats.damage import Damaged
 from raffia.data.formats.meshes.content import Geometry, Piece, flattened, free_name, unlike
-from raffia.data.formats.variable import Rows, Variable, check_count
+from raffia.data.formats.variable import Variable, check_count, stack
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Series:
         pieces = self.geometry.pieces(names, bool(self.in_cells))
         if self.times is not None:
             pieces[unlike("time", names)] = Piece(self.times, ("time",), {})
-        found = {name: self._held(name, piece) for name, piece in pieces.items()}
+        found = {name: piece.variable(name, self.path, self.beside) for name, piece in pieces.items()}
         for fields, places, total, dim in (
             (self.at_points, self.geometry.kept, self.points, "point"),
             (self.in_cells, self.geometry.cells, self.cells, "cell"),
@@ -51,29 +52,16 @@ class Series:
             check_count(self.path, len(fields))
             for name, steps in fields.items() if len(places) else ():
                 if steps.shape[0] != total:
-                    raise ValueError(f"{name} has {steps.shape[0]} values for {total} {dim}s")
+                    raise Damaged(f"{name} has {steps.shape[0]} values for {total} {dim}s")
                 inner = int(np.prod(steps.shape[1:]))
-                shape = (steps.count, len(places), *((inner,) if inner > 1 else ()))
-                dims = ("time" if steps.count > 1 else "sample", dim, "component")[: len(shape)]
-                told, load = self.geometry.attributes(names, dim == "cell"), partial(_load, steps, places)
-                native = steps.dtype.newbyteorder("=")
-                name = free_name(name, found)
-                found[name] = Variable(name, shape, native.str, dims, told, self.path, load, beside=self.beside)
+                shape = (len(places), *((inner,) if inner > 1 else ()))
+                dims = ("time" if steps.count > 1 else "sample", dim, "component")[: 1 + len(shape)]
+                attributes, dtype = self.geometry.attributes(names, dim == "cell"), steps.dtype.newbyteorder("=").str
+                load, name = partial(stack, partial(_at, steps, places), steps.count, shape, dtype), free_name(name, found)
+                shape = (steps.count, *shape)
+                found[name] = Variable(name, shape, dtype, dims, attributes, self.path, load, beside=self.beside)
         return found
 
-    def _held(self, name: str, piece: Piece) -> Variable:
-        array, load = piece.array, partial(_rows, piece.array)
-        shape = tuple(array.shape)
-        return Variable(
-            name, shape, array.dtype.str, piece.dims, piece.attributes, self.path, load, len(array), beside=self.beside
-        )
 
-
-def _rows(array: np.ndarray, rows: Rows) -> np.ndarray:
-    return array.copy() if rows is None else array[rows].copy()
-
-
-def _load(steps: Steps, places: np.ndarray, rows: Rows) -> np.ndarray:
-    chosen = range(*(rows or slice(None)).indices(steps.count))
-    values = [flattened(steps.read(step))[places] for step in chosen]
-    return np.stack(values) if values else np.empty((0, len(places), *steps.shape[1:]), steps.dtype.newbyteorder("="))
+def _at(steps: Steps, places: np.ndarray, step: int) -> np.ndarray:
+    return flattened(steps.read(step))[places]

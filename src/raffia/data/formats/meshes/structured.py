@@ -1,31 +1,28 @@
 """Grids in files: coordinates along the axes, or points in rows. Equispaced ones are grids here, others meshes."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from raffia.data.formats.meshes.content import (
-    PART,
-    Content,
-    Fields,
-    Piece,
-    Pieces,
-    flattened,
-    free_name,
-    unlike,
-)
+from raffia.data.formats.damage import Damaged
+from raffia.data.formats.meshes.content import PART, Content, Fields, Piece, Pieces, common, flattened, free_name, unlike
 from raffia.data.formats.meshes.kinds import Block
+from raffia.errors import RaffiaError
 
 LINE, QUAD, HEXAHEDRON = 3, 9, 12
+
+Numbers = np.ndarray | None
+Spans = Sequence[tuple[int, int]]
+"""The numbers of the first and the last point along x, y and z."""
 
 
 @dataclass(frozen=True)
 class Lattice:
     """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""
 
-    noun: ClassVar[str] = "grid"
     suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vti")
     """What files it can be written to."""
 
@@ -43,14 +40,18 @@ class Lattice:
         """How many points and cells it has."""
         return math.prod(self.shape), math.prod(max(1, size - 1) for size in self.shape)
 
+    def as_mesh(self) -> Content:
+        """Its points and cells, as a mesh."""
+        points = np.stack([x.reshape(-1) for x in np.meshgrid(*self.axes[::-1], indexing="ij")][::-1], axis=1)
+        return Content(points, cells_of(self.shape), self.point_data, self.cell_data)
+
     def pieces(self) -> Pieces:
         """The arrays of the grid, with fields as one sample; where it is not equispaced, those of a mesh."""
         shape, fields = self.shape, {*self.point_data, *self.cell_data}
         check_fields(shape, self.point_data, self.cell_data)
         long = [axis for axis, size in enumerate(shape) if size > 1]
         if len(long) > 1 and not all(_equispaced(self.axes[axis]) for axis in long):
-            points = np.stack([x.reshape(-1) for x in np.meshgrid(*self.axes[::-1], indexing="ij")][::-1], axis=1)
-            return Content(points, cells_of(shape), self.point_data, self.cell_data).pieces()
+            return self.as_mesh().pieces()
         pieces: Pieces = {}
         for data, less, word in ((self.point_data, 0, ""), (self.cell_data, 1, " centre")):
             names = [unlike(f"{'xyz'[axis]}{word}", fields) for axis in long]
@@ -78,36 +79,62 @@ def listed(values: np.ndarray, dim: int) -> np.ndarray:
 
 def check_fields(shape: tuple[int, ...], point_data: Fields, cell_data: Fields) -> None:
     """Refuse a grid without values, which may claim any size, and values of another number than it has."""
-    if min(shape) < 1 or not (point_data or cell_data):
-        raise ValueError(f"its grid of {shape} points has no values")
+    if len(shape) != 3 or min(shape) < 1 or not (point_data or cell_data):
+        raise Damaged(f"its grid of {shape} points has no values")
     for data, less in ((point_data, 0), (cell_data, 1)):
         count = math.prod(max(1, size - less) for size in shape)
         for name, values in data.items():
             if len(values) != count:
-                raise ValueError(f"{name} has {len(values)} values where the grid has {count}")
+                raise Damaged(f"{name} has {len(values)} values where the grid has {count}")
+
+
+def assembled(spans: Spans, pieces: Sequence[Spans], parts: Sequence[Fields], less: int) -> Fields:
+    """Fields of a grid from those of its pieces, which lie in `spans` of points; values of cells are one `less` along each axis."""
+    shape = tuple(max(1, last - first + 1 - less) for first, last in spans)
+    places = [_places(shape, spans, piece, less) for piece in pieces]
+    names = common(parts)
+    whole = {name: np.empty((sum(map(len, places)), *parts[0][name].shape[1:]), parts[0][name].dtype) for name in names}
+    if len(np.unique(np.concatenate(places))) != math.prod(shape):
+        raise Damaged(f"its pieces leave out points of the grid of {shape}")
+    for place, part in zip(places, parts, strict=True):
+        for name in names:
+            whole[name][place] = part[name]
+    return {name: values[: math.prod(shape)] for name, values in whole.items()}
+
+
+def _places(shape: tuple[int, ...], spans: Spans, piece: Spans, less: int) -> np.ndarray:
+    """Where the values of a piece stand in the list of those of the grid, with x running fastest."""
+    if any(first < start or last > stop for (first, last), (start, stop) in zip(piece, spans, strict=True)):
+        raise Damaged("a piece of the grid lies outside of it")
+    lines = zip(piece, spans, strict=True)
+    axes = [np.arange(first - start, max(first + 1, last + 1 - less) - start) for (first, last), (start, _) in lines]
+    z, y, x = np.ix_(*axes[::-1])
+    return ((z * shape[1] + y) * shape[0] + x).reshape(-1)
 
 
 def cells_of(shape: tuple[int, ...]) -> tuple[Block, ...]:
     """The lines, quadrilaterals or hexahedra of a grid whose points are listed with x running fastest."""
-    numbers = np.arange(math.prod(shape)).reshape(shape[::-1])
-    long = [axis for axis, size in enumerate(shape[::-1]) if size > 1]
-    if not long:
+    steps = [math.prod(shape[:axis]) for axis in range(3) if shape[axis] > 1]
+    if not steps:
         return ()
-    around = {1: ((0,), (1,)), 2: ((0, 0), (0, 1), (1, 1), (1, 0))}
-    flat = around.get(len(long), tuple((z, *one) for z in (0, 1) for one in around[2]))
-    corners = []
-    for corner in flat:
-        chosen: list[slice] = [slice(None)] * 3
-        for axis, step in zip(long, corner, strict=True):
-            chosen[axis] = slice(step, numbers.shape[axis] - 1 + step)
-        corners.append(numbers[tuple(chosen)].reshape(-1))
-    cells = np.stack(corners, axis=1)
-    return (Block((LINE, QUAD, HEXAHEDRON)[len(long) - 1], cells, np.arange(len(cells))),)
+    corners = [0, steps[0]]
+    if len(steps) > 1:
+        corners += [steps[0] + steps[1], steps[1]]
+    if len(steps) > 2:
+        corners += [corner + steps[2] for corner in corners]
+    numbers = np.arange(math.prod(shape)).reshape(shape[::-1])
+    first = numbers[tuple(slice(max(1, size - 1)) for size in shape[::-1])].reshape(-1, 1)
+    return (Block((LINE, QUAD, HEXAHEDRON)[len(steps) - 1], first + np.array(corners), np.arange(len(first))),)
 
 
-def line_of(origin: float, spacing: float, first: int, last: int) -> np.ndarray:
-    """Equispaced coordinates from point number `first` to `last`."""
-    return origin + spacing * np.arange(first, last + 1, dtype=np.float64)
+def lines_of(origin: Numbers, spacing: Numbers, spans: Spans, direction: Numbers = None) -> tuple[np.ndarray, ...]:
+    """Equispaced coordinates along x, y and z, each from one point number to another; axes may not be turned."""
+    if origin is None or spacing is None or not len(origin) == len(spacing) == len(spans):
+        raise Damaged("its grid has no origin, or no spacing")
+    if direction is not None and not np.array_equal(direction, np.eye(3).reshape(-1)):
+        raise RaffiaError("its axes are turned (Direction). Resample it along the coordinates, for example with ParaView.")
+    lines = zip(origin, spacing, spans, strict=True)
+    return tuple(start + step * np.arange(first, last + 1, dtype=np.float64) for start, step, (first, last) in lines)
 
 
 def _equispaced(x: np.ndarray) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers in VTK's XML files: as text, in base64 or raw after the elements, packed by zlib or LZMA or not."""
+"""Arrays in VTK's XML files: as text, in base64 or raw after the elements, packed by zlib, LZMA or LZ4, or not."""
 
 import base64
 import lzma
@@ -10,20 +10,22 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from raffia.data.formats.damage import Damaged, entry, floats, guarded, integer, integers
 from raffia.data.formats.meshes.content import Fields
-from raffia.data.formats.variable import LOOKED_AT, MOST_PACKED, PACKED
+from raffia.data.formats.variable import optional, unpackable
 from raffia.errors import RaffiaError
 
 TYPES = {f"{sign}Int{8 * size}": f"{sign.lower() or 'i'}{size}" for sign in ("", "U") for size in (1, 2, 4, 8)}
 TYPES |= {"Float32": "f4", "Float64": "f8"}
-COMPRESSORS = ("vtkZLibDataCompressor", "vtkLZMADataCompressor")
+ZLIB, LZMA, LZ4 = "vtkZLibDataCompressor", "vtkLZMADataCompressor", "vtkLZ4DataCompressor"
 ORDERS: dict[str, Literal["<", ">"]] = {"LittleEndian": "<", "BigEndian": ">"}
 
 
 @dataclass
 class Arrays:
-    """How numbers are written in a file, and how many more values may be unpacked from it."""
+    """How numbers are written in a file, and how many more bytes may be unpacked from it."""
 
+    path: Path
     order: Literal["<", ">"]
     header: np.dtype
     compressor: str | None
@@ -34,59 +36,52 @@ class Arrays:
     @classmethod
     def of(cls, path: Path, root: Element, appended: bytes) -> "Arrays":
         """What the root of a file says, and the bytes that follow its elements."""
-        order = ORDERS[root.get("byte_order", "LittleEndian")]
+        order = entry(ORDERS, root.get("byte_order", "LittleEndian"), "order of bytes")
         compressor = root.get("compressor") or None
-        if compressor not in (None, *COMPRESSORS):
-            raise RaffiaError(
-                f"{path} is packed by {compressor}; raffia unpacks {' and '.join(COMPRESSORS)}. Write it with one of them."
-            )
-        part, size = root.find("AppendedData"), path.stat().st_size
+        if compressor not in (None, ZLIB, LZMA, LZ4):
+            raise RaffiaError(f"it is packed by {compressor}; raffia unpacks zlib, LZMA and LZ4. Write it with one of them.")
+        part = root.find("AppendedData")
         encoded = part is not None and part.get("encoding", "base64") == "base64"
         if encoded:
             appended = b"".join(appended.partition(b"<")[0].split())
-        left = 8 * max(LOOKED_AT, size, min(PACKED * size, MOST_PACKED))
-        return cls(order, np.dtype(TYPES[root.get("header_type", "UInt32")]), compressor, appended, encoded, left)
+        left = unpackable(path.stat().st_size)
+        header = np.dtype(entry(TYPES, root.get("header_type", "UInt32"), "type of headers"))
+        if header.kind == "f":
+            raise Damaged("its headers are no integers")
+        return cls(path, order, header, compressor, appended, encoded, left)
 
-    def fields(self, pieces: list[Element], tag: str, counts: list[int]) -> Fields:
-        """Values at points or in cells, one after the other of all pieces; of texts there are none."""
-        found: Fields = {}
-        for piece, count in zip(pieces, counts, strict=True):
-            for array in piece.findall(f"{tag}/DataArray"):
-                if array.attrib["type"] in TYPES:
-                    values = self.read(array, count)
-                    name = array.get("Name", "")
-                    found[name] = np.concatenate([found[name], values]) if name in found else values
-        return {name: values for name, values in found.items() if len(values) == sum(counts)}
+    def fields(self, piece: Element, tag: str, count: int) -> Fields:
+        """Values at so many points or cells of a piece; of texts there are none."""
+        arrays = [array for array in piece.findall(f"{tag}/DataArray") if array.get("type") in TYPES]
+        return {array.get("Name", ""): self.read(array, count) for array in arrays}
 
     def named(self, parent: Element | None, name: str, count: int) -> np.ndarray:
         """The array of a name, of so many numbers."""
         for array in () if parent is None else parent.findall("DataArray"):
             if array.get("Name", "").lower() == name.lower():
                 return self.read(array, count).reshape(-1)
-        raise ValueError(f"it has no array of {name}")
+        raise Damaged(f"it has no array of {name}")
 
     def read(self, array: Element, rows: int) -> np.ndarray:
         """The values (rows, components) of an array."""
-        many = int(array.get("NumberOfComponents") or 1)
-        dtype = np.dtype(TYPES[array.attrib["type"]]).newbyteorder(self.order)
+        many = integer(array.get("NumberOfComponents") or "1")
+        dtype = np.dtype(entry(TYPES, array.get("type"), "type of an array")).newbyteorder(self.order)
         count, how = rows * many, array.get("format", "ascii")
         if rows < 0 or many < 1:
-            raise ValueError(f"{array.get('Name')} claims {rows} times {many} values")
+            raise Damaged(f"{array.get('Name')} claims {rows} times {many} values")
         if how == "ascii":
-            whole = np.float64 if dtype.kind == "f" else np.int64
-            text = array.text or ""
-            values = np.fromstring(text, whole, sep=" ") if text.strip() else np.empty(0, whole)
-            if len(values) != len(text.split()):
-                raise ValueError(f"{array.get('Name')} holds more than numbers")
-            values = values.astype(dtype)
+            values = (floats if dtype.kind == "f" else integers)(array.text or "").astype(dtype)
         elif how == "binary":
-            values = self._decoded("".join((array.text or "").split()).encode("ascii"), True, dtype, count)
+            values = self._decoded("".join((array.text or "").split()).encode("ascii", "replace"), True, dtype, count)
         elif how == "appended":
-            values = self._decoded(self.appended[int(array.attrib["offset"]) :], self.encoded, dtype, count)
+            start = integer(array.get("offset"))
+            if not 0 <= start <= len(self.appended):
+                raise Damaged(f"{array.get('Name')} begins behind the end")
+            values = self._decoded(self.appended[start:], self.encoded, dtype, count)
         else:
-            raise ValueError(f"{array.get('Name')} has the format {how[:20]}")
+            raise Damaged(f"{array.get('Name')} has the format {how[:20]}")
         if len(values) != count:
-            raise ValueError(f"{array.get('Name')} has {len(values)} values, not {count}")
+            raise Damaged(f"{array.get('Name')} has {len(values)} values, not {count}")
         return values.reshape(rows, many)
 
     def _decoded(self, data: bytes, encoded: bool, dtype: np.dtype, count: int) -> np.ndarray:
@@ -95,35 +90,51 @@ class Arrays:
         if self.compressor:
             return np.frombuffer(self._unpacked(data, encoded, size), dtype)
         if size > len(data):
-            raise ValueError(f"{count} values are said to be there, and {len(data)} bytes are")
+            raise Damaged(f"{count} values are said to be there, and {len(data)} bytes are")
         head = self.header.itemsize
         if encoded and data[: _letters(head)].endswith(b"="):  # the size was encoded alone, else with the values
-            found = _decode(data, True, 0, head) + _decode(data, True, _letters(head), size)
+            content = self._decode(data, True, 0, head) + self._decode(data, True, _letters(head), size)
         else:
-            found = _decode(data, encoded, 0, head + size)
-        if self._numbers(found, 1)[0] != size:
-            raise ValueError(f"{self._numbers(found, 1)[0]} bytes are there for {count} values")
-        return np.frombuffer(found, dtype, count, head)
+            content = self._decode(data, encoded, 0, head + size)
+        (claimed,) = self._integers(content, 1)
+        if claimed != size or len(content) != head + size:
+            raise Damaged(f"{claimed} bytes are there for {count} values")
+        return np.frombuffer(content, dtype, count, head)
 
     def _unpacked(self, data: bytes, encoded: bool, size: int) -> bytes:
         """So many bytes, from blocks that are packed each for itself."""
-        blocks = self._numbers(_decode(data, encoded, 0, self.header.itemsize), 1)[0]
-        if blocks > len(data):
-            raise ValueError(f"{blocks} blocks are said to be there, and {len(data)} bytes are")
+        (blocks,) = self._integers(self._decode(data, encoded, 0, self.header.itemsize), 1)
+        if not 0 <= blocks <= len(data):
+            raise Damaged(f"{blocks} blocks are said to be there, and {len(data)} bytes are")
         self.left -= size
         if self.left < 0:
             raise RaffiaError("it unpacks to many more values than it has bytes. Write it without a compressor.")
         head = (3 + blocks) * self.header.itemsize
-        lengths = self._numbers(_decode(data, encoded, 0, head), 3 + blocks)[3:]
-        packed = _decode(data, encoded, _letters(head) if encoded else head, sum(lengths))
-        found, at, left = [], 0, size
-        for length in lengths:
-            found.append(_inflated(str(self.compressor), packed[at : at + length], left))
-            at, left = at + length, left - len(found[-1])
-        return b"".join(found)
+        _, whole, last, *lengths = self._integers(self._decode(data, encoded, 0, head), 3 + blocks)
+        packed = self._decode(data, encoded, _letters(head) if encoded else head, sum(lengths))
+        sizes = [whole] * (blocks - 1) + [last or whole] * (blocks > 0)
+        if min([0, *lengths, *sizes]) < 0 or sum(sizes) != size:
+            raise Damaged(f"its blocks unpack to {sum(sizes)} bytes, not to {size}")
+        content, at = [], 0
+        for length, most in zip(lengths, sizes, strict=True):
+            with guarded(self.path):
+                content.append(_inflated(str(self.compressor), packed[at : at + length], most))
+            at += length
+            if len(content[-1]) != most:
+                raise Damaged("a block unpacks to more or fewer bytes than it should")
+        return b"".join(content)
 
-    def _numbers(self, head: bytes, count: int) -> list[int]:
-        return [int(number) for number in np.frombuffer(head, self.header.newbyteorder(self.order), count)]
+    def _integers(self, head: bytes, count: int) -> list[int]:
+        if len(head) < count * self.header.itemsize:
+            raise Damaged("an array has no header")
+        return np.frombuffer(head, self.header.newbyteorder(self.order), count).tolist()
+
+    def _decode(self, data: bytes, encoded: bool, start: int, size: int) -> bytes:
+        """So many bytes from a place on."""
+        if not encoded:
+            return data[start : start + size]
+        with guarded(self.path):
+            return base64.b64decode(data[start : start + _letters(size)])[:size]
 
 
 def _letters(size: int) -> int:
@@ -131,15 +142,9 @@ def _letters(size: int) -> int:
     return -(-size // 3) * 4
 
 
-def _decode(data: bytes, encoded: bool, start: int, size: int) -> bytes:
-    """So many bytes from a place on."""
-    return base64.b64decode(data[start : start + _letters(size)])[:size] if encoded else data[start : start + size]
-
-
-def _inflated(compressor: str, block: bytes, most: int) -> bytes:
-    """A block of at most so many bytes."""
-    packing = zlib.decompressobj() if compressor == COMPRESSORS[0] else lzma.LZMADecompressor(memlimit=2**27)
-    found = packing.decompress(block, most + 1)
-    if len(found) > most:
-        raise ValueError("a block unpacks to more bytes than it should")
-    return found
+def _inflated(compressor: str, block: bytes, size: int) -> bytes:
+    """A block that should have so many bytes; no more than one more is unpacked."""
+    if compressor == LZ4:
+        return optional("lz4.block", "VTK's LZ4", "lz4").decompress(block, uncompressed_size=size)
+    packing = zlib.decompressobj() if compressor == ZLIB else lzma.LZMADecompressor(memlimit=2**27)
+    return packing.decompress(block, size + 1)

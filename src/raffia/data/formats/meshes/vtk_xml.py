@@ -1,151 +1,208 @@
-"""VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, by a parser of ours."""
+"""VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, files of pieces (.pvtu and the like), and blocks (.vtm), by a parser of ours.
+
+Pieces and blocks lie in files of their own, in the folder of the file that names them or below it. No other file is read.
+"""
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.formats.meshes.content import Content, Fields, Pieces
+from raffia.data.formats.damage import Damaged, floats, integer, integers, naming
+from raffia.data.formats.meshes.content import Content, Fields, joined
 from raffia.data.formats.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
-from raffia.data.formats.meshes.structured import Lattice, cells_of, check_fields, line_of
+from raffia.data.formats.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of
 from raffia.data.formats.meshes.vtk_arrays import Arrays
 from raffia.data.formats.meshes.xml import tree
-from raffia.data.formats.variable import MOST
+from raffia.data.formats.variable import MOST, check_count, file_beside
 from raffia.errors import RaffiaError
 
 POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips": STRIP}
-
-
-def parse(path: Path) -> Pieces:
-    """The arrays of a file."""
-    return content(path).pieces()
+MULTIBLOCK, COLLECTION = "vtkMultiBlockDataSet", "Collection"
 
 
 def content(path: Path) -> Content | Lattice:
     """A file as it is: a mesh or a grid."""
+    kind, body, arrays = _opened(path)
+    if kind == MULTIBLOCK:
+        return joined([block(file) for file in _files(path, kind, body)])
+    pieces = [_Piece(element, arrays) for element in body.findall("Piece")]
+    if whole := PARALLEL.get(kind):
+        pieces = [piece for file in _files(path, kind, body) for piece in _pieces_of(file, whole)]
+        kind = whole
+    if not pieces or kind == COLLECTION:
+        raise Damaged("it has no pieces")
+    return GRIDS[kind](body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
+
+
+def block(path: Path) -> Content | Lattice:
+    """The mesh or the grid of a file that another one names."""
+    with naming(path):
+        return content(path)
+
+
+def named_files(path: Path) -> list[Path]:
+    """The files that a file of pieces or blocks names, in their order."""
+    kind, body, _ = _opened(path)
+    return _files(path, kind, body)
+
+
+def _files(path: Path, kind: str, body: Element) -> list[Path]:
+    attribute = "Source" if kind in PARALLEL else "file"
+    names = [str(element.get(attribute)) for element in body.iter() if element.get(attribute) is not None]
+    check_count(path, len(names))
+    files = [file_beside(path, name) for name in names]
+    if kind != COLLECTION and (len(set(files)) < len(files) or any(file.suffix.lower() == ".vtm" for file in files)):
+        raise RaffiaError(f"{path} names a file twice, or other files of blocks. Write all its blocks into one.")
+    if not files:
+        raise Damaged("it names no files")
+    return files
+
+
+def times(path: Path) -> list[tuple[float, Path]]:
+    """The times and files of a collection (.pvd)."""
+    kind, body, _ = _opened(path)
+    files = _files(path, kind, body)
+    numbers = floats(" ".join(one.get("timestep", "") for one in body.findall("DataSet")))
+    if len(numbers) != len(files):
+        raise Damaged("its data sets have no times")
+    return list(zip(numbers.tolist(), files, strict=True))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of a mesh or a grid, and how the arrays of its file are written."""
+
+    element: Element
+    arrays: Arrays
+
+    def count(self, attribute: str) -> int:
+        """How many points or cells it says it has."""
+        return integer(self.element.get(attribute) or "0")
+
+    def fields(self, points: int, cells: int) -> tuple[Fields, Fields]:
+        """Values at its points and in its cells."""
+        return self.arrays.fields(self.element, "PointData", points), self.arrays.fields(self.element, "CellData", cells)
+
+    def points(self, count: int) -> np.ndarray:
+        """The coordinates of its points."""
+        array = self.element.find("Points/DataArray")
+        if array is None:
+            raise Damaged("it has no points")
+        return self.arrays.read(array, count)
+
+    def cells(self, tag: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Where each cell ends in the list of nodes of all, and that list."""
+        if not count:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        part = self.element.find(tag)
+        ends = self.arrays.named(part, "offsets", count).astype(np.int64)
+        return ends, self.arrays.named(part, "connectivity", int(ends[-1])).astype(np.int64)
+
+    def grid_fields(self) -> tuple[Fields, Fields]:
+        """Values at the points and in the cells of a grid."""
+        shape = _shape(self.spans())
+        return self.fields(math.prod(shape), math.prod(max(1, size - 1) for size in shape))
+
+    def spans(self) -> list[tuple[int, int]]:
+        """First and last point of a grid along each axis."""
+        return _spans(self.element.get("Extent"))
+
+
+def _opened(path: Path) -> tuple[str, Element, Arrays]:
+    """What a file holds, the element with it, and how its arrays are written."""
     text, appended = path.read_bytes(), b""
     if found := re.search(rb"<AppendedData[^>]*>", text):
         start = text.find(b"_", found.end())
         if start < 0:
-            raise ValueError("its appended data do not begin")
+            raise Damaged("its appended data do not begin")
         text, appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
     root = tree(path, text)
-    kind = root.attrib["type"]
-    if root.tag != "VTKFile" or kind not in READERS:
-        raise ValueError(f"it is of type {kind[:40]}, not one of {', '.join(READERS)}")
-    body = root.find(kind)
-    if body is None:
-        raise ValueError(f"it holds no {kind}")
-    pieces = body.findall("Piece")
-    if not pieces or (len(pieces) > 1 and kind not in ("UnstructuredGrid", "PolyData")):
-        raise RaffiaError(
-            f"{path} holds a grid in {len(pieces)} pieces; raffia reads one. Write it as one piece, for example with ParaView."
-        )
-    if len(root.findall(".//DataArray")) > MOST:
-        raise ValueError(f"it has more than {MOST} arrays")
-    return READERS[kind](Arrays.of(path, root, appended), body, pieces)
+    kind, body = root.get("type", ""), root.find(root.get("type") or "*")
+    if root.tag != "VTKFile" or kind not in (*GRIDS, *MESHES, *PARALLEL, MULTIBLOCK, COLLECTION):
+        raise Damaged(f"it is of type {kind[:40]}, not one of {', '.join((*GRIDS, *MESHES))}")
+    if body is None or len(root.findall(".//DataArray")) > MOST:
+        raise Damaged(f"it holds no {kind}, or more than {MOST} arrays")
+    return kind, body, Arrays.of(path, root, appended)
 
 
-def _counts(pieces: list[Element], attribute: str) -> list[int]:
-    return [int(piece.get(attribute) or 0) for piece in pieces]
+def _pieces_of(path: Path, kind: str) -> Iterator[_Piece]:
+    """The pieces in a file that another one names."""
+    with naming(path):
+        found, body, arrays = _opened(path)
+        if found != kind:
+            raise Damaged(f"it is of type {found}, not {kind}")
+        yield from (_Piece(element, arrays) for element in body.findall("Piece"))
 
 
-def _points(arrays: Arrays, pieces: list[Element], counts: list[int]) -> np.ndarray:
-    """The points of all pieces."""
-    found = []
-    for piece, count in zip(pieces, counts, strict=True):
-        array = piece.find("Points/DataArray")
-        if array is None:
-            raise ValueError("it has no points")
-        found.append(arrays.read(array, count))
-    return np.concatenate(found)
+def _unstructured(piece: _Piece) -> Content:
+    points, cells = piece.count("NumberOfPoints"), piece.count("NumberOfCells")
+    ends, nodes = piece.cells("Cells", cells)
+    kinds = piece.arrays.named(piece.element.find("Cells"), "types", cells) if cells else ends
+    return Content(piece.points(points), blocks_of(kinds, ends, nodes), *piece.fields(points, cells))
 
 
-def _cells(arrays: Arrays, part: Element | None, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each cell ends in the list of nodes of all, and that list."""
-    if not count:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    ends = arrays.named(part, "offsets", count).astype(np.int64)
-    return ends, arrays.named(part, "connectivity", int(ends[-1])).astype(np.int64)
+def _polydata(piece: _Piece) -> Content:
+    points, blocks, cells = piece.count("NumberOfPoints"), list[Block](), 0
+    for tag, kind in POLYDATA.items():
+        ends, nodes = piece.cells(tag, piece.count(f"NumberOf{tag}"))
+        blocks += [block.moved(0, cells) for block in blocks_of(np.full(len(ends), kind), ends, nodes)]
+        cells += len(ends)
+    return Content(piece.points(points), tuple(blocks), *piece.fields(points, cells))
 
 
-def _unstructured(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
-    points, cells = _counts(pieces, "NumberOfPoints"), _counts(pieces, "NumberOfCells")
-    blocks: list[Block] = []
-    for number, (piece, count) in enumerate(zip(pieces, cells, strict=True)):
-        ends, nodes = _cells(arrays, piece.find("Cells"), count)
-        kinds = arrays.named(piece.find("Cells"), "types", count) if count else np.empty(0, np.int64)
-        blocks += _moved(blocks_of(kinds, ends, nodes), sum(points[:number]), sum(cells[:number]))
-    data = arrays.fields(pieces, "PointData", points), arrays.fields(pieces, "CellData", cells)
-    return Content(_points(arrays, pieces, points), tuple(blocks), *data)
+def _structured(piece: _Piece) -> Content:
+    shape = _shape(piece.spans())
+    return Content(piece.points(math.prod(shape)), cells_of(shape), *piece.grid_fields())
 
 
-def _polydata(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
-    points, blocks = _counts(pieces, "NumberOfPoints"), list[Block]()
-    cells: list[int] = []
-    for number, piece in enumerate(pieces):
-        before = sum(cells)
-        for tag, kind in POLYDATA.items():
-            count = int(piece.get(f"NumberOf{tag}") or 0)
-            ends, nodes = _cells(arrays, piece.find(tag), count)
-            blocks += _moved(blocks_of(np.full(len(ends), kind), ends, nodes), sum(points[:number]), before)
-            before += count
-        cells.append(before - sum(cells))
-    data = arrays.fields(pieces, "PointData", points), arrays.fields(pieces, "CellData", cells)
-    return Content(_points(arrays, pieces, points), tuple(blocks), *data)
+def _spans(extent: str | None) -> list[tuple[int, int]]:
+    ends = integers(extent or "").tolist()
+    spans = list(zip(ends[::2], ends[1::2], strict=False))
+    if len(ends) != 6 or any(last < first for first, last in spans):
+        raise Damaged(f"its extent is {extent!r:.40}")
+    return spans
 
 
-def _moved(blocks: tuple[Block, ...], points: int, cells: int) -> list[Block]:
-    """The cells of a piece, after so many points and cells of those before."""
-    return [Block(block.vtk, block.corners + points, block.numbers + cells) for block in blocks]
+def _shape(spans: list[tuple[int, int]]) -> tuple[int, ...]:
+    return tuple(last - first + 1 for first, last in spans)
 
 
-def _grid_fields(arrays: Arrays, pieces: list[Element]) -> tuple[list[tuple[int, int]], tuple[int, ...], Fields, Fields]:
-    """First and last point along each axis, how many there are, and values at points and in cells."""
-    ends = [int(number) for number in pieces[0].attrib["Extent"].split()]
-    spans = list(zip(ends[::2], ends[1::2], strict=True))
-    shape = tuple(last - first + 1 for first, last in spans)
-    if len(shape) != 3 or min(shape) < 1:
-        raise ValueError(f"its extent is {ends}")
-    cells = math.prod(max(1, size - 1) for size in shape)
-    return (
-        spans,
-        shape,
-        arrays.fields(pieces, "PointData", [math.prod(shape)]),
-        arrays.fields(pieces, "CellData", [cells]),
-    )
+def _fields(body: Element, pieces: list[_Piece]) -> tuple[list[tuple[int, int]], Fields, Fields]:
+    """First and last point of a grid along each axis, and values at its points and in its cells."""
+    parts = [piece.grid_fields() for piece in pieces]
+    spans, (at_points, in_cells) = pieces[0].spans(), parts[0]
+    if len(pieces) > 1:
+        spans, places = _spans(body.get("WholeExtent")), [piece.spans() for piece in pieces]
+        at_points, in_cells = (assembled(spans, places, [part[k] for part in parts], less=k) for k in (0, 1))
+    check_fields(_shape(spans), at_points, in_cells)
+    return spans, at_points, in_cells
 
 
-def _image(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
-    spans, shape, at_points, in_cells = _grid_fields(arrays, pieces)
-    check_fields(shape, at_points, in_cells)
-    turned = [float(number) for number in body.get("Direction", "1 0 0 0 1 0 0 0 1").split()]
-    if turned != [1, 0, 0, 0, 1, 0, 0, 0, 1]:
-        raise RaffiaError("its axes are turned (Direction). Resample it along the coordinates, for example with ParaView.")
-    origin, spacing = ([float(number) for number in body.attrib[name].split()] for name in ("Origin", "Spacing"))
-    axes = tuple(line_of(start, step, *span) for start, step, span in zip(origin, spacing, spans, strict=True))
+def _image(body: Element, pieces: list[_Piece]) -> Lattice:
+    spans, at_points, in_cells = _fields(body, pieces)
+    origin, spacing = (floats(body.get(name, "")) for name in ("Origin", "Spacing"))
+    axes = lines_of(origin, spacing, spans, floats(body.get("Direction", "1 0 0 0 1 0 0 0 1")))
     return Lattice(axes, at_points, in_cells)
 
 
-def _rectilinear(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
-    _, shape, at_points, in_cells = _grid_fields(arrays, pieces)
-    check_fields(shape, at_points, in_cells)
-    lines = pieces[0].findall("Coordinates/DataArray")
-    axes = tuple(arrays.read(line, size).reshape(-1) for line, size in zip(lines, shape, strict=True))
+def _rectilinear(body: Element, pieces: list[_Piece]) -> Lattice:
+    spans, at_points, in_cells = _fields(body, pieces)
+    axes = tuple(np.full(size, np.nan) for size in _shape(spans))
+    for piece in pieces:
+        lines = piece.element.findall("Coordinates/DataArray")
+        if len(lines) != 3:
+            raise Damaged("its grid has no coordinates")
+        for axis, line, (first, last), (start, _) in zip(axes, lines, piece.spans(), spans, strict=True):
+            axis[first - start : last - start + 1] = piece.arrays.read(line, last - first + 1).reshape(-1)
     return Lattice(axes, at_points, in_cells)
 
 
-def _structured(arrays: Arrays, body: Element, pieces: list[Element]) -> Content | Lattice:
-    _, shape, at_points, in_cells = _grid_fields(arrays, pieces)
-    points = _points(arrays, pieces, [math.prod(shape)])
-    return Content(points, cells_of(shape), at_points, in_cells)
-
-
-Reader = Callable[[Arrays, Element, list[Element]], Content | Lattice]
-READERS: dict[str, Reader] = {
-    "UnstructuredGrid": _unstructured, "PolyData": _polydata, "ImageData": _image, "RectilinearGrid": _rectilinear,
-    "StructuredGrid": _structured,
-}  # fmt: skip
+MESHES = {"UnstructuredGrid": _unstructured, "PolyData": _polydata, "StructuredGrid": _structured}
+GRIDS = {"ImageData": _image, "RectilinearGrid": _rectilinear}
+PARALLEL = {f"P{kind}": kind for kind in (*MESHES, *GRIDS)}
+"""Files that name pieces in other files, and what those hold."""

@@ -13,7 +13,6 @@ import numpy as np
 from raffia.data.formats.meshes.content import Content, Fields
 from raffia.data.formats.meshes.kinds import Block
 from raffia.data.formats.meshes.structured import Lattice
-from raffia.errors import RaffiaError
 from raffia.storage import atomic
 
 LEGACY = {"f8": "double", "f4": "float", "i4": "int"}
@@ -23,8 +22,6 @@ SUFFIXES = (".vtk", ".vtu", ".vti")
 
 def write(path: Path, content: Content | Lattice) -> None:
     """Write a mesh or a grid with its fields, in the format that the name of the file says; atomic."""
-    if path.suffix not in content.suffixes:
-        raise RaffiaError(f"{path}: a {content.noun} is written to {' or '.join(content.suffixes)}.")
     body = (_legacy if path.suffix == ".vtk" else _xml)(content)
     with atomic(path) as temporary, temporary.open("wb") as file:
         file.writelines(body)

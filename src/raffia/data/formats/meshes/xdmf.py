@@ -3,6 +3,7 @@
 No other file is read: neither one in another folder nor one of raw numbers.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raffia.data.formats import hdf5
+from raffia.data.formats.damage import Damaged, entry, floats, integer, integers
 from raffia.data.formats.meshes.content import Geometry
 from raffia.data.formats.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.formats.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, Block, blocks_of
 from raffia.data.formats.meshes.series import Series, Steps
 from raffia.data.formats.meshes.xml import tree
-from raffia.data.formats.variable import Variable, guarded
+from raffia.data.formats.variable import Variable, file_beside
 from raffia.errors import RaffiaError
 
 KINDS = {
@@ -25,42 +27,27 @@ KINDS = {
     "quad_9": 28, "tetrahedron_10": 24, "tet_10": 24,
 }  # fmt: skip
 """VTK's numbers of the types of a topology."""
-MIXED = {
-    1: POLY_VERTEX,
-    2: POLY_LINE,
-    3: POLYGON,
-    4: 5,
-    5: 9,
-    6: 10,
-    7: 14,
-    8: 13,
-    9: 12,
-    34: 21,
-    36: 22,
-    37: 23,
-    38: 24,
-    35: 28,
-}
-"""VTK's numbers of the cells of a mixed topology."""
-COUNTED = (1, 2, 3)  # those that say how many nodes they have
+COUNTED = {1: POLY_VERTEX, 2: POLY_LINE, 3: POLYGON}
+"""VTK's numbers of the cells of a mixed topology that say how many nodes they have."""
+MIXED = COUNTED | {4: 5, 5: 9, 6: 10, 7: 14, 8: 13, 9: 12, 34: 21, 35: 28, 36: 22, 37: 23, 38: 24}
+"""The same of all cells of a mixed topology."""
 TYPES = {"float": "f", "int": "i", "uint": "u", "char": "i", "uchar": "u"}
 
 
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a file: nodes, cells, times and fields."""
-    with guarded(path):
-        file = _File(path)
-        meshes = [grid for grid in file.grids if grid.find("Geometry") is not None]
-        steps = [grid for grid in file.grids if grid.find("Attribute") is not None]
-        if not meshes or not steps:
-            raise ValueError("it has no mesh with unstructured cells, or no fields")
-        points, blocks = file.points(meshes[0]), file.blocks(meshes[0])
-        file.check_one_mesh(meshes)
-        cells = sum(len(block.numbers) for block in blocks)
-        fields = {centre: file.fields(steps, centre) for centre in ("node", "cell")}
-        geometry = Geometry.of(points, blocks)
-        beside = tuple(path.parent / name for name in file.beside)
-        return Series(path, geometry, len(points), cells, fields["node"], fields["cell"], _times(steps), beside).variables()
+    file = _File(path)
+    meshes = [grid for grid in file.grids if grid.find("Geometry") is not None]
+    steps = [grid for grid in file.grids if grid.find("Attribute") is not None]
+    if not meshes or not steps:
+        raise Damaged("it has no mesh with unstructured cells, or no fields")
+    points, blocks = file.points(meshes[0]), file.blocks(meshes[0])
+    file.check_one_mesh(meshes)
+    cells = sum(len(block.numbers) for block in blocks)
+    fields = {centre: file.fields(steps, centre) for centre in ("node", "cell")}
+    geometry = Geometry.of(points, blocks)
+    beside = tuple(path.parent / name for name in file.beside)
+    return Series(path, geometry, len(points), cells, fields["node"], fields["cell"], _times(steps), beside).variables()
 
 
 class _File:
@@ -70,7 +57,7 @@ class _File:
         self.path = path
         root = tree(path, path.read_bytes())
         if root.tag != "Xdmf":
-            raise ValueError(f"it begins with {root.tag[:20]}, not with Xdmf")
+            raise Damaged(f"it begins with {root.tag[:20]}, not with Xdmf")
         self.grids = [grid for grid in root.iter("Grid") if grid.find("Grid") is None]
         self.beside: dict[str, dict[str, Variable]] = {}
 
@@ -79,23 +66,20 @@ class _File:
         assert geometry is not None
         kind = (geometry.get("GeometryType") or geometry.get("Type") or "XYZ").upper()
         if kind not in ("XY", "XYZ"):
-            raise RaffiaError(
-                f"{self.path}: its geometry is {kind[:20]}; raffia reads XY and XYZ. Write the mesh with its points."
-            )
-        points = self.array(_item(geometry))
-        return points.reshape(-1, len(kind)).astype(np.float64)
+            raise RaffiaError(f"its geometry is {kind[:20]}; raffia reads XY and XYZ. Write the mesh with its points.")
+        return _in_rows(self.array(_item(geometry)), len(kind)).astype(np.float64)
 
     def blocks(self, grid: Element) -> tuple[Block, ...]:
         topology = grid.find("Topology")
         if topology is None:
-            raise ValueError("it has no topology")
+            raise Damaged("it has no topology")
         kind = (topology.get("TopologyType") or topology.get("Type") or "").lower()
         if kind == "mixed":
             return _mixed(self.array(_item(topology)).reshape(-1))
         if kind not in KINDS:
-            raise RaffiaError(f"{self.path}: its topology is {kind[:20]}; raffia reads {', '.join(KINDS)} and mixed.")
-        each = int(topology.get("NodesPerElement") or VTK_KINDS[KINDS[kind]].size)
-        cells = self.array(_item(topology)).reshape(-1, each).astype(np.int64)
+            raise RaffiaError(f"its topology is {kind[:20]}; raffia reads {', '.join(KINDS)} and mixed.")
+        each = integer(topology.get("NodesPerElement") or str(VTK_KINDS[KINDS[kind]].size))
+        cells = _in_rows(self.array(_item(topology)), each).astype(np.int64)
         return (Block(KINDS[kind], cells, np.arange(len(cells))),)
 
     def check_one_mesh(self, grids: list[Element]) -> None:
@@ -108,8 +92,7 @@ class _File:
             first, *others = seen.values()
             if any(other.shape != first.shape or not np.allclose(other, first, rtol=0, atol=1e-9) for other in others):
                 raise RaffiaError(
-                    f"{self.path}: its mesh changes from one time to another ({part}), and raffia reads one. Write a file for each "
-                    "time, and give them all, as in 'runs/*.vtu'."
+                    f"its mesh changes from one time to another ({part}). Write a file for each time, and give all, as in 'runs/*.vtu'."
                 )
 
     def fields(self, steps: list[Element], centre: str) -> dict[str, Steps]:
@@ -126,8 +109,10 @@ class _File:
         readers = [self._reader(item) for item in items]
         shapes = {shape for shape, _, _ in readers}
         if len(shapes) != 1 or not next(iter(shapes)):
-            raise ValueError(f"{name} has other shapes at other times")
-        return Steps(len(items), readers[0][0], np.result_type(*(dtype for _, dtype, _ in readers)), partial(_at, readers))
+            raise Damaged(f"{name} has other shapes at other times")
+        return Steps(
+            len(items), readers[0][0], np.result_type(*(dtype for _, dtype, _ in readers)), lambda step: readers[step][2]()
+        )
 
     def array(self, item: Element) -> np.ndarray:
         """All values of a data item."""
@@ -135,64 +120,55 @@ class _File:
 
     def _reader(self, item: Element) -> "Reader":
         if item.get("Reference") or (item.get("ItemType") or "Uniform").lower() != "uniform":
-            raise RaffiaError(
-                f"{self.path} has data items that refer to others or are made of them. Write the values themselves."
-            )
+            raise RaffiaError("it has data items that refer to others or are made of them. Write the values themselves.")
         form, text = (item.get("Format") or "XML").upper(), (item.text or "").strip()
         if form == "XML":
             return self._text(item, text)
         if form != "HDF":
-            raise RaffiaError(f"{self.path}: values in the format {form[:20]} lie in other files. Write them as HDF or XML.")
+            raise RaffiaError(f"values in the format {form[:20]} lie in other files. Write them as HDF or XML.")
         name, _, place = text.partition(":")
         if name not in self.beside:
-            self.beside[name] = self._open(name)
+            self.beside[name] = hdf5.variables(file_beside(self.path, name))
         variable = self.beside[name].get(place.strip("/"))
         if variable is None:
-            raise ValueError(f"{name} holds no {place[:40]}")
+            raise Damaged(f"{name} holds no {place[:40]}")
         return variable.shape, np.dtype(variable.dtype), variable.glance
 
-    def _open(self, name: str) -> dict[str, Variable]:
-        """An HDF5 file beside this one, and no other."""
-        beside = self.path.parent / name
-        if not name or Path(name).name != name or beside.is_symlink() or not beside.is_file():
-            raise RaffiaError(
-                f"{self.path} has its values in {name[:80]!r}, and there is no such plain file beside it. Put it into the same folder."
-            )
-        return hdf5.variables(beside)
-
     def _text(self, item: Element, text: str) -> "Reader":
-        shape = tuple(int(size) for size in (item.get("Dimensions") or "").split())
-        kind = TYPES[(item.get("NumberType") or item.get("DataType") or "Float").lower()]
-        dtype = np.dtype(f"{kind}{int(item.get('Precision') or 4)}")
-        values = np.fromstring(text, np.float64 if kind == "f" else np.int64, sep=" ") if text else np.empty(0)
-        if len(values) != len(text.split()):
-            raise ValueError("its values are more than numbers")
-        return shape, dtype, partial(_shaped, values.astype(dtype), shape)
+        shape = tuple(integers(item.get("Dimensions") or "").tolist())
+        kind = entry(TYPES, (item.get("NumberType") or item.get("DataType") or "Float").lower(), "type of numbers")
+        size = item.get("Precision") or "4"
+        if size not in ("1", "2", "4", "8") or (kind == "f" and size == "1"):
+            raise Damaged(f"its numbers have a precision of {size[:20]} bytes")
+        dtype = np.dtype(f"{kind}{size}")
+        values = (floats if kind == "f" else integers)(text).astype(dtype)
+        if min(shape, default=0) < 0 or math.prod(shape) != len(values):
+            raise Damaged(f"{len(values)} values are no array of shape {shape}")
+        return shape, dtype, partial(values.reshape, shape)
 
 
 Reader = tuple[tuple[int, ...], np.dtype, Callable[[], np.ndarray]]
 
 
-def _shaped(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    return values.reshape(shape)
-
-
-def _at(readers: list[Reader], step: int) -> np.ndarray:
-    return readers[step][2]()
+def _in_rows(values: np.ndarray, size: int) -> np.ndarray:
+    """Values in rows of so many."""
+    if size < 1 or values.size % size:
+        raise Damaged(f"{values.size} values do not fill rows of {size}")
+    return values.reshape(-1, size)
 
 
 def _item(element: Element) -> Element:
     """The one data item of an element."""
     items = element.findall("DataItem")
     if len(items) != 1:
-        raise ValueError(f"its {element.tag} {element.get('Name', '')[:40]} has {len(items)} data items, not one")
+        raise Damaged(f"its {element.tag} {element.get('Name', '')[:40]} has {len(items)} data items, not one")
     return items[0]
 
 
 def _times(steps: list[Element]) -> np.ndarray | None:
-    told = [grid.find("Time") for grid in steps]
-    values = [time.get("Value") for time in told if time is not None]
-    return np.array([float(value) for value in values if value]) if len(values) == len(steps) and all(values) else None
+    values = [time.get("Value") for grid in steps if (time := grid.find("Time")) is not None]
+    known = [value for value in values if value]
+    return floats(" ".join(known)) if len(known) == len(steps) else None
 
 
 def _mixed(listed: np.ndarray) -> tuple[Block, ...]:
@@ -202,11 +178,15 @@ def _mixed(listed: np.ndarray) -> tuple[Block, ...]:
     while at < len(numbers):
         kind = numbers[at]
         if kind not in MIXED:
-            raise ValueError(f"its cells of kind {kind} are not known")
-        size = numbers[at + 1] if kind in COUNTED else VTK_KINDS[MIXED[kind]].size
+            raise Damaged(f"its cells of kind {kind} are not known")
         at += 2 if kind in COUNTED else 1
+        size = (
+            numbers[at - 1] if kind in COUNTED and at <= len(numbers) else 0 if kind in COUNTED else VTK_KINDS[MIXED[kind]].size
+        )
+        if size < 1 or at + size > len(numbers):
+            raise Damaged("its cells do not add up")
         nodes += numbers[at : at + size]
-        at += max(size, 0)
+        at += size
         kinds.append(MIXED[kind])
         ends.append(len(nodes))
     return blocks_of(np.array(kinds, np.int64), np.array(ends, np.int64), np.array(nodes, np.int64))

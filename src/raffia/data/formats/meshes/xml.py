@@ -1,16 +1,17 @@
-"""XML that is not believed: without document types, so that no entity makes much of little, and with few elements, not deeply nested."""
+"""XML that is not believed: without entities, which make much of little, and with few elements, not deeply nested."""
 
 from pathlib import Path
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
+from raffia.data.formats.damage import guarded
 from raffia.errors import RaffiaError
 
 DEEPEST, MOST_ELEMENTS = 32, 2**17
 
 
 def tree(path: Path, text: bytes) -> Element:
-    """The root of a text in XML."""
+    """The root of a text in XML. A document type is passed over; the file that it may name is never read."""
     builder, parser = TreeBuilder(), expat.ParserCreate()
     parser.buffer_text = True
     depth = count = 0
@@ -20,7 +21,7 @@ def tree(path: Path, text: bytes) -> Element:
         depth, count = depth + 1, count + 1
         if depth > DEEPEST or count > MOST_ELEMENTS:
             raise RaffiaError(
-                f"{path} has more than {MOST_ELEMENTS} elements of XML, or {DEEPEST} in one another. Write it in several files."
+                f"it has more than {MOST_ELEMENTS} elements of XML, or {DEEPEST} in one another. Write several files."
             )
         builder.start(tag, attributes)
 
@@ -30,11 +31,10 @@ def tree(path: Path, text: bytes) -> Element:
         builder.end(tag)
 
     def refuse(*_: object) -> None:
-        raise RaffiaError(
-            f"{path} has a document type, which may define anything; no such file needs one. Remove <!DOCTYPE …>."
-        )
+        raise RaffiaError("it defines entities, which may unpack to anything; no such file needs one. Remove <!ENTITY …>.")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
-    parser.StartDoctypeDeclHandler = refuse
-    parser.Parse(text, True)
-    return builder.close()
+    parser.EntityDeclHandler = refuse
+    with guarded(path):
+        parser.Parse(text, True)
+        return builder.close()

@@ -32,18 +32,16 @@ def samples(table: Table) -> dict[str, Variable]:
     layout, first = Layout(COLUMNS), table.names[0]
     across = [name for name in table.numbers if name != first]
     if not across:
-        raise RaffiaError(
-            f"{table.path}: table='columns' (--table columns) needs a column of coordinates and more, with values."
-        )
+        raise RaffiaError("table='columns' (--table columns) needs a column of coordinates and more, with values.")
     name = table.path.stem
     place = first if first in table.numbers else f"rows of {name}"
     joined = np.stack([table.numbers[column] for column in across])
     held = {name: variable(table, name, joined, (SAMPLE, place), layout)}
     for run in runs(across):
         if run.numbers is not None and len(run.columns) == len(across):
-            held["column numbers"] = variable(
-                table, "column numbers", _numbers(run.columns, run.numbers, across), (SAMPLE,), layout
-            )
+            known = dict(zip(run.columns, run.numbers, strict=True))
+            numbers = np.array([known[column] for column in across])
+            held["column numbers"] = variable(table, "column numbers", numbers, (SAMPLE,), layout)
     if first in table.numbers:
         held[first] = variable(table, first, table.numbers[first], (first,), layout)
     return held
@@ -63,8 +61,3 @@ def _rises(values: np.ndarray) -> bool:
     """Whether values rise or fall, from each row to the next."""
     steps = np.diff(values.astype(np.float64))
     return len(steps) > 0 and bool((steps > 0).all() or (steps < 0).all())
-
-
-def _numbers(columns: tuple[str, ...], numbers: tuple[float, ...], across: list[str]) -> np.ndarray:
-    known = dict(zip(columns, numbers, strict=True))
-    return np.array([known[name] for name in across])

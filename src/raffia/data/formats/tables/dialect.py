@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from raffia.data.formats.damage import Damaged, guarded
 from raffia.errors import RaffiaError
 
 LOOKED = 32  # lines that are looked at
@@ -36,7 +37,8 @@ def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and how it was encoded if that is unusual."""
     content = path.read_bytes()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _lines(content.decode("utf-16")), ("the text is UTF-16.",)
+        with guarded(path):
+            return _lines(content.decode("utf-16")), ("the text is UTF-16.",)
     if b"\0" in content:
         raise RaffiaError(f"{path} is damaged or no table: it holds bytes that are no text. Export it as text (CSV).")
     try:
@@ -91,7 +93,10 @@ def cells(line: str, delimiter: str) -> list[str]:
         return [line.strip().strip('"')]
     if '"' not in line:
         return [cell.strip() for cell in line.split(delimiter)]
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error as error:
+        raise Damaged(f"{error} in its first lines") from None
 
 
 def is_number(cell: str) -> bool:

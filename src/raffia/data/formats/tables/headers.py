@@ -8,8 +8,21 @@ from itertools import pairwise
 UNITS = re.compile(r"(.*\S)(?:\s+[\[(]([^\[\]()]+)[\])]|\[([^\[\]()]+)\])")
 NUMBERED = re.compile(r"(.*?)(?:\s*=\s*|[\s_.\[(]*)((?:(?<![^\s_=])[-+])?(?:\d+\.\d+|\d+)(?:[eE][-+]?\d+)?)[\])]?")
 MEASURED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([^\W\d_]{1,3}(?:-1)?)")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 DATED = re.compile(r"([a-z]{3,9})[\s_.-]*(\d{1,2})?")
 DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 
@@ -96,15 +109,5 @@ def _day(name: str) -> int | None:
     if (match := DAY.fullmatch(name)) is not None:
         return 372 * int(match[1]) + 31 * int(match[2]) + int(match[3] or 0)
     match = DATED.fullmatch(name.lower())
-    if match is None:
-        return None
-    for cycle in (MONTHS, WEEKDAYS):
-        if (start := match[1][:3]) in cycle and (len(match[1]) == 3 or match[1] in _FULL):
-            return 40 * cycle.index(start) + int(match[2] or 0)
-    return None
-
-
-_FULL = (
-    "january", "february", "march", "april", "june", "july", "august", "september", "sept", "october", "november", "december",
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-)  # fmt: skip
+    known = [cycle.index(word) for cycle in (MONTHS, WEEKDAYS) for word in cycle if match and word.startswith(match[1])]
+    return 40 * known[0] + int(match[2] or 0) if match and known else None

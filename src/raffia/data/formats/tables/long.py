@@ -45,7 +45,7 @@ def column(table: Table, name: str) -> np.ndarray:
     values = table.texts.get(name, table.numbers.get(name))
     if values is None:
         raise RaffiaError(
-            f"{table.path}: there is no column {name!r} for sample_column=… (--sample-column). It has {', '.join(table.names[:24])}."
+            f"there is no column {name!r} for sample_column=… (--sample-column). It has {', '.join(table.names[:24])}."
         )
     empty = values == "" if name in table.texts else np.isnan(values.astype(np.float64))
     if np.any(empty):

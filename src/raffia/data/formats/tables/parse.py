@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from raffia.data.formats.damage import guarded
 from raffia.data.formats.tables.dialect import Dialect, decoded, is_number, sniffed
 from raffia.data.formats.tables.headers import named
-from raffia.data.formats.variable import guarded, optional
+from raffia.data.formats.variable import optional
 from raffia.errors import RaffiaError
 
 INDEX = ("", "index", "id", "no", "nr", "row", "unnamed: 0", "column 1")
+FORTRAN = re.compile(r"(?<=[\d.])[dD](?=[-+]?\d+$)")  # the exponent of 1.2D-01
 TRIED = 1000  # cells of a long column, which are texts if fewer than a tenth of them are numbers
 WIDEST = 256  # characters of a text that are kept
 
@@ -36,17 +38,16 @@ class Table:
 
 def parsed(path: Path) -> Table:
     """The table in a text file."""
-    with guarded(path):
-        text, notes = decoded(path)
-        dialect = sniffed(path, text)
-        body = "\n".join(text.split("\n")[dialect.skipped :])
-        if dialect.comment:
-            body = re.sub(rf"(?m)^\s*{re.escape(dialect.comment)}.*\n?", "", body)
-        frame = _frame(path, body, dialect)
-        headers = dialect.header or tuple(str(number) for number in range(1, frame.shape[1] + 1))
-        names, units = named([*headers, *[""] * (frame.shape[1] - len(headers))])
-        columns = {name: frame[at] for at, name in enumerate(names)}
-        return _table(path, columns, units, bool(dialect.header), [*notes, *dialect.notes])
+    text, notes = decoded(path)
+    dialect = sniffed(path, text)
+    body = "\n".join(text.split("\n")[dialect.skipped :])
+    if dialect.comment:
+        body = re.sub(rf"(?m)^\s*{re.escape(dialect.comment)}.*\n?", "", body)
+    frame = _frame(path, body, dialect)
+    headers = dialect.header or tuple(str(number) for number in range(1, frame.shape[1] + 1))
+    names, units = named([*headers, *[""] * (frame.shape[1] - len(headers))])
+    columns = {name: frame[at] for at, name in enumerate(names)}
+    return _table(path, columns, units, bool(dialect.header), [*notes, *dialect.notes])
 
 
 def _frame(path: Path, body: str, dialect: Dialect) -> Any:
@@ -54,16 +55,10 @@ def _frame(path: Path, body: str, dialect: Dialect) -> Any:
     pandas = _pandas()
     if not body.strip():
         raise RaffiaError(f"{path} is no table: there are no rows below the names of its columns.")
-    return pandas.read_csv(
-        io.StringIO(body),
-        sep=r"\s+" if dialect.delimiter == " " else dialect.delimiter,
-        header=None,
-        names=range(dialect.width),
-        index_col=False,
-        decimal=dialect.decimal,
-        skipinitialspace=True,
-        low_memory=False,
-    )
+    cells = {"sep": r"\s+" if dialect.delimiter == " " else dialect.delimiter, "decimal": dialect.decimal}
+    columns = {"header": None, "names": range(dialect.width), "index_col": False}
+    with guarded(path):
+        return pandas.read_csv(io.StringIO(body), skipinitialspace=True, low_memory=False, **cells, **columns)
 
 
 def _table(path: Path, columns: dict[str, Any], units: dict[str, str], headed: bool, notes: list[str]) -> Table:
@@ -99,7 +94,8 @@ def _numbers(path: Path, name: str, column: Any) -> tuple[np.ndarray | None, boo
     if len(cells) > 2 * TRIED and sum(map(is_number, cells[:TRIED])) < TRIED / 10:
         return None, False
     bare = cells.str.removesuffix("%").str.strip()
-    found = _pandas().to_numeric(bare.str.replace(",", ".", regex=False), errors="coerce")
+    usual = bare.str.replace(",", ".", regex=False).str.replace(FORTRAN, "e", regex=True)
+    found = _pandas().to_numeric(usual, errors="coerce")
     missing = int(found.isna().sum())
     if len(cells) and not missing:
         whole = np.full(len(column), np.nan)
@@ -108,8 +104,7 @@ def _numbers(path: Path, name: str, column: Any) -> tuple[np.ndarray | None, boo
     if 2 * missing < len(cells):
         row = int(found.index[found.isna()][0])
         raise RaffiaError(
-            f"{path}: {name} holds {cells[row][:40]!r} in row {row + 1}, among numbers. Correct it, leave the cell empty, or take the "
-            "column out."
+            f"{name} holds {cells[row][:40]!r} in row {row + 1}, among numbers. Correct it, leave the cell empty, or take the column out."
         )
     return None, False
 
@@ -119,8 +114,4 @@ def _counts(values: np.ndarray) -> bool:
 
 
 def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise optional("pandas", "Table") from None
-    return pandas
+    return optional("pandas", "Table")

@@ -5,24 +5,23 @@ from pathlib import Path
 from raffia.data.formats.layout import COLUMNS, LONG, POINTS, WIDE, Layout
 from raffia.data.formats.tables import columns, long, samples, wide
 from raffia.data.formats.tables.parse import Table, parsed
-from raffia.data.formats.variable import Variable, guarded
+from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
 
 
 def variables(path: Path, asked: Layout) -> dict[str, Variable]:
     """The arrays of a table; the whole file is read. What was not asked for is recognised, and where it is unclear, asked for."""
     table = parsed(path)
-    with guarded(path):
-        if asked.table == POINTS:
-            return columns.points(table)
-        if asked.table == COLUMNS:
-            return columns.samples(table)
-        if asked.table == WIDE:
-            return wide.variables(table)
-        if asked.parameters and not {*asked.samples, *asked.coordinates} <= set(table.names):
-            _check_parameters(table, asked.parameters)
-            return wide.variables(table, asked.parameters)  # a row of parameters for each sample, and no values to compare with
-        return _recognised(table, asked)
+    if asked.table == POINTS:
+        return columns.points(table)
+    if asked.table == COLUMNS:
+        return columns.samples(table)
+    if asked.table == WIDE:
+        return wide.variables(table)
+    if asked.parameters and not {*asked.samples, *asked.coordinates} <= set(table.names):
+        _check_parameters(table, asked.parameters)
+        return wide.variables(table, asked.parameters)  # a row of parameters for each sample, and no values to compare with
+    return _recognised(table, asked)
 
 
 def _check_parameters(table: Table, wanted: tuple[str, ...]) -> None:

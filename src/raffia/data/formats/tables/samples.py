@@ -9,7 +9,7 @@ from raffia.data.formats.layout import Layout
 from raffia.data.formats.tables.groups import Groups
 from raffia.data.formats.tables.long import column
 from raffia.data.formats.tables.parse import Table
-from raffia.data.formats.tables.wide import PARAMETERS, SAMPLE, labels, variable
+from raffia.data.formats.tables.wide import PARAMETERS, SAMPLE, labels, together, variable
 from raffia.data.formats.tables.words import names_samples
 from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
@@ -46,7 +46,8 @@ def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     told = replace(table, notes=(*table.notes, *notes))
     first = groups.first
     texts = {name: values[first] for name, values in table.texts.items()}
-    texts |= {name: table.numbers[name][first].astype(str).astype(object) for name in layout.samples if _is_label(table, name)}
+    labelled = set(filter(names_samples, table.numbers))  # others that tell samples apart, as a Reynolds number, are parameters
+    texts |= {name: table.numbers[name][first].astype(str).astype(object) for name in layout.samples if name in labelled}
     numbers = {name: values for name, values in table.numbers.items() if name not in (*texts, *layout.coordinates)}
     stays = {name for name, values in numbers.items() if name not in layout.functions and groups.constant(values)}
     if missing := set(layout.parameters) - stays:
@@ -65,28 +66,18 @@ def _parameters(table: Table, layout: Layout, constant: dict[str, np.ndarray]) -
     """The numbers of a sample: one array of all, or the only one by its name."""
     if len(constant) < 2:
         return {name: variable(table, name, values, (SAMPLE,), layout) for name, values in constant.items()}
-    joined = np.stack(list(constant.values()), axis=1)
     note = f"{PARAMETERS} are {', '.join(constant)}, which stay the same in every sample."
-    told = replace(table, notes=(*table.notes, note))
-    return {PARAMETERS: variable(told, PARAMETERS, joined, (SAMPLE, f"{PARAMETERS} by name"), layout, tuple(constant))}
-
-
-def _is_label(table: Table, name: str) -> bool:
-    """Numbers that only name a sample; others that tell samples apart, such as a Reynolds number, are parameters."""
-    return name in table.numbers and names_samples(name)
+    return together(replace(table, notes=(*table.notes, note)), layout, constant)
 
 
 def _check(table: Table, layout: Layout, groups: Groups) -> None:
     for name in layout.coordinates:
         if name not in table.numbers:
             raise RaffiaError(
-                f"{table.path}: there is no column of numbers {name!r} for coordinates=… (--coordinates). "
-                f"It has {', '.join(table.names[:24])}."
+                f"there is no column of numbers {name!r} for coordinates=… (--coordinates). It has {', '.join(table.names[:24])}."
             )
     if len(groups) > MOST:
-        raise RaffiaError(
-            f"{table.path} is a long table of more than {MOST} samples. Write them as an array, into an .npz file."
-        )
+        raise RaffiaError(f"it is a long table of more than {MOST} samples. Write them as an array, into an .npz file.")
     lone = groups.first[groups.sizes < 2]
     if len(lone):
         raise RaffiaError(

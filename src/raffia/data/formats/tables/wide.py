@@ -1,6 +1,5 @@
 """Tables with a row for each sample: columns of numbers, and runs of columns that are functions."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +8,7 @@ import numpy as np
 from raffia.data.formats.layout import WIDE, Layout
 from raffia.data.formats.tables.headers import Run, runs
 from raffia.data.formats.tables.parse import WIDEST, Table
-from raffia.data.formats.variable import Rows, Variable, check_count, rows_of
+from raffia.data.formats.variable import Rows, Variable, check_count
 
 FEW = 8  # so many columns with a common stem are rather parameters than a function
 PARAMETERS = "parameters"
@@ -21,11 +20,8 @@ def variables(table: Table, parameters: tuple[str, ...] = ()) -> dict[str, Varia
 
     Columns that were `parameters` of a long table are one array, as there.
     """
-    found: dict[str, Variable] = {}
     layout = Layout(WIDE)
-    if len(parameters) > 1:
-        joined = np.stack([table.numbers[name] for name in parameters], axis=1)
-        found[PARAMETERS] = variable(table, PARAMETERS, joined, (SAMPLE, f"{PARAMETERS} by name"), layout, parameters)
+    found = together(table, layout, {name: table.numbers[name] for name in parameters}) if len(parameters) > 1 else {}
     whole = [] if table.headed or len(table.numbers) < 2 else [Run(table.path.stem, tuple(table.numbers))]
     groups = whole or runs(list(table.numbers))
     starts = {run.columns[0]: run for run in groups}
@@ -45,17 +41,13 @@ def variable(
     """An array of a table, made of these columns."""
     units = {"units": table.units[name]} if name in table.units else {}
     listed = {"columns": columns} if columns else {}
-    return Variable(
-        name,
-        values.shape,
-        values.dtype.str,
-        dims,
-        units | listed,
-        table.path,
-        partial(rows_of, values),
-        notes=table.notes,
-        layout=layout,
-    )
+    return Variable.of_array(name, values, dims, units | listed, table.path, notes=table.notes, layout=layout)
+
+
+def together(table: Table, layout: Layout, columns: dict[str, np.ndarray]) -> dict[str, Variable]:
+    """One array of the parameters of each sample."""
+    joined, dims = np.stack(list(columns.values()), axis=1), (SAMPLE, f"{PARAMETERS} by name")
+    return {PARAMETERS: variable(table, PARAMETERS, joined, dims, layout, tuple(columns))}
 
 
 def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[str, Variable]:
@@ -63,7 +55,7 @@ def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[s
     held = {}
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
-        load = _texts(values, kind)
+        load = partial(_texts, values, kind)
         held[name] = Variable(name, values.shape, kind, (SAMPLE,), {}, table.path, load, notes=table.notes, layout=layout)
     return held
 
@@ -78,5 +70,5 @@ def _run(table: Table, run: Run, layout: Layout) -> dict[str, Variable]:
     return found
 
 
-def _texts(values: np.ndarray, kind: str) -> Callable[[Rows], np.ndarray]:
-    return lambda rows: (values if rows is None else values[rows]).astype(kind)
+def _texts(values: np.ndarray, kind: str, rows: Rows) -> np.ndarray:
+    return (values if rows is None else values[rows]).astype(kind)

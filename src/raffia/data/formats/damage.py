@@ -1,0 +1,91 @@
+"""Damaged files: errors that name the file, a guard around foreign libraries, and words of a file read as numbers.
+
+The parsers of raffia raise `Damaged` where a file contradicts itself. Only calls of other libraries are `guarded`, as those raise
+nearly anything on damaged bytes. An error of any other kind is a fault of raffia, and reaches the caller as it is.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from raffia.errors import RaffiaError
+
+T = TypeVar("T")
+
+
+class Damaged(RaffiaError):
+    """The content of a file contradicts itself; `naming` adds the name of the file."""
+
+
+@contextmanager
+def naming(path: Path, name: str | None = None) -> Iterator[None]:
+    """Name the file, and the variable if given, in errors about its content; extreme values in it are no reason to warn."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except Damaged as error:
+        raise _damaged(path, name, str(error)) from None
+    except RaffiaError as error:
+        raise error if path.name in str(error) else RaffiaError(f"{path}: {error}") from None
+    except OSError as error:
+        raise RaffiaError(f"{path} cannot be read ({error.strerror or error}).") from None
+
+
+@contextmanager
+def guarded(path: Path, name: str | None = None) -> Iterator[None]:
+    """Turn whatever a foreign library raises on a file into a `RaffiaError` that names the file, and the variable if given."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is damaged is an error, or read as it should be
+            yield
+    except RaffiaError:
+        raise
+    except Exception as error:  # from struct.error to SystemError
+        reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
+        if isinstance(error, MemoryError):
+            reason = "it asks for more memory than there is"
+        raise _damaged(path, name, reason) from None
+
+
+def _damaged(path: Path, name: str | None, reason: str) -> RaffiaError:
+    variable = f", variable {name}," if name else ""
+    return RaffiaError(f"{os.fspath(path)}{variable} is damaged or not of its kind ({reason}).")
+
+
+def integer(word: str | bytes | None) -> int:
+    """A word of a file as an integer."""
+    try:
+        return int(word or "")
+    except (ValueError, OverflowError):
+        raise Damaged(f"{word!r:.40} stands where an integer should") from None
+
+
+def integers(text: str, dtype: type = np.int64) -> np.ndarray:
+    """The words of a text as integers, or as numbers of another type."""
+    words = text.split()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy only warns where a text ends before its end
+            values: np.ndarray = np.fromstring(text, dtype, sep=" ") if words else np.empty(0, dtype)
+    except (ValueError, OverflowError, DeprecationWarning):
+        values = np.empty(0, dtype)
+    if len(values) != len(words):
+        raise Damaged("a list of numbers holds other words")
+    return values
+
+
+def floats(text: str) -> np.ndarray:
+    """The words of a text as floating-point numbers; Fortran's exponents, as in 1.2D-01, are read too."""
+    return integers(text.replace("D", "E").replace("d", "e"), np.float64)
+
+
+def entry(known: Mapping[str, T], key: str | None, what: str) -> T:
+    """What a table has for a word of a file."""
+    if key is None or key not in known:
+        raise Damaged(f"its {what} is {key!r:.40}")
+    return known[key]

@@ -101,7 +101,7 @@ class Bridge:
             if served.model.trained_.novelty is None:
                 return reply({"output": [row]})
             novelty = await self.gatherer.rows(served.novelty(grid_of(asked.get("config"))), *vectors)
-            return reply({"output": [row], "novelty": float(novelty)})  # beyond the protocol: above 1, the input lies outside
+            return reply({"output": [row], "novelty": float(novelty[0])})  # beyond the protocol: above 1, the input lies outside
 
         return answer
 

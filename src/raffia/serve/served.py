@@ -37,7 +37,7 @@ class Served:
     def _novelty(self, grid: tuple[int, ...] | None) -> Callable[[np.ndarray], np.ndarray]:
         """How unlike the training inputs flat inputs on a grid are, for batches."""
         shape = self.at(grid).input_grid.shape
-        return lambda x: np.asarray(self.model.novelty(x.reshape(len(x), *shape)))
+        return lambda x: np.asarray(self.model.novelty(x.reshape(len(x), *shape)))[:, None]
 
     def _can(self, call: str) -> bool:
         """Tried once, at a middling input."""

@@ -211,7 +211,7 @@ def test_tuning_prints_what_it_found(train, tmp_path, capsys, monkeypatch):
     assert code == 0
     assert "found " in out
     assert "validation error" in out
-    assert "held out" in out
+    assert "left out in turn" in out
     assert f"tau {load(tmp_path / 'tuned.safetensors').feature_map.tau:.3g}" in out
 
 

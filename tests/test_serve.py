@@ -272,6 +272,7 @@ class Stub(Served):
 
     name, support = "stub", {"Evaluate": True, "Gradient": False}
     input_size = output_size = 1
+    novelty = None
 
     def __init__(self):
         self.batches = []

@@ -286,7 +286,7 @@ def test_steps_that_are_too_long_are_told_or_refused():
         ),
         (
             lambda: NavierStokes().set_params(forcing="wind").dataset(1, 16),
-            "must be None, 'diagonal', 'kolmogorov' or a function",
+            "'kolmogorov' or a function",
         ),
         (lambda: AllenCahn().solve(torch.zeros(1, 16)), r"of shape \(n, points, points\); got shape \(1, 16\)"),
         (lambda: GrayScott().solve(torch.zeros(1, 3, 8, 8)), r"of shape \(n, 2, points, points\)"),

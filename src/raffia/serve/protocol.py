@@ -98,10 +98,12 @@ class Bridge:
                 raise Refusal("InvalidOutput", f"model {served.name!r} gave values that are not finite for this input.")
             if call != "Evaluate":
                 return reply({"output": row})
-            if served.model.trained_.novelty is None:
+            if served.novelty is None:
                 return reply({"output": [row]})
             novelty = await self.gatherer.rows(served.novelty(grid_of(asked.get("config"))), *vectors)
-            return reply({"output": [row], "novelty": float(novelty[0])})  # beyond the protocol: above 1, the input lies outside
+            return reply(
+                {"output": [row], "novelty": float(novelty[0])}
+            )  # beyond the protocol: above 1, the input lies outside
 
         return answer
 

@@ -22,7 +22,7 @@ class Served:
         self.name = name
         self.model = model
         self._at = lru_cache(GRIDS)(model.at)
-        self.novelty = lru_cache(GRIDS)(self._novelty)
+        self.novelty = None if model.trained_.novelty is None else lru_cache(GRIDS)(self._novelty)
         self.support = {"Evaluate": True} | {call: self._can(call) for call in DERIVATIVES}
 
     def at(self, grid: tuple[int, ...] | None) -> Any:

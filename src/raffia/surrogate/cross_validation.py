@@ -10,8 +10,9 @@ from torch import Tensor
 
 from raffia.model import RandomFeatureModel
 from raffia.pairs import Dataset
+from raffia.spaces import carry
 from raffia.surrogate.plan import Choice
-from raffia.training.copies import folds_of
+from raffia.training.copies import folds_of, groups_of
 from raffia.training.error_bars import ErrorBars
 from raffia.training.novelty import FEWEST_INPUTS, Novelty, evenly
 
@@ -61,9 +62,10 @@ def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: 
 
 def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -> None:
     """Attach what tells inputs unlike those of the training `data`, and error bars by the errors on folds, if there are any."""
-    if len(data) < FEWEST_INPUTS:
+    if len(groups_of(data.a).unique()) < FEWEST_INPUTS:
         return
-    novelty, left_out = Novelty.of(data.a, data.domain)
+    frame = model.trained_.frame
+    novelty, left_out = Novelty.of(carry(data.a, data.domain.grid_of(data.a), frame.input_nodes), data.domain)
     tests = sum(len(fold.rows) for fold in folds)
     bars = None
     if tests >= FEWEST_ERRORS:
@@ -72,6 +74,6 @@ def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -
         if tests == len(data) == len(left_out):  # inputs that were left out in turn
             known = left_out[[row for fold in folds for row in fold.rows]]
         else:
-            known = novelty(torch.cat([fold.test.a for fold in folds])[rows], data.domain, model.trained_.frame.input_nodes)
-        bars = ErrorBars.of(errors, known)
+            known = novelty(torch.cat([fold.test.a for fold in folds])[rows], data.domain, frame.input_nodes)
+        bars = ErrorBars.of(carry(errors, data.output_space.grid_of(errors), frame.output_nodes), known)
     model.adopt(replace(model.trained_, novelty=novelty, error_bars=bars))

@@ -19,6 +19,7 @@ FEWEST = 20  # errors, below which none can be called unusual
 MOST_LEFT_OUT = 4096  # pairs that are left out in turn to look for wrong ones
 MOST_SHARE = 0.1  # of the pairs: more of them are no outliers, but a part of the distribution
 MOST_FOLDS = 3  # that are trained again without the outliers
+ROUNDING = 1e-6  # of the usual size of outputs: smaller errors are no sign of wrong samples
 FLOOR = 1e-3  # of the usual error: points where all errors are smaller count as having this one
 
 
@@ -82,7 +83,10 @@ def find_outliers(choice: Choice, data: Dataset, train: Sequence[int], folds: Se
         if left_out is not None and len(left_out) == len(train):
             errors |= dict(zip(train, left_out, strict=True))
     rows = sorted(errors)
-    places, ratios = unusual(torch.stack([errors[row].double().cpu() for row in rows])) if rows else ([], [])
+    size = float(data.y.double().square().mean().sqrt())
+    if not rows or float(torch.stack([errors[row].abs().max() for row in rows]).max()) < ROUNDING * size:
+        return None
+    places, ratios = unusual(torch.stack([errors[row].double().cpu() for row in rows]))
     if not places:
         return None
     named = [rows[place] for place in places]

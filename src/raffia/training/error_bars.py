@@ -33,7 +33,7 @@ class ErrorBars:
         squares = (errors / bars._growth(novelty).reshape(-1, *[1] * (errors.ndim - 1))).square()
         others = (squares.sum(0) - squares).clamp(min=0) / (n - 1)  # without the pair itself
         ratios = torch.where(squares > 0, (squares / others).sqrt(), 0.0).flatten()
-        factor = ratios.kthvalue(max(1, round(LEVEL * (1 + 0.5 / n) * len(ratios)))).values / NORMAL
+        factor = ratios.kthvalue(min(len(ratios), round(LEVEL * (1 + 0.5 / n) * len(ratios)))).values / NORMAL
         return cls(squares.mean(0).sqrt() * factor, slope)
 
     def std(self, novelty: Float[Tensor, "n"], there: Nodes, here: Nodes) -> Float[Tensor, "n *output"]:

@@ -13,7 +13,7 @@ from raffia.pairs import Dataset
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice
 
-SPREADS = 4.0  # robust standard deviations of the logarithms of errors, beyond which an error is far outside the rest
+SPREADS = 3.3  # robust standard deviations of the logarithms of errors, beyond which an error is far outside the rest
 LEAST_RATIO = 3.0  # times the median error: smaller errors are never far outside
 FEWEST = 20  # errors, below which none can be called unusual
 MOST_LEFT_OUT = 4096  # pairs that are left out in turn to look for wrong ones

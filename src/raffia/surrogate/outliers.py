@@ -40,7 +40,7 @@ class Outliers:
 
     @property
     def words(self) -> str:
-        """What to know and what to type."""
+        """A warning for the user: which samples, how unusual they are, what is gained without them, and what to type."""
         rows = ",".join(map(str, self.rows))
         ratios = ", ".join(f"{ratio:.0f}" for ratio in self.ratios)
         gained = ""
@@ -49,13 +49,13 @@ class Outliers:
                 f" Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}."
             )
         return (
-            f"outputs may be wrong in sample {rows.replace(',', ', ')}: leave-one-out errors are far outside the rest, {ratios} times the "
-            f"median.{gained} Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
+            f"the outputs of some samples may be wrong (index {rows}): their leave-one-out errors are {ratios} times the median "
+            f"error.{gained} Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
         )
 
 
 def unusual(errors: Float[Tensor, "n *output"]) -> tuple[list[int], list[float]]:
-    """Indices of functions far larger than the others, in norm or at a point, the most unusual first, and by which factors.
+    """Return the indices of errors far larger than the others, in norm or at a point, largest first, and their ratios to the median.
 
     At a point errors are compared with those of the other functions at the same point.
     """

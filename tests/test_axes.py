@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from raffia import Darcy, Domain, FourierFeatures, GaussianField, RandomFeatureModel, ScalarFeatures, data, load, resample
-from raffia.pairs import Dataset
+from raffia.data import Dataset
 from raffia.spaces.calculus import heat, poisson
 from tests.test_cli import run
 

@@ -16,8 +16,7 @@ import torch
 
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
 from raffia.cli import main
-from raffia.data import write
-from raffia.pairs import InMemory
+from raffia.data import InMemory, write
 from raffia.training import cluster
 
 dask_array = pytest.importorskip("dask.array")

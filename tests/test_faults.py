@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, load
-from raffia.pairs import InMemory
+from raffia.data import InMemory
 from raffia.storage import archive
 
 
@@ -50,7 +50,7 @@ KILLED = """
 import os, random, sys, time
 import torch
 from raffia import FourierFeatures, RandomFeatureModel
-from raffia.pairs import InMemory
+from raffia.data import InMemory
 
 folder, ridge = sys.argv[1], {"auto": "auto", "0.001": 1e-3}[sys.argv[2]]
 torch.set_num_threads(1)
@@ -228,7 +228,7 @@ FULL = """
 import resource, sys
 import torch
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel
-from raffia.pairs import InMemory
+from raffia.data import InMemory
 
 a = torch.randn(48, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raffia.pairs.pace import FIRM, change, found_stride, noise
+from raffia.data.pace import FIRM, change, found_stride, noise
 
 RNG = np.random.default_rng(0)
 X = np.arange(64) / 64

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from raffia import Cholesky, Dual, FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, TriangularQR, load
-from raffia.pairs import InMemory
+from raffia.data import InMemory
 from raffia.regression import k_fold_errors
 
 

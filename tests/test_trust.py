@@ -26,8 +26,8 @@ from raffia import (
     Vectors,
     load,
 )
+from raffia.data import InMemory
 from raffia.features import SpectralNetwork
-from raffia.pairs import InMemory
 from raffia.regression import memory
 from raffia.training import cluster
 from raffia.training.copies import groups_of, split

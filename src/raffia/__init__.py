@@ -1,7 +1,7 @@
 """Operator learning with function-valued random features."""
 
 from raffia import interrupts, inverse, metrics  # noqa: F401  (interrupts first: the others take seconds)
-from raffia.data import read
+from raffia.data import Dataset, read
 from raffia.errors import RaffiaError
 from raffia.features import (
     BrownianBridge,
@@ -20,7 +20,6 @@ from raffia.features.base import FeatureMap
 from raffia.kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet, Pushforward
 from raffia.model import RandomFeatureModel, load
-from raffia.pairs import Dataset
 from raffia.problems import (
     Advection,
     AllenCahn,

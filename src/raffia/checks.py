@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from raffia.data import Array, check_dense
 from raffia.errors import RaffiaError
-from raffia.pairs import Array, check_dense
 from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
 from raffia.spaces.followed import hidden
 from raffia.spaces.outliers import largest

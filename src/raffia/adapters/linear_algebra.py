@@ -2,8 +2,8 @@
 
 from scipy.sparse.linalg import LinearOperator
 
+from raffia.data import Array
 from raffia.model.at import FlatOperator
-from raffia.pairs import Array
 
 
 def jacobian(operator: FlatOperator, x: Array) -> LinearOperator:

@@ -18,10 +18,9 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from raffia.data import Reading
+from raffia.data import Dataset, Reading
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
 from raffia.problems import Problem
 from raffia.storage import atomic, destination
 

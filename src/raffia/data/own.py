@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from raffia.data.dataset import Dataset
 from raffia.data.formats import variables
 from raffia.data.formats.variable import Variable
 from raffia.errors import RaffiaError
-from raffia.pairs import Dataset
 from raffia.spaces import Channels, Domain, Grid, Space
 from raffia.storage import atomic
 

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from raffia.data import own
+from raffia.data.along import Along
+from raffia.data.dataset import Dataset, Readable
 from raffia.data.formats import Variable, variables
 from raffia.data.formats.damage import naming
 from raffia.data.formats.layout import Layout
@@ -29,7 +31,6 @@ from raffia.data.meaning.steps import Steps, each_of
 from raffia.data.parameters import with_parameters
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
-from raffia.pairs import Along, Dataset, Readable
 from raffia.spaces import Nodes, Space, Vectors
 
 PathLike = str | os.PathLike[str]

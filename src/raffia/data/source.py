@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from raffia.data import own
+from raffia.data.dataset import Dataset
 from raffia.data.formats import Variable, variables
 from raffia.data.formats.damage import naming
 from raffia.data.formats.folders.stacked import NUMBERS
@@ -22,7 +23,6 @@ from raffia.data.meaning.trajectories import Found, Wanted, trajectories_in
 from raffia.data.parameters import with_parameters
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
-from raffia.pairs import Dataset
 from raffia.spaces import Space
 
 LISTED = 12  # arrays that were not used, by their names

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from raffia.data.along import Along
+from raffia.data.dataset import Dataset
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.steps import Steps
 from raffia.data.reading import Reading, Source
-from raffia.pairs import Along, Dataset
 from raffia.spaces import Space
 
 STATES, FIXED = "u", "parameters"  # what arrays in memory are called, as the arguments of `Dataset.of_trajectories` are

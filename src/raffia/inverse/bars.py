@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.checks import as_tensor, check_pairs
+from raffia.data import Array
 from raffia.errors import RaffiaError
-from raffia.pairs import Array
 
 
 def error_bars(

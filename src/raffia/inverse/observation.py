@@ -10,8 +10,8 @@ from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
 from raffia.checks import as_tensor, check_pairs
+from raffia.data import Array
 from raffia.errors import RaffiaError
-from raffia.pairs import Array
 from raffia.spaces import Grid
 from raffia.spaces.axes import Axis
 

@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.checks import check_device
+from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.inverse.prior import Prior, WhiteNoise
-from raffia.pairs import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.data import Array
 from raffia.errors import RaffiaError
-from raffia.pairs import Array
 
 Centre = Callable[[Array], tuple[Tensor, Tensor]]
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from raffia.checks import check_count
 from raffia.constraints import Constraint
+from raffia.data import Array
 from raffia.features.base import FeatureMap
 from raffia.model import file
 from raffia.model.at import FlatOperator
@@ -23,7 +24,6 @@ from raffia.model.posterior import Posterior
 from raffia.model.pruned import pruned
 from raffia.model.tables import inputs_of, pairs_of
 from raffia.model.tuned import tuned
-from raffia.pairs import Array
 from raffia.regression import Solver
 from raffia.spaces import Domain, Mesh, Space
 from raffia.spaces.followed import plainly

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from raffia.data import Steps
+from raffia.data import Along, Steps
 from raffia.errors import RaffiaError
-from raffia.pairs import Along
 from raffia.spaces import Channels, Space
 from raffia.spaces.followed import hidden
 

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
-from raffia.pairs import Array
 from raffia.regression import RidgePath, Statistics
 from raffia.spaces.followed import plainly
 from raffia.training.accumulator import Accumulator

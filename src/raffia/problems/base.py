@@ -9,10 +9,10 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
 from raffia.measures.noise import Rows, as_rows
-from raffia.pairs import Dataset
 from raffia.problems.parameters import Count, check, check_parameters, check_regularity, has_several
 from raffia.spaces import Domain, Grid, Space, resample
 

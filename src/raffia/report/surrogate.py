@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from raffia import plotting
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.metrics import Errors
-from raffia.pairs import Dataset
 from raffia.plotting import Array, Labels
 from raffia.report.page import Picture, Section, Table, write
 from raffia.report.steps import StepAfterStep

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from raffia import papers, plotting
+from raffia.data import Dataset
 from raffia.metrics import bochner_error
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
 from raffia.report import Picture, Table
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.result import Result, mean_and_range

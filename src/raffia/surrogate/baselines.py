@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
 from raffia.spaces import resample
 
 MEAN, INPUT, LINEAR = "the training mean", "output = input", "the best linear map"

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
 from raffia.spaces import carry
 from raffia.surrogate.plan import Choice
 from raffia.training.copies import folds_of, groups_of

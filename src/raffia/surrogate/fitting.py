@@ -12,13 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Source, open_source, reading_for
+from raffia.data import Dataset, Part, Source, elements_of, open_source, reading_for
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
 from raffia.model.file import CLASSES
-from raffia.pairs import Dataset, Part, elements_of
 from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named

@@ -9,10 +9,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from raffia.data import Source
+from raffia.data import Along, Dataset, Source
 from raffia.data.labels import labels_in
 from raffia.errors import RaffiaError
-from raffia.pairs import Along, Dataset
 from raffia.training.copies import blocks_of, groups_of, split, together
 from raffia.training.neighbours import Nearness, nearness
 from raffia.training.scaling import Scaling

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.metrics import Errors, Sizes
 from raffia.model import RandomFeatureModel
 from raffia.model.conformal import scores_of
-from raffia.pairs import Dataset
 from raffia.surrogate.baselines import baseline_warnings, simple_predictions
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.holding import Holding, groups_for, hold, told

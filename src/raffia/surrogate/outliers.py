@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.metrics import Sizes
 from raffia.model.posterior import left_out_errors
-from raffia.pairs import Dataset
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice
 

@@ -9,13 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Source
+from raffia.data import Dataset, Source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
 from raffia.model.conformal import rank_of
 from raffia.model.tuned import searched
-from raffia.pairs import Dataset
 from raffia.surrogate.candidates import Candidate, Glance, named
 from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
 from raffia.surrogate.rollouts import Paths

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
 from raffia.surrogate.contest import Contest
 from raffia.surrogate.outliers import Outliers
 from raffia.surrogate.rollouts import Rollout

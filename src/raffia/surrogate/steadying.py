@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from raffia.constraints import conserved_by
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.model.estimator import of
-from raffia.pairs import Dataset
 from raffia.surrogate.plan import Choice
 from raffia.surrogate.rollouts import LONGER, Paths, many, stays_bounded
 from raffia.training.accumulator import Accumulator

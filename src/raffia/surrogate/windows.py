@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import LocalFeatures, ScalarFeatures
 from raffia.metrics.relative import FLOOR
 from raffia.model import RandomFeatureModel
-from raffia.pairs import Dataset
 
 UNTOLD = 0.2  # of what changes in a step: a model of one state that leaves less unexplained has seen what matters
 LESS = 0.1  # of the error of a model of one state: what one of two states must be below

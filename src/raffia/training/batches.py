@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from raffia.checks import check_count
+from raffia.data import Batch, Pairs, elements_of
 from raffia.errors import RaffiaError
-from raffia.pairs import Batch, Pairs, elements_of
 from raffia.progress import Progress
 from raffia.regression import Statistics, unpacked
 from raffia.spaces import Domain, Space, bytes_of

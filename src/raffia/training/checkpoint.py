@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from raffia.data import Array
 from raffia.errors import RaffiaError
-from raffia.pairs import Array
 from raffia.regression import Packed, Statistics
 from raffia.spaces import bytes_of
 from raffia.storage import archive, destination

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from raffia.checks import as_tensor, check_count, output_space
+from raffia.data import Batch, Readable
 from raffia.data.formats import zarr_store
 from raffia.errors import RaffiaError
-from raffia.pairs import Batch, Readable
 from raffia.regression import Packed, unpacked
 from raffia.spaces import POINT
 from raffia.training.accumulator import Accumulator

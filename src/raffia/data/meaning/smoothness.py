@@ -9,7 +9,7 @@ import numpy as np
 
 from raffia.data.formats.missing import decode
 from raffia.data.formats.variable import LOOKED_AT, Variable
-from raffia.pairs.pace import UNRELATED, neighbour_ratio
+from raffia.data.pace import UNRELATED, neighbour_ratio
 
 ROWS = 64  # that are read
 TELLING = 8  # consecutive entries that are enough to tell

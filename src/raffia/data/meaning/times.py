@@ -8,8 +8,8 @@ from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.attributes import word
 from raffia.data.meaning.names import FLAGS, Variables, shown
+from raffia.data.pace import unequal
 from raffia.errors import RaffiaError
-from raffia.pairs.pace import unequal
 from raffia.spaces.axes import equispaced
 
 TIMES = ("t", "time", "times", "ts", "step", "steps")

@@ -15,8 +15,8 @@ from raffia.data.meaning.smoothness import Look, spread
 from raffia.data.meaning.steps import Steps, in_order
 from raffia.data.meaning.times import against, even, of_each, told
 from raffia.data.meaning.trajectory_axes import asked, check_asked, samples_axis, time_axis
+from raffia.data.pace import STATES, paced
 from raffia.errors import RaffiaError
-from raffia.pairs.pace import STATES, paced
 
 SOME = 8  # trajectories that are looked at for the length of steps
 ALIKE = 64  # trajectories among which two with the same parameters are looked for

@@ -14,8 +14,8 @@ from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
 from raffia.data.meaning.samples import ONE, SamplesAxis, axes_asked
 from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.times import is_time
+from raffia.data.pace import UNRELATED
 from raffia.errors import RaffiaError
-from raffia.pairs.pace import UNRELATED
 
 FEW = 4  # entries along an axis: so many are channels of a state, where nothing tells
 

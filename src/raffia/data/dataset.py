@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from raffia.data.along import Along
+from raffia.data.trajectories import Trajectories, check_dense, check_steps, widened
 from raffia.errors import RaffiaError
-from raffia.pairs.along import Along
-from raffia.pairs.dense import check_dense
-from raffia.pairs.trajectories import Trajectories, check_steps, widened
 from raffia.spaces import Space, bytes_of
 
 Array = np.ndarray | Tensor

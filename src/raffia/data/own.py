@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from raffia.data.formats import variables
-from raffia.data.formats.variable import Variable
+from raffia.data.readers import Variable, variables
 from raffia.errors import RaffiaError
 from raffia.pairs import Dataset
 from raffia.spaces import Channels, Domain, Grid, Space

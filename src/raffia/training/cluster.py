@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from raffia.checks import as_tensor, check_count, output_space
-from raffia.data.formats import zarr_store
+from raffia.data.readers import zarr_store
 from raffia.errors import RaffiaError
 from raffia.pairs import Batch, Readable
 from raffia.regression import Packed, unpacked

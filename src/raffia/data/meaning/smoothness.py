@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from raffia.data.formats.missing import decode
-from raffia.data.formats.variable import LOOKED_AT, Variable
+from raffia.data.readers import LOOKED_AT, Variable, decode
 from raffia.pairs.pace import UNRELATED, neighbour_ratio
 
 ROWS = 64  # that are read

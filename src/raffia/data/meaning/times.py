@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.attributes import word
 from raffia.data.meaning.names import FLAGS, Variables, shown
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.pairs.pace import unequal
 from raffia.spaces.axes import equispaced

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import CHANNEL
 from raffia.data.meaning.convention import Ends, by_values
@@ -14,6 +13,7 @@ from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
 from raffia.data.meaning.samples import ONE, SamplesAxis, axes_asked
 from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.times import is_time
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.pairs.pace import UNRELATED
 

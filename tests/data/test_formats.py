@@ -14,7 +14,7 @@ import torch
 import zarr
 
 from raffia import RaffiaError
-from raffia.data.formats import variables
+from raffia.data.readers import variables
 from tests.data.examples import ARRAYS, WRITERS, write
 
 SHARED = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[3] / "shared")) / "repro/files"

@@ -286,8 +286,8 @@ def test_the_size_of_what_xdmf_holds_is_that_of_the_file_beside_it(tmp_path, mon
     path = write_mesh("xdmf", tmp_path)
     variable = variables(path)["a"]
     assert variable.beside == (path.with_suffix(".h5"),)
-    monkeypatch.setattr("raffia.data.formats.variable.MODEST", 0)
-    monkeypatch.setattr("raffia.data.formats.variable.COMPRESSION", 1)
+    monkeypatch.setattr("raffia.data.readers.variable.MODEST", 0)
+    monkeypatch.setattr("raffia.data.readers.variable.COMPRESSION", 1)
     path.with_suffix(".xdmf").write_bytes(path.read_bytes()[:10])  # it is open already
     np.testing.assert_array_equal(variable.read()[0], A)
     path.with_suffix(".h5").write_bytes(b"")

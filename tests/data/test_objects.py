@@ -13,7 +13,7 @@ import pytest
 
 from raffia import Domain, RaffiaError
 from raffia.data import open_source, variables
-from raffia.data.formats import pickled
+from raffia.data.readers import pickled
 from tests.data.test_source import said, waves
 
 RNG = np.random.default_rng(2)

@@ -9,7 +9,7 @@ import torch
 
 from raffia import Burgers, Channels, Dataset, Domain, Mesh, RaffiaError, Vectors
 from raffia.data import ArrayLayout, AxisLabel, Reading, open_source, variables, write
-from raffia.data.formats import numpy_files
+from raffia.data.readers import numpy_files
 from raffia.model.file import CLASSES
 from raffia.storage import archive
 from tests.data.test_source import SHARED, shared, waves

@@ -8,7 +8,7 @@ import pytest
 
 from raffia import Domain, RaffiaError, Vectors
 from raffia.data import open_source, variables
-from raffia.data.formats.layout import Layout
+from raffia.data.readers import Layout
 from tests.data.test_source import SHARED, said, shared
 from tests.test_cli import run
 

@@ -12,9 +12,8 @@ from torch import Tensor
 from raffia import data, plotting
 from raffia.cli import options
 from raffia.cli.common import app, check_output, console
-from raffia.data.formats.missing import decode
-from raffia.data.formats.variable import LOOKED_AT
 from raffia.data.meaning.names import FLAGS, listed
+from raffia.data.readers import LOOKED_AT, decode
 from raffia.data.source import told_layout
 from raffia.errors import RaffiaError
 from raffia.pages import labels_of

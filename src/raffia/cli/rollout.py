@@ -9,8 +9,8 @@ import torch
 import typer
 
 from raffia.cli.common import app, batches, check_output, console, reading_of, say_novel
-from raffia.data.formats.growing import SUFFIXES
 from raffia.data.paths import Paths, growing_paths
+from raffia.data.readers.growing import SUFFIXES
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.model.marching import Lost

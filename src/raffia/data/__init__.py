@@ -2,11 +2,10 @@
 
 from raffia.data.along import Along
 from raffia.data.dataset import Array, Batch, Dataset, InMemory, Pairs, Part, Readable, elements_of
-from raffia.data.formats import Variable, variables
-from raffia.data.formats.layout import Layout
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.steps import Steps
 from raffia.data.own import domain_of, write, write_trajectories
+from raffia.data.readers import Layout, Variable, variables
 from raffia.data.reading import Reading, Source
 from raffia.data.source import open_source, read
 from raffia.data.stepped import reading_for

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from raffia.data.formats import variables
 from raffia.data.meaning.names import contents
+from raffia.data.readers import variables
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
 

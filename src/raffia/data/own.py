@@ -13,8 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from raffia.data.dataset import Dataset
-from raffia.data.formats import variables
-from raffia.data.formats.variable import Variable
+from raffia.data.readers import Variable, variables
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Grid, Space
 from raffia.storage import atomic

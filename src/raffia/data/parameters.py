@@ -6,12 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.formats import Variable, variables
-from raffia.data.formats.folders.stacked import NAMES, NUMBERS
-from raffia.data.formats.layout import WIDE, Layout
-from raffia.data.formats.selection import selected
-from raffia.data.formats.variable import Rows
 from raffia.data.meaning.names import Names, Variables, listed
+from raffia.data.readers import NAMES, NUMBERS, WIDE, Layout, Rows, Variable, selected, variables
 from raffia.errors import RaffiaError
 
 FLAG = "parameters=… (--parameters)"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from raffia.data.formats.growing import growing
 from raffia.data.meaning.steps import Steps
+from raffia.data.readers.growing import growing
 from raffia.data.written import Inputs
 
 

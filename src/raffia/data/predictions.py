@@ -9,12 +9,12 @@ import numpy as np
 from scipy.spatial import cKDTree
 from torch import Tensor
 
-from raffia.data.formats import writing
-from raffia.data.formats.meshes import writing as meshes
-from raffia.data.formats.meshes.content import Content
-from raffia.data.formats.meshes.detect import original
-from raffia.data.formats.meshes.structured import Lattice, listed
-from raffia.data.formats.writing import Arrays
+from raffia.data.readers import writing
+from raffia.data.readers.meshes import writing as meshes
+from raffia.data.readers.meshes.content import Content
+from raffia.data.readers.meshes.detect import original
+from raffia.data.readers.meshes.structured import Lattice, listed
+from raffia.data.readers.writing import Arrays
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Mesh, Space
 

@@ -14,11 +14,6 @@ from torch import Tensor
 from raffia.data import own
 from raffia.data.along import Along
 from raffia.data.dataset import Dataset, Readable
-from raffia.data.formats import Variable, variables
-from raffia.data.formats.damage import naming
-from raffia.data.formats.layout import Layout
-from raffia.data.formats.selection import selected
-from raffia.data.formats.variable import files_of
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, column, sample_shape
 from raffia.data.meaning.coordinates import Places, lengths
@@ -29,6 +24,7 @@ from raffia.data.meaning.names import FLAGS, Names, Variables, choose, listed, o
 from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
 from raffia.data.meaning.steps import Steps, each_of
 from raffia.data.parameters import with_parameters
+from raffia.data.readers import Layout, Variable, files_of, naming, selected, variables
 from raffia.data.written import Inputs, read_rows
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space, Vectors

@@ -6,11 +6,6 @@ from typing import Any
 
 from raffia.data import own
 from raffia.data.dataset import Dataset
-from raffia.data.formats import Variable, variables
-from raffia.data.formats.damage import naming
-from raffia.data.formats.folders.stacked import NUMBERS
-from raffia.data.formats.layout import Layout, resampling
-from raffia.data.formats.selection import selected
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import Column, check_reshaped, column
 from raffia.data.meaning.coordinates import lengths
@@ -21,6 +16,7 @@ from raffia.data.meaning.sides import Asked, Side, as_told, spaces_of
 from raffia.data.meaning.slices import check_slices, sliced
 from raffia.data.meaning.trajectories import Found, Wanted, trajectories_in
 from raffia.data.parameters import with_parameters
+from raffia.data.readers import NUMBERS, Layout, Variable, naming, resampling, selected, variables
 from raffia.data.reading import Source
 from raffia.errors import RaffiaError
 from raffia.spaces import Space

@@ -21,7 +21,7 @@ import torch
 
 from raffia.checks import as_tensor, check_count, output_space
 from raffia.data import Batch, Readable
-from raffia.data.formats import zarr_store
+from raffia.data.readers import zarr_store
 from raffia.errors import RaffiaError
 from raffia.regression import Packed, unpacked
 from raffia.spaces import POINT

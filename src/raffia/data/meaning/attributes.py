@@ -1,6 +1,6 @@
 """What names and attributes say of arrays and axes, by the conventions for climate and forecast files (CF) and by usage."""
 
-from raffia.data.formats.variable import Variable
+from raffia.data.readers import Variable
 
 SAMPLES = (
     "sample", "samples", "realization", "realisation", "realizations", "ensemble", "ens", "member", "members", "number", "run", "runs",

@@ -8,12 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from raffia.data.formats.missing import check_whole, decode
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning.layout import ArrayLayout
 from raffia.data.meaning.names import FLAGS, shown
 from raffia.data.meaning.smoothness import blocks, spread
 from raffia.data.meaning.steps import each_of
+from raffia.data.readers import Variable, check_whole, decode
 from raffia.errors import RaffiaError
 from raffia.spaces import Space
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning.names import Variables, in_file, pick, shown
 from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.steps import Steps
 from raffia.data.meaning.times import by_name, told
 from raffia.data.meaning.trajectory_axes import samples_axis, swapped, time_axis
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 
 State = tuple[int, ...] | None

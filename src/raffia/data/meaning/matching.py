@@ -6,13 +6,13 @@ from typing import cast
 import numpy as np
 from scipy.spatial import cKDTree
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.coordinates import Places, places_of
 from raffia.data.meaning.layout import ArrayLayout, AxisLabel, Frame
 from raffia.data.meaning.names import Variables, shapes, shown
 from raffia.data.meaning.sides import with_grid
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh, Space
 from raffia.spaces.axes import Axis, equispaced

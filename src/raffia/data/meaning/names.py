@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from raffia.data.formats import Variable, variables
-from raffia.data.formats.meshes.content import PART
 from raffia.data.meaning import attributes
 from raffia.data.meaning.slices import part_of
+from raffia.data.readers import Variable, variables
+from raffia.data.readers.meshes.content import PART
 from raffia.errors import RaffiaError
 
 FLAGS = {

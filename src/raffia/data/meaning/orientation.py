@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.coordinates import Places
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Mesh
 

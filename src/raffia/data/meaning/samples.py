@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.coordinates import lengths, like_coordinates
 from raffia.data.meaning.names import FLAGS, Variables, shapes, unpaired
 from raffia.data.meaning.smoothness import TELLING, Look, against
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 
 SamplesAxis = int | str | Sequence[int] | None

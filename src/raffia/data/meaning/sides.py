@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column, sample_shape
 from raffia.data.meaning.convention import Ends, by_values
@@ -15,6 +14,7 @@ from raffia.data.meaning.coordinates import FEW, on_mesh, places_of
 from raffia.data.meaning.grids import Convention, Function, domains
 from raffia.data.meaning.layout import AxisLabel, Frame
 from raffia.data.meaning.names import FLAGS, Variables, shapes, shown
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 

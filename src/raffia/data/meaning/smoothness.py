@@ -7,9 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from raffia.data.formats.missing import decode
-from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.pace import UNRELATED, neighbour_ratio
+from raffia.data.readers import LOOKED_AT, Variable, decode
 
 ROWS = 64  # that are read
 TELLING = 8  # consecutive entries that are enough to tell

@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from raffia.data.formats.variable import Rows, Variable
 from raffia.data.meaning.names import FLAGS, Variables, likely, shown
 from raffia.data.meaning.times import is_time, of_each
+from raffia.data.readers import Rows, Variable
 from raffia.errors import RaffiaError
 
 EACH = "states of a trajectory"  # the attribute of arrays that are made of trajectories

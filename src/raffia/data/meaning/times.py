@@ -4,11 +4,11 @@ from itertools import product
 
 import numpy as np
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.attributes import word
 from raffia.data.meaning.names import FLAGS, Variables, shown
 from raffia.data.pace import unequal
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import equispaced
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raffia.data.formats.variable import LOOKED_AT, Variable
 from raffia.data.meaning.columns import CHANNELS
 from raffia.data.meaning.names import FLAGS, Variables, likely, shapes, shown
 from raffia.data.meaning.samples import SamplesAxis
@@ -16,6 +15,7 @@ from raffia.data.meaning.steps import Steps, in_order
 from raffia.data.meaning.times import against, even, of_each, told
 from raffia.data.meaning.trajectory_axes import asked, check_asked, samples_axis, time_axis
 from raffia.data.pace import STATES, paced
+from raffia.data.readers import LOOKED_AT, Variable
 from raffia.errors import RaffiaError
 
 SOME = 8  # trajectories that are looked at for the length of steps

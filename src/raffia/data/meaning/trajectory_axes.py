@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from raffia.data.formats.variable import Variable
 from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import CHANNEL
 from raffia.data.meaning.convention import Ends, by_values
@@ -15,6 +14,7 @@ from raffia.data.meaning.samples import ONE, SamplesAxis, axes_asked
 from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.times import is_time
 from raffia.data.pace import UNRELATED
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 
 FEW = 4  # entries along an axis: so many are channels of a state, where nothing tells

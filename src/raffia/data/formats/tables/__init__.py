@@ -1,5 +1,0 @@
-"""Tables in text files: comma-separated values and their kin, as named arrays."""
-
-from raffia.data.formats.tables.reader import variables
-
-__all__ = ["variables"]

@@ -1,0 +1,217 @@
+"""Gmsh's files, .msh, of versions 2.2 and 4.1, as text or binary, with the fields of their views, by a parser of ours."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raffia.data.readers.damage import Damaged, floats, integer
+from raffia.data.readers.meshes.content import Geometry
+from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
+from raffia.data.readers.meshes.kinds import Block
+from raffia.data.readers.meshes.series import Series, Steps
+from raffia.data.readers.variable import LOOKED_AT, MOST, Variable
+from raffia.errors import RaffiaError
+
+KINDS = {1: 3, 2: 5, 3: 9, 4: 10, 5: 12, 6: 13, 7: 14, 8: 21, 9: 22, 10: 28, 11: 24, 15: 1, 16: 23}
+"""VTK's numbers of Gmsh's elements."""
+TETRA10 = 11
+SWAPPED = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]  # Gmsh has two nodes of it in another order than VTK
+
+Rows = tuple[np.ndarray, np.ndarray]
+"""Labels, and a row of values for each."""
+
+
+Elements = tuple[int, np.ndarray, np.ndarray]
+"""Gmsh's type of some elements, their labels, and the labels of their nodes."""
+
+
+@dataclass
+class _Mesh:
+    """Nodes and elements by their labels, and views: a field's name, its time, and values by labels."""
+
+    nodes: Rows | None = None
+    elements: list[Elements] = field(default_factory=list)
+    views: dict[str, list[tuple[str, float, Rows]]] = field(default_factory=lambda: {"NodeData": [], "ElementData": []})
+
+
+class _Numbers:
+    """Numbers of a section, one after the other: words of a text, or bytes."""
+
+    def __init__(self, body: bytes, binary: bool) -> None:
+        self.body, self.binary, self.at = body, binary, 0
+        self.words = np.empty(0) if binary else floats(body.decode("ascii", "replace"))
+
+    def take(self, kind: str, *shape: int) -> np.ndarray:
+        """Numbers of a type in rows: "i4", "u8" or "f8", or several, as "i4,f8" for a row of a whole number and others."""
+        count = int(np.prod(shape, dtype=object))
+        size = np.dtype(kind).itemsize if self.binary else 1
+        left = (len(self.body) if self.binary else len(self.words)) - self.at
+        if min(shape) < 0 or count * size > left:
+            raise Damaged(f"{count} numbers are said to follow, and there are fewer")
+        start, self.at = self.at, self.at + count * size
+        words = np.frombuffer(self.body, f"<{kind}", count, start) if self.binary else self.words[start : self.at].astype(kind)
+        return words.reshape(shape)
+
+
+def variables(path: Path) -> dict[str, Variable]:
+    """The arrays of a file."""
+    content = path.read_bytes()
+    sections = list(_sections(content))
+    if not sections or sections[0][0] != "MeshFormat":
+        raise Damaged("it does not begin with $MeshFormat")
+    version, mode, size, *_ = (*sections[0][1].decode("ascii", "replace").split(None, 3), "", "", "")
+    if version not in ("2.2", "2", "4.1") or size != "8":
+        raise RaffiaError(f"it is of Gmsh's version {version[:8]}; raffia reads 2.2 and 4.1. Save it with -format msh41.")
+    mesh, binary, newer = _Mesh(), mode == "1", version == "4.1"
+    for name, body in sections[1:]:
+        if name == "Nodes":
+            count, rest = (0, body) if newer else _first_line(body)
+            mesh.nodes = _nodes4(body, binary) if newer else _labelled(_Numbers(rest, binary), count, 3)
+        elif name == "Elements":  # Gmsh writes the whole mesh again with each view that it appends to a file
+            mesh.elements = list((_elements4 if newer else _elements2)(body, binary))
+        elif name in mesh.views:
+            mesh.views[name].append(_view(body, binary))
+    return _series(path, mesh, max(LOOKED_AT, len(content))).variables()
+
+
+def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Names of sections and what is between $Name and $EndName."""
+    at = count = 0
+    while found := re.compile(rb"^\$(\w+)[ \t\r]*\n", re.MULTILINE).search(content, at):
+        if count >= MOST:
+            raise Damaged(f"it has more than {MOST} sections")
+        end = content.find(b"$End" + found[1], found.end())
+        if end < 0:
+            raise Damaged(f"its section {found[1].decode('ascii', 'replace')[:20]} does not end")
+        yield found[1].decode("ascii", "replace"), content[found.end() : end]
+        at, count = end + 4 + len(found[1]), count + 1
+
+
+def _first_line(body: bytes) -> tuple[int, bytes]:
+    line, _, rest = body.partition(b"\n")
+    return integer(line), rest
+
+
+def _labelled(numbers: _Numbers, count: int, many: int) -> Rows:
+    """So many labels, each with so many values behind it."""
+    if numbers.binary:
+        rows = numbers.take(f"i4, ({max(1, many)},)<f8", count)
+        return rows["f0"].astype(np.int64), rows["f1"].reshape(count, -1).copy()
+    rows = numbers.take("f8", count, 1 + many)
+    return rows[:, 0].astype(np.int64), rows[:, 1:]
+
+
+def _nodes4(body: bytes, binary: bool) -> Rows:
+    numbers = _Numbers(body, binary)
+    labels, points = [np.empty(0, np.int64)], [np.empty((0, 3))]
+    for _ in range(int(numbers.take("u8", 4)[0])):
+        dim, _, parametric = numbers.take("i4", 3).tolist()
+        count = int(numbers.take("u8", 1)[0])
+        labels.append(numbers.take("u8", count).astype(np.int64))
+        points.append(numbers.take("f8", count, 3 + (max(0, dim) if parametric else 0))[:, :3])
+    return np.concatenate(labels), np.concatenate(points)
+
+
+def _size(kind: int) -> int:
+    if kind not in KINDS:
+        raise RaffiaError(f"elements of Gmsh's type {kind} are not read: write the mesh with elements of order one or two.")
+    return VTK_KINDS[KINDS[kind]].size
+
+
+def _elements4(body: bytes, binary: bool) -> Iterator[Elements]:
+    """Types of elements, with the labels and nodes of each."""
+    numbers = _Numbers(body, binary)
+    for _ in range(int(numbers.take("u8", 4)[0])):
+        kind = int(numbers.take("i4", 3)[2])
+        rows = numbers.take("u8", int(numbers.take("u8", 1)[0]), 1 + _size(kind)).astype(np.int64)
+        yield kind, rows[:, 0], rows[:, 1:]
+
+
+def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
+    """The same of version 2.2, where each element, or in binary files each group, says how many tags it has."""
+    count, rest = _first_line(body)
+    numbers, at, read = _Numbers(rest, binary), 0, 0
+    words = numbers.words.astype(np.int64).tolist()
+    parts: dict[int, list[Any]] = {}
+    while read < count:
+        if binary:
+            kind, many, tags = numbers.take("i4", 3).tolist()
+        else:
+            label, kind, tags, many = *[*words[at : at + 3], 0, 0, 0][:3], 1
+        if many < 1 or tags < 0:
+            raise Damaged("its elements do not add up")
+        if binary:
+            rows = numbers.take("i4", many, 1 + tags + _size(kind))
+            parts.setdefault(kind, []).extend(np.delete(rows, slice(1, 1 + tags), axis=1))
+        else:
+            start, at = at + 3 + tags, at + 3 + tags + _size(kind)
+            parts.setdefault(kind, []).append([label, *words[start:at]])
+        read += many
+    if at > len(words):
+        raise Damaged("its elements do not add up")
+    for kind, some in parts.items():
+        rows = np.array(some, np.int64)
+        yield kind, rows[:, 0], rows[:, 1:]
+
+
+def _view(body: bytes, binary: bool) -> tuple[str, float, Rows]:
+    """The name of a field, its time, and its values by labels of nodes or elements."""
+    tags = []
+    for _ in range(3):
+        count, body = _first_line(body)
+        if not 0 <= count <= MOST:
+            raise Damaged(f"a view has {count} tags")
+        *lines, body = body.split(b"\n", count)
+        tags.append([line.strip() for line in lines])
+    texts, reals, (_, many, count, *_) = tags[0], tags[1], [*map(integer, tags[2]), 0, 0, 0]
+    name = texts[0].strip(b'"').decode("utf-8", "replace") if texts else ""
+    time = floats(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
+    if not 1 <= many <= max(1, len(body)) or len(time) != 1:
+        raise Damaged(f"a view claims {count} times {many} values")
+    return name, float(time[0]), _labelled(_Numbers(body, binary), count, many)
+
+
+def _series(path: Path, mesh: _Mesh, most: int) -> Series:
+    """A mesh and its fields, of so many values at most. Values that a view leaves out are missing; views of one name are times."""
+    if mesh.nodes is None:
+        raise Damaged("it has no nodes")
+    labels, points = mesh.nodes
+    order = labels.argsort(kind="stable")
+    blocks, names, before = [], [np.empty(0, np.int64)], 0
+    for kind, elements, nodes in mesh.elements:
+        corners = _places(labels[order], order, nodes)
+        corners = corners[:, SWAPPED] if kind == TETRA10 else corners
+        blocks.append(Block(KINDS[kind], corners, before + np.arange(len(elements))))
+        names.append(elements)
+        before += len(elements)
+    fields, times = dict[str, dict[str, Steps]](), None
+    for section, known in (("NodeData", labels), ("ElementData", np.concatenate(names))):
+        sorting = known.argsort(kind="stable")
+        steps: dict[str, list[np.ndarray]] = {}
+        for name, _, (rows, values) in sorted(mesh.views[section], key=lambda view: view[1]):
+            most -= len(known) * values.shape[1]
+            if most < 0 or (name in steps and steps[name][0].shape[1] != values.shape[1]):
+                raise Damaged("its views leave out most of their values, or have other shapes at other times")
+            array = np.full((len(known), values.shape[1]), np.nan)
+            array[_places(known[sorting], sorting, rows)] = values
+            steps.setdefault(name, []).append(array)
+        fields[section] = {
+            name: Steps(len(some), some[0].shape, some[0].dtype, some.__getitem__) for name, some in steps.items()
+        }
+        several = next((name for name, some in steps.items() if len(some) > 1), None)
+        if several is not None and times is None:
+            times = np.sort([time for name, time, _ in mesh.views[section] if name == several])
+    geometry = Geometry.of(points, tuple(blocks))
+    return Series(path, geometry, len(points), before, fields["NodeData"], fields["ElementData"], times)
+
+
+def _places(known: np.ndarray, order: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The numbers of things that have these labels; `known` are all labels, in order."""
+    place = np.searchsorted(known, labels)
+    if labels.size and (place.max() >= len(known) or (known[place] != labels).any()):
+        raise Damaged("it names nodes or elements that are not there")
+    return order[place]

@@ -1,0 +1,142 @@
+"""Grids in files: coordinates along the axes, or points in rows. Equispaced ones are grids here, others meshes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from raffia.data.readers.damage import Damaged
+from raffia.data.readers.meshes.content import PART, Content, Fields, Piece, Pieces, common, flattened, free_name, unlike
+from raffia.data.readers.meshes.kinds import Block
+from raffia.errors import RaffiaError
+
+LINE, QUAD, HEXAHEDRON = 3, 9, 12
+
+Numbers = np.ndarray | None
+Spans = Sequence[tuple[int, int]]
+"""The numbers of the first and the last point along x, y and z."""
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vti")
+    """What files it can be written to."""
+
+    axes: tuple[np.ndarray, ...]
+    point_data: Fields = field(default_factory=dict)
+    cell_data: Fields = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many points there are along x, y and z."""
+        return tuple(len(x) for x in self.axes)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many points and cells it has."""
+        return math.prod(self.shape), math.prod(max(1, size - 1) for size in self.shape)
+
+    def as_mesh(self) -> Content:
+        """Its points and cells, as a mesh."""
+        points = np.stack([x.reshape(-1) for x in np.meshgrid(*self.axes[::-1], indexing="ij")][::-1], axis=1)
+        return Content(points, cells_of(self.shape), self.point_data, self.cell_data)
+
+    def pieces(self) -> Pieces:
+        """The arrays of the grid, with fields as one sample; where it is not equispaced, those of a mesh."""
+        shape, fields = self.shape, {*self.point_data, *self.cell_data}
+        check_fields(shape, self.point_data, self.cell_data)
+        long = [axis for axis, size in enumerate(shape) if size > 1]
+        if len(long) > 1 and not all(_equispaced(self.axes[axis]) for axis in long):
+            return self.as_mesh().pieces()
+        pieces: Pieces = {}
+        for data, less, word in ((self.point_data, 0, ""), (self.cell_data, 1, " centre")):
+            names = [unlike(f"{'xyz'[axis]}{word}", fields) for axis in long]
+            for name, axis in zip(names, long if data else (), strict=False):
+                x = self.axes[axis].astype(np.float64)
+                pieces[name] = Piece((x[1:] + x[:-1]) / 2 if less else x, (name,), {PART: True})
+            for name, values in data.items():
+                array = along_axes(flattened(values), tuple(max(1, size - less) for size in shape))
+                dims = ("sample", *names, *("component",) * (array.ndim - len(long)))
+                pieces[free_name(name, pieces)] = Piece(array[None], dims, {})
+        return pieces
+
+
+def along_axes(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Values that are listed with x running fastest, (points[, components]), along the axes of more than one point."""
+    inner = values.shape[1:]
+    array = values.reshape(*shape[::-1], *inner).transpose(2, 1, 0, *range(3, 3 + len(inner)))
+    return np.ascontiguousarray(array).reshape(*(size for size in shape if size > 1), *inner)
+
+
+def listed(values: np.ndarray, dim: int) -> np.ndarray:
+    """The inverse: values along `dim` axes, and components, listed with x running fastest."""
+    return values.transpose(*range(dim)[::-1], *range(dim, values.ndim)).reshape(-1, *values.shape[dim:])
+
+
+def check_fields(shape: tuple[int, ...], point_data: Fields, cell_data: Fields) -> None:
+    """Refuse a grid without values, which may claim any size, and values of another number than it has."""
+    if len(shape) != 3 or min(shape) < 1 or not (point_data or cell_data):
+        raise Damaged(f"its grid of {shape} points has no values")
+    for data, less in ((point_data, 0), (cell_data, 1)):
+        count = math.prod(max(1, size - less) for size in shape)
+        for name, values in data.items():
+            if len(values) != count:
+                raise Damaged(f"{name} has {len(values)} values where the grid has {count}")
+
+
+def assembled(spans: Spans, pieces: Sequence[Spans], parts: Sequence[Fields], less: int) -> Fields:
+    """Fields of a grid from those of its pieces, which lie in `spans` of points; values of cells are one `less` along each axis."""
+    shape = tuple(max(1, last - first + 1 - less) for first, last in spans)
+    places = [_places(shape, spans, piece, less) for piece in pieces]
+    names = common(parts)
+    whole = {name: np.empty((sum(map(len, places)), *parts[0][name].shape[1:]), parts[0][name].dtype) for name in names}
+    if len(np.unique(np.concatenate(places))) != math.prod(shape):
+        raise Damaged(f"its pieces leave out points of the grid of {shape}")
+    for place, part in zip(places, parts, strict=True):
+        for name in names:
+            whole[name][place] = part[name]
+    return {name: values[: math.prod(shape)] for name, values in whole.items()}
+
+
+def _places(shape: tuple[int, ...], spans: Spans, piece: Spans, less: int) -> np.ndarray:
+    """Where the values of a piece stand in the list of those of the grid, with x running fastest."""
+    if any(first < start or last > stop for (first, last), (start, stop) in zip(piece, spans, strict=True)):
+        raise Damaged("a piece of the grid lies outside of it")
+    lines = zip(piece, spans, strict=True)
+    axes = [np.arange(first - start, max(first + 1, last + 1 - less) - start) for (first, last), (start, _) in lines]
+    z, y, x = np.ix_(*axes[::-1])
+    return ((z * shape[1] + y) * shape[0] + x).reshape(-1)
+
+
+def cells_of(shape: tuple[int, ...]) -> tuple[Block, ...]:
+    """The lines, quadrilaterals or hexahedra of a grid whose points are listed with x running fastest."""
+    steps = [math.prod(shape[:axis]) for axis in range(3) if shape[axis] > 1]
+    if not steps:
+        return ()
+    corners = [0, steps[0]]
+    if len(steps) > 1:
+        corners += [steps[0] + steps[1], steps[1]]
+    if len(steps) > 2:
+        corners += [corner + steps[2] for corner in corners]
+    numbers = np.arange(math.prod(shape)).reshape(shape[::-1])
+    first = numbers[tuple(slice(max(1, size - 1)) for size in shape[::-1])].reshape(-1, 1)
+    return (Block((LINE, QUAD, HEXAHEDRON)[len(steps) - 1], first + np.array(corners), np.arange(len(first))),)
+
+
+def lines_of(origin: Numbers, spacing: Numbers, spans: Spans, direction: Numbers = None) -> tuple[np.ndarray, ...]:
+    """Equispaced coordinates along x, y and z, each from one point number to another; axes may not be turned."""
+    if origin is None or spacing is None or not len(origin) == len(spacing) == len(spans):
+        raise Damaged("its grid has no origin, or no spacing")
+    if direction is not None and not np.array_equal(direction, np.eye(3).reshape(-1)):
+        raise RaffiaError("its axes are turned (Direction). Resample it along the coordinates, for example with ParaView.")
+    lines = zip(origin, spacing, spans, strict=True)
+    return tuple(start + step * np.arange(first, last + 1, dtype=np.float64) for start, step, (first, last) in lines)
+
+
+def _equispaced(x: np.ndarray) -> bool:
+    steps = np.diff(x.astype(np.float64))
+    return bool(np.abs(steps - steps.mean()).max() <= 1e-5 * np.abs(steps.mean()) + 4e-7 * np.abs(x).max())

@@ -1,0 +1,221 @@
+"""One array in a file: what it is, and a way to read some of its rows."""
+
+import math
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raffia.data.readers.damage import Damaged, naming
+from raffia.data.readers.layout import Layout
+from raffia.errors import RaffiaError
+
+Rows = slice | None
+
+WILDCARDS = re.compile(r"[*?\[]")
+COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
+MODEST = 2**28  # bytes that may be asked for whatever the size of the file
+PACKED = 32  # values a byte of a file that is believed, as functions of few values pack well
+MOST_PACKED = 2**26  # values that are believed by that ratio: half a gigabyte
+LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
+MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
+DEFLATED = 1032  # times, at most, that gzip's method packs zeros
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all.
+
+    `notes` say what its reader had to guess; `layout` is where samples are, in a table or a folder.
+    `beside` are files that its values lie in, where that is not the file itself.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    dims: tuple[str, ...] | None
+    attributes: dict[str, Any]
+    path: Path
+    load: Callable[[Rows], np.ndarray] = field(repr=False, compare=False)
+    block: int = 1
+    notes: tuple[str, ...] = ()
+    layout: Layout | None = None
+    beside: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dims is not None and len(self.dims) != len(self.shape):
+            raise RaffiaError(f"{self.path} is damaged: {self.name} has shape {self.shape}, but its axes are {self.dims}.")
+
+    @classmethod
+    def of_array(
+        cls, name: str, values: np.ndarray, dims: tuple[str, ...] | None, attributes: dict[str, Any], path: Path, **more: Any
+    ) -> "Variable":
+        """An array that is in memory."""
+        return cls(name, tuple(values.shape), values.dtype.str, dims, attributes, path, partial(rows_of, values), **more)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds real numbers."""
+        return np.dtype(self.dtype).kind in "fiub"
+
+    def cost(self, rows: int) -> int:
+        """How many values are unpacked to read so many first rows."""
+        n, block = (self.shape or (1,))[0], max(1, self.block)
+        return min(n, -(-rows // block) * block) * math.prod(self.shape[1:])
+
+    def affordable(self, rows: int) -> int:
+        """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
+        cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
+        most = LOOKED_AT if cost <= LOOKED_AT else unpackable(held(self.path, cost, *self.beside)) // 8
+        if least > most:
+            raise RaffiaError(
+                f"{self.path}: {self.name} of shape {self.shape} is too large to look at: its first row takes {least} values, and "
+                "the file has fewer bytes. Write it with samples along the first axis, in small chunks or uncompressed."
+            )
+        return rows if cost <= most else most // least * block
+
+    def glance(self) -> np.ndarray:
+        """All of it, if it can be looked at on opening: coordinates and the like."""
+        n = (self.shape or (1,))[0]
+        if self.affordable(n) < n:
+            raise RaffiaError(
+                f"{self.path}: {self.name} of shape {self.shape} has to be read as a whole, and has more values than the file has "
+                "bytes. Write it uncompressed, samples along the first axis."
+            )
+        return self.read()
+
+    def read(self, rows: slice | None = None) -> np.ndarray:
+        """The rows along the first axis; None reads all of them."""
+        n = self.shape[0] if self.shape else 1
+        wanted = self.shape if rows is None or not self.shape else (len(range(*rows.indices(n))), *self.shape[1:])
+        check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
+        with naming(self.path, self.name):
+            values = np.asarray(self.load(rows if self.shape else None))
+            if values.shape != wanted:
+                raise Damaged(f"it has shape {wanted} in its header and {values.shape} in its body")
+            return values
+
+
+class Whole:
+    """Rows of an array that its format gives as a whole: it is read once, and kept while somebody asks for rows.
+
+    The `first` rows of a large array are read alone, where its format can.
+    """
+
+    def __init__(self, load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | None = None) -> None:
+        self.load, self.first = load, first
+        self.array: np.ndarray | None = None
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        """The rows, as a copy."""
+        if rows is None:
+            return self.load() if self.array is None else self.array.copy()
+        if self.array is None:
+            if self.first is not None and rows.start == 0 and rows.step is None:
+                return self.first(rows.stop)
+            self.array = self.load()
+        return self.array[rows].copy()
+
+
+def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
+    """Some rows of an array that is in memory, as a copy."""
+    return values.copy() if rows is None else values[rows].copy()
+
+
+def stack(read: Callable[[int], np.ndarray], count: int, shape: tuple[int, ...], dtype: str, rows: Rows) -> np.ndarray:
+    """Some rows of an array of so many, each of which is read by its index."""
+    chosen = range(count)[rows or slice(None)]
+    values = np.empty((len(chosen), *shape), dtype)
+    for place, row in enumerate(chosen):
+        values[place] = read(row)
+    return values
+
+
+def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *beside: Path) -> None:
+    """Refuse an array that cannot be in the file, or in those beside it, before memory is taken for it."""
+    size = math.prod(shape) * itemsize
+    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * held(path, size // COMPRESSION + 1, *beside)):
+        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than such a file can hold.")
+
+
+def check_stored(path: Path, name: str, shape: tuple[int, ...], itemsize: int, stored: int) -> None:
+    """Refuse an array that is stored as it is, in fewer bytes than it has."""
+    if any(axis < 0 for axis in shape) or math.prod(shape) * itemsize > stored:
+        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes kept for it.")
+
+
+def check_count(path: Path, count: int) -> None:
+    """Refuse files of more arrays and groups than anybody can look through."""
+    if count > MOST:
+        raise RaffiaError(f"{path} holds more than {MOST} arrays and groups. Write those that are meant into a file.")
+
+
+def check_inflated(read: Callable[[], bytes], size: int, most: int, wbits: int) -> None:
+    """Refuse a chunk of this size that gzip's method unpacks to more bytes than it should; small ones cannot unpack to much."""
+    if size * DEFLATED <= MODEST:
+        return
+    unpacker, packed = zlib.decompressobj(wbits), read()
+    while packed and not unpacker.eof:
+        most -= len(unpacker.decompress(packed, 2**20))
+        packed = unpacker.unconsumed_tail
+        if most < 0:
+            raise Damaged("a chunk unpacks to more bytes than it says")
+
+
+def unpackable(size: int) -> int:
+    """How many bytes a file of this size may unpack to before anybody asks for them."""
+    return 8 * max(LOOKED_AT, size, min(PACKED * size, MOST_PACKED))
+
+
+def files_of(path: Path) -> Iterator[Path]:
+    """The files of a dataset: one, all in a folder, or all of a pattern such as runs/*.csv."""
+    if path.is_dir():
+        yield from path.rglob("*")
+    elif path.exists() or not has_wildcards(path):
+        yield path
+    else:
+        start = next(i for i, part in enumerate(path.parts) if WILDCARDS.search(part))
+        yield from Path(*path.parts[:start]).glob("/".join(path.parts[start:]))
+
+
+def file_beside(path: Path, name: str) -> Path:
+    """The plain file that another one names, in its folder or below; what lies elsewhere, or is a link, is refused."""
+    steps = Path(name).parts
+    inside = bool(name) and not Path(name).is_absolute() and ".." not in steps
+    links = [os.path.islink(path.parent.joinpath(*steps[: k + 1])) for k in range(len(steps))]
+    if not inside or any(links) or not os.path.isfile(path.parent / name):
+        raise RaffiaError(
+            f"it has its values in {name[:80]!r}, and there is no such plain file beside it. Put it into the same folder."
+        )
+    return path.parent / name
+
+
+def has_wildcards(path: Path) -> bool:
+    """Whether a path is a pattern of several."""
+    return WILDCARDS.search(str(path)) is not None
+
+
+def held(path: Path, enough: int, *beside: Path) -> int:
+    """The bytes of a file, of those `beside` it, or of all files in a folder or of a pattern, counted until there are `enough`."""
+    total = sum(file.lstat().st_size for file in beside)
+    for file in files_of(path):
+        total += file.lstat().st_size
+        if total >= enough:
+            break
+    return total
+
+
+def optional(module: str, kind: str, package: str = "raffia[data]") -> Any:
+    """A module that reads a format, which need not be installed."""
+    try:
+        return import_module(module)
+    except ImportError:
+        name = module.partition(".")[0]
+        raise RaffiaError(f"{kind} files need the package {name}. Run: pip install {package}") from None

@@ -19,7 +19,7 @@ from raffia import (
     ScalarFeatures,
     Vectors,
 )
-from raffia.data import Reading
+from raffia.data import Schema, SideSchema
 from raffia.serve import serving
 from tests.browser import CHROMIUM, browser
 
@@ -43,7 +43,7 @@ def pairs(burgers, models, tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "test.npz"
     np.savez(file, a=burgers.a[:5].numpy(), y=burgers.y[:5].numpy())
     frame = models["burgers"].trained_.frame
-    return {"burgers": Reading((), (), frame.input, frame.output).pairs(file)}
+    return {"burgers": Schema(input=SideSchema(space=frame.input), output=SideSchema(space=frame.output)).pairs(file)}
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_trajectories_in_memory_are_those_of_a_file(case, tmp_path):
         assert getattr(data.along, name) == getattr(file.along, name)
     assert torch.equal(data.along.trajectory, file.along.trajectory)
     assert torch.equal(data.along.first, file.along.first)
-    assert raffia.data.reading_for(data, None) == source.reading
+    assert raffia.data.schema_for(data, None) == source.schema
 
 
 def test_a_fit_of_trajectories_in_memory_is_that_of_their_file(flow, found, tmp_path):
@@ -76,7 +76,7 @@ def test_a_fit_of_trajectories_in_memory_is_that_of_their_file(flow, found, tmp_
     assert (found.rollout.bounded, found.rollout.followed) == (other.rollout.bounded, 80)
     assert any("the integral is that of the input" in note for note in found.notes)
     assert found.notes == other.notes
-    begin = found.model.reading_.opened(tmp_path / "d.npz", first=True).values
+    begin = found.model.schema_.opened(tmp_path / "d.npz", first=True).values
     torch.testing.assert_close(begin, flow[:, 0])
 
 
@@ -214,7 +214,7 @@ def test_displacements_with_velocities_are_complete():
 def test_a_string_in_memory_has_a_window_and_goes_on():
     u = string(24)
     found = raffia.fit(Dataset.of_trajectories(u, CIRCLE), "linear")
-    assert found.model.reading_.steps.window == 2
+    assert found.model.schema_.steps.window == 2
     path = found.model.rollout(torch.from_numpy(u[:, :2]), 6)
     np.testing.assert_allclose(path, u[:, 1:8], atol=1e-8)
 
@@ -276,7 +276,7 @@ def test_files_are_read_with_a_window_that_was_chosen_as_with_one_that_was_asked
     np.savez(tmp_path / "d.npz", u=u, v=v, nu=numbers, t=0.3 * np.arange(14), x=np.arange(24) / 24)
     one, two = (open_source(tmp_path / "d.npz", input=["u", "v", "nu"], stride=1, window=window) for window in (1, 2))
     wide = one.dataset().widened()
-    assert raffia.data.reading_for(wide, one) == two.reading
+    assert raffia.data.schema_for(wide, one) == two.schema
     assert torch.equal(wide.a, two.dataset().a)
     assert wide.along.fixed == 2
 

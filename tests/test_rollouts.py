@@ -73,7 +73,7 @@ def test_windows_are_shifted_and_horizons_kept_along_a_path(tmp_path, window, ho
     found = raffia.fit(source, "linear")
     found.model.save(tmp_path / "m.safetensors")
     model = load(tmp_path / "m.safetensors")
-    begin = model.reading_.opened(tmp_path / "d.npz", first=True).values
+    begin = model.schema_.opened(tmp_path / "d.npz", first=True).values
     truth = u[:, (window - 1) * stride :: stride]
     path = model.rollout(begin, 7, every=2)
     assert path.shape == (24, 4, 24)
@@ -90,7 +90,7 @@ def test_one_state_does_not_tell_where_a_string_goes_so_two_are_taken(tmp_path, 
     of_two = raffia.fit(tmp_path / "d.npz", "linear")
     assert any(note.startswith("a state does not tell the next") and "--window 1" in note for note in of_two.notes)
     assert of_two.rollout.errors.max() < 1e-8
-    assert of_two.model.reading_ == open_source(tmp_path / "d.npz", window=2).reading
+    assert of_two.model.schema_ == open_source(tmp_path / "d.npz", window=2).schema
     held = {row // 12 for row in of_two.rows}  # of 14 states there are 12 windows of two that lead on
     assert sorted(of_two.rows) == [row for row in range(24 * 12) if row // 12 in held]
     np.testing.assert_array_equal(of_two.test.a, np.stack([u[:, :-2], u[:, 1:-1]], 2).reshape(-1, 2, 24)[of_two.rows])
@@ -118,7 +118,7 @@ def test_what_is_fixed_stays_along_a_path(tmp_path):
     source = open_source(tmp_path / "d.npz", periodic=True)
     assert source.steps.fixed == ("angle",)
     found = raffia.fit(source, "local", n_features=64, ridge=1e-10)
-    begin = found.model.reading_.opened(tmp_path / "d.npz", first=True).values
+    begin = found.model.schema_.opened(tmp_path / "d.npz", first=True).values
     states = list(islice(found.model.states(begin), 4))
     assert all(state.shape == (18, 16) for state in states)
     np.testing.assert_allclose(states[3], u[:, 3], atol=0.02)
@@ -128,7 +128,7 @@ def test_channels_of_states_go_on_together(tmp_path):
     u = np.stack([standing_waves(24), -2 * standing_waves(24)], axis=2)
     np.savez(tmp_path / "d.npz", u=u, t=0.3 * np.arange(14))
     found = raffia.fit(open_source(tmp_path / "d.npz", window=2, horizon=2), "linear")
-    begin = found.model.reading_.opened(tmp_path / "d.npz", first=True).values
+    begin = found.model.schema_.opened(tmp_path / "d.npz", first=True).values
     np.testing.assert_allclose(found.model.rollout(begin, 5), u[:, 1:7], atol=1e-8)
     assert found.rollout.space.channels == 2
 
@@ -142,7 +142,7 @@ def test_vectors_and_numbers_are_states_too(tmp_path):
     assert "correlation" not in found.rollout.words
     np.savez(tmp_path / "e.npz", u=np.cos(t + phase), t=t)
     found = raffia.fit(open_source(tmp_path / "e.npz", time=1, window=2, horizon=3), "linear")
-    begin = found.model.reading_.opened(tmp_path / "e.npz", first=True).values
+    begin = found.model.schema_.opened(tmp_path / "e.npz", first=True).values
     np.testing.assert_allclose(found.model.rollout(begin, 9), np.cos(t + phase)[:, 1:11], atol=1e-8)
 
 
@@ -343,4 +343,4 @@ def test_the_command_says_how_it_does_step_after_step_and_the_page_shows_it(file
         assert words in section
     assert section.count("<img") == 4
     assert "raffia rollout m.safetensors inputs.npy" in page
-    assert load(tmp_path / "m.safetensors").reading_.steps.axis == 1
+    assert load(tmp_path / "m.safetensors").schema_.steps.axis == 1

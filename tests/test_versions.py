@@ -36,7 +36,7 @@ def test_spaces_units_and_names_of_arrays_come_from_a_file_of_version_2(written)
     assert isinstance(model.feature_map.domain.of, Mesh)
     assert (type(model.solver), model.output, model.normalize) == (TriangularQR, Vectors(), True)
     torch.testing.assert_close(model.predict(written["b"]), written["z"], rtol=1e-12, atol=1e-14)
-    assert (model.reading_.input_names, model.reading_.output_names) == (("u",), ("q",))
+    assert (model.schema_.input.names, model.schema_.output.names) == (("u",), ("q",))
 
 
 @pytest.mark.parametrize("name", ["version2_circle", "version2_mesh"])

@@ -61,13 +61,13 @@ def test_a_path_lies_as_the_trajectories_of_the_training_and_is_read_again(tmp_p
     path, out, again = tmp_path / "d.npz", tmp_path / f"out{suffix}", tmp_path / f"again{suffix}"
     np.savez(path, **({"t": T, "x": X} | arrays))
     model, file = fitted(path, **options)
-    starts = model.reading_.opened(path, first=True).values
+    starts = model.schema_.opened(path, first=True).values
     rolled(file, path, "--steps", 4, "-o", out)
     written = next(iter(data.variables(out).values())).read()
     assert written.ndim == arrays["u"].ndim
     wanted = np.asarray(model.rollout(starts, 4))
     np.testing.assert_allclose(in_order(written), wanted, atol=1e-12)
-    np.testing.assert_array_equal(model.reading_.opened(out, first=True).values, starts)
+    np.testing.assert_array_equal(model.schema_.opened(out, first=True).values, starts)
     rolled(file, out, "--steps", 4, "-o", again)
     np.testing.assert_allclose(next(iter(data.variables(again).values())).read(), written, atol=1e-12)
 
@@ -79,7 +79,7 @@ def test_where_the_training_had_one_trajectory_several_paths_are_along_a_first_a
     np.savez(several, u=np.moveaxis(U[:3], 1, 2), x=X)
     rolled(file, several, "--steps", 4, "-o", out)
     assert np.load(out).shape == (3, 16, 5)
-    np.testing.assert_array_equal(model.reading_.opened(out, first=True).values, U[:3, 0])
+    np.testing.assert_array_equal(model.schema_.opened(out, first=True).values, U[:3, 0])
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".zarr"])
@@ -87,14 +87,14 @@ def test_states_of_several_arrays_and_what_is_fixed_are_arrays_of_the_file_too(t
     path, out = tmp_path / "d.npz", tmp_path / f"out{suffix}"
     np.savez(path, u=U, v=V, nu=NU, t=T, x=X)
     model, file = fitted(path, input=["u", "v", "nu"])
-    starts = model.reading_.opened(path, first=True).values
+    starts = model.schema_.opened(path, first=True).values
     rolled(file, path, "--steps", 3, "-o", out)
     held = {name: v.read() for name, v in data.variables(out).items()}
     wanted = np.asarray(model.rollout(starts, 3))
     np.testing.assert_allclose(held["u"], wanted[:, :, 0], atol=1e-12)
     np.testing.assert_allclose(held["v"], wanted[:, :, 1], atol=1e-12)
     np.testing.assert_array_equal(held["nu"], NU)
-    np.testing.assert_array_equal(model.reading_.opened(out, first=True).values, starts)
+    np.testing.assert_array_equal(model.schema_.opened(out, first=True).values, starts)
     rolled(file, path, "--steps", 3, "-o", tmp_path / "out.npy")
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wanted, atol=1e-12)  # which has one array: channels
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import torch
 
 from raffia import __version__
-from raffia.data import Reading
+from raffia.data import Schema
 from raffia.errors import RaffiaError
 from raffia.plotting import Labels
 from raffia.report import StepAfterStep, Table, sentence, write_report
@@ -38,7 +38,7 @@ def write_page(
     model, held = found.model, found.contest
     if found.test is None or found.predicted is None or found.measured is None:
         raise RaffiaError("a page is about errors, and none were measured: pass held_out=… or test=… to raffia.fit.")
-    frames, names = labels_of(getattr(model, "reading_", None), *found.test)
+    frames, names = labels_of(getattr(model, "schema_", None), *found.test)
     try:
         widths = found.half_widths(level)
     except RaffiaError:
@@ -112,13 +112,13 @@ def ridge_in_words(ridge: float | torch.Tensor, digits: str) -> str:
     return " … ".join(format(end, digits) for end in dict.fromkeys(ends))
 
 
-def labels_of(reading: Reading | None, a: torch.Tensor, y: torch.Tensor) -> tuple[list[Labels], list[list[str] | None]]:
-    """What pictures need to know of inputs and outputs: labels of axes, where the reading has them, and names of channels or components,
+def labels_of(schema: Schema | None, a: torch.Tensor, y: torch.Tensor) -> tuple[list[Labels], list[list[str] | None]]:
+    """What pictures need to know of inputs and outputs: labels of axes, where the schema has them, and names of channels or components,
     where there is an array for each."""
-    if reading is None:
+    if schema is None:
         return [(), ()], [None, None]
     names: list[list[str] | None] = []
-    for given, space, values in ((reading.input_names, reading.domain, a), (reading.output_names, reading.output, y)):
-        count = values.shape[1] if space.has_components else 1
-        names.append(list(given) if len(given) == count else None)
-    return [reading.input_frame, reading.output_frame], names
+    for side, values in ((schema.input, a), (schema.output, y)):
+        count = values.shape[1] if side.space.has_components else 1
+        names.append(list(side.names) if len(side.names) == count else None)
+    return [schema.input.frame, schema.output.frame], names

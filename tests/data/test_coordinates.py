@@ -35,7 +35,7 @@ def test_an_axis_stored_backwards_is_turned_around(pair, tmp_path):
     a, u = pair
     straight = open_source(save(tmp_path / "s.npz", a=a, u=u, x=X))
     turned = open_source(save(tmp_path / "t.npz", a=a[:, ::-1], u=u[:, ::-1], x=X[::-1]))
-    assert (turned.domain, turned.reading.input_frame) == (straight.domain, (AxisLabel("x", "", 0.0, 1.0),))
+    assert (turned.domain, turned.schema.input.frame) == (straight.domain, (AxisLabel("x", "", 0.0, 1.0),))
     assert torch.equal(turned.dataset().a, straight.dataset().a)
     assert torch.equal(turned.dataset().y, straight.dataset().y)
     assert said(turned, "x goes from 1 to 0 in the file: it is read the other way round")
@@ -70,7 +70,7 @@ def test_a_model_sees_other_files_in_the_direction_of_its_training(train, test, 
 
 def test_without_coordinates_a_file_is_read_in_the_direction_of_the_training_file(pair, tmp_path):
     a, u = pair
-    reading = open_source(save(tmp_path / "t.npz", a=a[:, ::-1], u=u[:, ::-1], x=X[::-1])).reading
+    reading = open_source(save(tmp_path / "t.npz", a=a[:, ::-1], u=u[:, ::-1], x=X[::-1])).schema
     again = reading.pairs(save(tmp_path / "bare.npz", a=a[:, ::-1], u=u[:, ::-1]))
     assert torch.equal(again.dataset().y, torch.from_numpy(u))
     assert said(again, "its axes are taken as those of the training file")
@@ -79,7 +79,7 @@ def test_without_coordinates_a_file_is_read_in_the_direction_of_the_training_fil
 @pytest.mark.parametrize("x", [X + 5, 2 * X, 1000 * X, X - 0.5, np.arange(48) / 48])
 def test_other_domains_are_refused(x, pair, tmp_path):
     a, u = pair
-    reading = open_source(save(tmp_path / "train.npz", a=a, u=u, x=X)).reading
+    reading = open_source(save(tmp_path / "train.npz", a=a, u=u, x=X)).schema
     other = save(tmp_path / "test.npz", a=a, u=u, x=x)
     for read in (reading.pairs, reading.inputs):
         with pytest.raises(RaffiaError, match=r"test\.npz: x covers .*, and x of the training 0 to 1"):
@@ -93,8 +93,8 @@ def test_grids_of_other_sizes_on_the_same_domain_are_read(points, periodic, tmp_
         x = 3 + (np.arange(n) / n if periodic else np.linspace(0, 1, n))
         return {"a": waves(9, x, periodic), "u": waves(9, x, periodic), "x": x}
 
-    reading = open_source(save(tmp_path / "train.npz", **arrays(48)), periodic=periodic).reading
-    assert reading.input_frame[0].first == 3
+    reading = open_source(save(tmp_path / "train.npz", **arrays(48)), periodic=periodic).schema
+    assert reading.input.frame[0].first == 3
     assert reading.inputs(save(tmp_path / "test.npz", **arrays(points))).shape == (9, points)
 
 
@@ -109,8 +109,8 @@ def test_latitude_stored_north_to_south_is_flipped(tmp_path):
     content.isel(lat=slice(None, None, -1)).to_netcdf(tmp_path / "down.nc")
     up, down = open_source(tmp_path / "up.nc"), open_source(tmp_path / "down.nc")
     assert torch.equal(up.dataset().a, down.dataset().a)
-    assert down.reading.output_frame[0] == AxisLabel("lat", "degrees_north", -90.0, 90.0)
-    assert torch.equal(up.reading.inputs(tmp_path / "down.nc"), torch.from_numpy(field))
+    assert down.schema.output.frame[0] == AxisLabel("lat", "degrees_north", -90.0, 90.0)
+    assert torch.equal(up.schema.inputs(tmp_path / "down.nc"), torch.from_numpy(field))
 
 
 def test_axes_named_in_another_order_are_put_in_order(tmp_path):
@@ -124,7 +124,7 @@ def test_axes_named_in_another_order_are_put_in_order(tmp_path):
     assert torch.equal(source.dataset().a, torch.from_numpy(field))
     assert torch.equal(source.dataset().y, torch.from_numpy(field**2))
     assert said(source, "samples are along the axis sample", "x, y are taken in the order y, x")
-    reading = open_source(tmp_path / "plain.nc").reading
+    reading = open_source(tmp_path / "plain.nc").schema
     assert torch.equal(reading.pairs(tmp_path / "mixed.nc").dataset().y, torch.from_numpy(field**2))
 
 
@@ -134,7 +134,7 @@ def test_axes_without_names_are_ordered_by_the_lengths_of_coordinates(tmp_path):
     train = open_source(save(tmp_path / "a.npz", a=field, u=field**2, y=y, x=x), input="a", output="u")
     swapped = save(tmp_path / "b.npz", a=field, u=np.swapaxes(field, 1, 2) ** 2, y=y, x=x)
     assert torch.equal(open_source(swapped, input="a", output="u").dataset().y, train.dataset().y)
-    assert torch.equal(train.reading.pairs(swapped).dataset().y, train.dataset().y)
+    assert torch.equal(train.schema.pairs(swapped).dataset().y, train.dataset().y)
 
 
 def test_which_of_two_coordinates_goes_along_which_axis_is_asked(tmp_path):
@@ -145,14 +145,14 @@ def test_which_of_two_coordinates_goes_along_which_axis_is_asked(tmp_path):
         RaffiaError, match=r"which of lat and lon goes along axis 1 of a 21×21.*--coordinates lon --coordinates lat"
     ):
         open_source(path)
-    frame = open_source(path, coordinates=["lon", "lat"]).reading.input_frame
+    frame = open_source(path, coordinates=["lon", "lat"]).schema.input.frame
     assert [label.name for label in frame] == ["lon", "lat"]
 
 
 def test_permuted_nodes_are_matched(tmp_path):
     nodes, mu = RNG.random((40, 2)), RNG.random((12, 2))
     fields = np.sin(3 * mu @ nodes.T)
-    reading = open_source(save(tmp_path / "train.npz", mu=mu, u=fields, nodes=nodes)).reading
+    reading = open_source(save(tmp_path / "train.npz", mu=mu, u=fields, nodes=nodes)).schema
     mixed = RNG.permutation(40)
     again = reading.pairs(save(tmp_path / "test.npz", mu=mu, u=fields[:, mixed], nodes=nodes[mixed].astype(np.float32)))
     assert torch.equal(again.dataset().y, torch.from_numpy(fields))
@@ -187,7 +187,7 @@ def test_nodes_that_move_are_not_compared(tmp_path):
     x, y = RNG.random((2, 40, 9))
     mu = RNG.random((9, 2))
     arrays = {"mu": mu, "u": RNG.random((40, 9)), "x": x, "y": y}
-    reading = open_source(save(tmp_path / "train.npz", **arrays)).reading
+    reading = open_source(save(tmp_path / "train.npz", **arrays)).schema
     shifted = arrays | {"x": x + 0.1, "u": RNG.random((40, 9))}
     assert reading.pairs(save(tmp_path / "test.npz", **shifted)).dataset().y.shape == (9, 40)
 
@@ -198,19 +198,19 @@ def test_coordinates_shuffled_along_a_line_make_a_mesh_of_it(pair, tmp_path):
     source = open_source(save(tmp_path / "m.npz", a=a[:, mixed], u=u[:, mixed], x=X[mixed]))
     assert isinstance(source.domain, Mesh)
     assert source.domain.nodes[:, 0].sort().values.tolist() == X.tolist()
-    assert torch.equal(source.reading.pairs(save(tmp_path / "s.npz", a=a, u=u, x=X)).dataset().a, source.dataset().a)
+    assert torch.equal(source.schema.pairs(save(tmp_path / "s.npz", a=a, u=u, x=X)).dataset().a, source.dataset().a)
 
 
 def test_the_domain_begins_at_zero_and_the_frame_says_where(pair, tmp_path):
     a, u = pair
     source = open_source(save(tmp_path / "d.npz", a=a, u=u, t=1900 + 120 * X))
     assert source.domain == Domain(1, periodic=False, extent=120.0)
-    assert source.reading.output_frame == (AxisLabel("t", "", 1900.0, 2020.0),)
+    assert source.schema.output.frame == (AxisLabel("t", "", 1900.0, 2020.0),)
 
 
 def test_a_transposed_file_is_refused_for_a_model_by_its_values(pair, tmp_path):
     a, u = pair
-    reading = open_source(save(tmp_path / "train.npz", a=a, u=u)).reading
+    reading = open_source(save(tmp_path / "train.npz", a=a, u=u)).schema
     with pytest.raises(RaffiaError, match=r"neighbours along it are alike.* laid out like that of the training"):
         reading.pairs(save(tmp_path / "test.npz", a=a.T, u=u.T))
     assert reading.inputs(save(tmp_path / "coarse.npz", a=a[:, ::2])).shape == (20, 24)
@@ -221,8 +221,8 @@ def test_coordinates_of_a_third_file_hold_for_other_files_whatever_else_is_in_th
     path = save(tmp_path / "train.npz", a=a, u=u, x=X)
     np.save(tmp_path / "where.npy", 10 * X[::-1])
     source = open_source(path, coordinates=str(tmp_path / "where.npy"))
-    assert (source.domain.extent, source.reading.coordinates) == (10.0, (":where",))
-    assert torch.equal(source.reading.pairs(path).dataset().a, torch.from_numpy(a[:, ::-1].copy()))
+    assert (source.domain.extent, source.schema.coordinates) == (10.0, (":where",))
+    assert torch.equal(source.schema.pairs(path).dataset().a, torch.from_numpy(a[:, ::-1].copy()))
     assert torch.equal(source.opened().dataset().y, source.dataset().y)
 
 
@@ -232,7 +232,7 @@ def test_one_sample_without_its_axis_is_asked_for(tmp_path):
     content.to_netcdf(tmp_path / "all.nc")
     content.isel(sample=0).to_netcdf(tmp_path / "one.nc")
     content.isel(sample=[0]).to_netcdf(tmp_path / "row.nc")
-    reading = open_source(tmp_path / "all.nc").reading
+    reading = open_source(tmp_path / "all.nc").schema
     with pytest.raises(RaffiaError, match="must hold samples of"):
         reading.inputs(tmp_path / "one.nc")
     assert reading.inputs(tmp_path / "row.nc").shape == (1, 24)
@@ -240,9 +240,9 @@ def test_one_sample_without_its_axis_is_asked_for(tmp_path):
 
 def test_every_axis_has_a_label_also_where_nothing_is_known(tmp_path):
     f = waves(9)[:, :, None] * waves(9)[:, None]
-    reading = open_source(save(tmp_path / "d.npz", a=f, u=f, mu=RNG.random((9, 2))), input="a", output="u").reading
-    assert reading.input_frame == reading.output_frame == (AxisLabel(), AxisLabel())
-    assert open_source(tmp_path / "d.npz", input="mu", output="u").reading.input_frame == ()
+    reading = open_source(save(tmp_path / "d.npz", a=f, u=f, mu=RNG.random((9, 2))), input="a", output="u").schema
+    assert reading.input.frame == reading.output.frame == (AxisLabel(), AxisLabel())
+    assert open_source(tmp_path / "d.npz", input="mu", output="u").schema.input.frame == ()
 
 
 @pytest.mark.parametrize("told", [{}, {"coordinates": ["x", "y"]}])
@@ -251,9 +251,9 @@ def test_coordinates_at_all_nodes_of_a_grid_say_where_its_axes_go(told, tmp_path
     x, y = np.meshgrid(np.linspace(0, 2, 21), np.linspace(1, 0, 13))
     field = RNG.standard_normal((9, 1, 1)) * np.exp(y + 2 * x)
     source = open_source(save(tmp_path / "d.npz", a=field, u=field, x=x, y=y), input="a", output="u", **told)
-    assert source.reading.input_frame == (AxisLabel("y", "", 0.0, 1.0), AxisLabel("x", "", 0.0, 2.0))
+    assert source.schema.input.frame == (AxisLabel("y", "", 0.0, 1.0), AxisLabel("x", "", 0.0, 2.0))
     assert torch.equal(source.dataset().a, torch.from_numpy(field[:, ::-1].copy()))
-    assert torch.equal(source.reading.inputs(tmp_path / "d.npz"), source.dataset().a)
+    assert torch.equal(source.schema.inputs(tmp_path / "d.npz"), source.dataset().a)
     assert not said(source, "not used")
 
 

@@ -29,7 +29,7 @@ def test_the_cavity_is_a_file_a_sample_with_the_number_in_its_name():
     assert said(
         source, "64 files, one a sample", "the same in all files, and read once: cellnumber, x-coordinate, y-coordinate"
     )
-    one = source.reading.pairs(pattern.with_name("vertical_centerline_Re250.csv")).dataset()
+    one = source.schema.pairs(pattern.with_name("vertical_centerline_Re250.csv")).dataset()
     np.testing.assert_array_equal(one.a, [[250]])
     np.testing.assert_array_equal(one.y[0], data.y[list(a[:, 0]).index(250)])
 
@@ -99,7 +99,7 @@ def test_curves_of_files_on_different_points_are_resampled_and_other_files_to_th
     grid = np.linspace(0, 1, 256)
     np.testing.assert_allclose(source.dataset().y, np.sin(np.outer([1, 2, 3], grid)), atol=1e-4)
     assert said(source, "3 curves of 301 to 401 points are resampled linearly to 256 points of x from 0 to 1")
-    other = source.reading.pairs(sines(tmp_path / "test", [5, 7], np.linspace(0, 1, 999))).dataset()
+    other = source.schema.pairs(sines(tmp_path / "test", [5, 7], np.linspace(0, 1, 999))).dataset()
     np.testing.assert_allclose(other.y, np.sin(np.outer([5, 7], grid)), atol=1e-4)
 
 
@@ -195,9 +195,9 @@ def test_a_table_of_parameters_goes_with_files_by_names_numbers_or_order(how, tm
     assert source.domain == Vectors()
     assert said(source, "parameters are from runs.csv")
     assert open_source(folder, parameters=parameters, input="square").dataset().a.flatten().tolist() == [1, 4, 100]
-    again = source.reading.pairs(folder, parameters=parameters).dataset()
+    again = source.schema.pairs(folder, parameters=parameters).dataset()
     np.testing.assert_array_equal(again.a, source.dataset().a)
-    np.testing.assert_array_equal(source.reading.inputs(folder, parameters=parameters), source.dataset().a)
+    np.testing.assert_array_equal(source.schema.inputs(folder, parameters=parameters), source.dataset().a)
     np.testing.assert_array_equal(source.opened().dataset().y, source.dataset().y)
 
 

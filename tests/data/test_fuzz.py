@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from raffia import Domain, RaffiaError, load
-from raffia.data import Reading, open_source, read, variables
+from raffia.data import Schema, SideSchema, open_source, read, variables
 from tests.data.bombs import BOMBS, write_bomb
 from tests.data.damage import attempt, damaged_copy
 from tests.data.examples import OTHERS, WRITERS, write
@@ -111,7 +111,13 @@ def plant(kind, folder):
 )
 def test_no_reader_runs_code_from_a_file(kind, tmp_path):
     path = plant(kind, tmp_path)
-    for reader in (variables, open_source, read, Reading((), (), Domain(1), Domain(1)).inputs, load):
+    for reader in (
+        variables,
+        open_source,
+        read,
+        Schema(input=SideSchema(space=Domain(1)), output=SideSchema(space=Domain(1))).inputs,
+        load,
+    ):
         with pytest.raises(RaffiaError, match="bomb"):
             reader(path)
     assert not (tmp_path / "ran").exists()

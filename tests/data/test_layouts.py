@@ -95,10 +95,10 @@ def test_a_model_keeps_how_its_file_was_read(tmp_path, capsys):
     dims = ("time", "lat")
     xarray.Dataset({"a": (dims, field), "u": (dims, 2 * field)}, coordinates).to_netcdf(tmp_path / "d.nc")
     assert run(capsys, "fit", tmp_path / "d.nc", "--map", "linear", "--no-report", "-o", tmp_path / "m.safetensors")[0] == 0
-    reading = load(tmp_path / "m.safetensors").reading_
-    assert reading == open_source(tmp_path / "d.nc").reading
-    assert reading.output_frame == (AxisLabel("lat", "degrees_north", 10.0, 80.0),)
-    assert reading.output_layouts[0].flipped == (True,)
+    reading = load(tmp_path / "m.safetensors").schema_
+    assert reading == open_source(tmp_path / "d.nc").schema
+    assert reading.output.frame == (AxisLabel("lat", "degrees_north", 10.0, 80.0),)
+    assert reading.output.layouts[0].flipped == (True,)
 
 
 def test_parts_of_arrays_are_arrays(tmp_path, capsys):
@@ -107,11 +107,11 @@ def test_parts_of_arrays_are_arrays(tmp_path, capsys):
     source = open_source(path, input="u[:,0]", output="u[:,2]")
     assert torch.equal(source.dataset().a, torch.from_numpy(u[:, 0]))
     assert torch.equal(source.dataset().y, torch.from_numpy(u[:, 2]))
-    assert source.reading.input_names == ("u[:,0]",)
-    assert torch.equal(source.reading.inputs(path), torch.from_numpy(u[:, 0]))
+    assert source.schema.input.names == ("u[:,0]",)
+    assert torch.equal(source.schema.inputs(path), torch.from_numpy(u[:, 0]))
     by_slice = open_source(path, input="v", output="u", slice="u[:,1]")
     assert (by_slice.domain, by_slice.output) == (Vectors(), Domain(1))
-    assert torch.equal(by_slice.reading.pairs(path).dataset().y, torch.from_numpy(u[:, 1]))
+    assert torch.equal(by_slice.schema.pairs(path).dataset().y, torch.from_numpy(u[:, 1]))
     assert torch.equal(
         open_source(path, input="u[3:21:2,0]", output="u[3:21:2,-1]").dataset().y, torch.from_numpy(u[3:21:2, -1])
     )
@@ -153,8 +153,8 @@ def test_grids_stored_along_one_axis_are_reshaped(channels, tmp_path, capsys):
     source = open_source(path, reshape="26,22")
     assert source.domain.one_channel == Domain(2, periodic=False)
     assert torch.equal(source.dataset().a.reshape(30, channels, 26, 22)[:, 0], torch.from_numpy(field))
-    assert open_source(path, reshape=(26, 22)).reading == source.reading
-    assert torch.equal(source.reading.inputs(path), source.dataset().a)
+    assert open_source(path, reshape=(26, 22)).schema == source.schema
+    assert torch.equal(source.schema.inputs(path), source.dataset().a)
     words = ("--reshape", "26,22", "--map", "linear", "--no-report", "-o", tmp_path / "m.safetensors")
     assert run(capsys, "fit", path, *words)[0] == 0
     assert run(capsys, "predict", tmp_path / "m.safetensors", path, "-o", tmp_path / "p.npy")[0] == 0
@@ -186,7 +186,7 @@ def test_nodes_without_values_in_any_sample_are_left_out(sea, tmp_path, capsys):
     assert said(
         source, f"at {land.sum()} of 180 nodes no sample has values: the functions live on a mesh of the other {(~land).sum()}"
     )
-    assert source.reading.input_frame == (AxisLabel("lat", "", 0.0, 11.0), AxisLabel("lon", "", 0.0, 14.0))
+    assert source.schema.input.frame == (AxisLabel("lat", "", 0.0, 11.0), AxisLabel("lon", "", 0.0, 14.0))
     assert (
         run(capsys, "fit", path, "--map", "linear", "--ridge", "1e-12", "--no-report", "-o", tmp_path / "m.safetensors")[0] == 0
     )
@@ -226,7 +226,7 @@ def test_a_mask_may_be_an_array_of_a_third_file(sea, tmp_path):
     np.save(tmp_path / "water.npy", (~land).astype(np.int8))
     source = open_source(path, mask=str(tmp_path / "water.npy"))
     assert torch.equal(source.dataset().a, torch.from_numpy(field[:, ~land]))
-    assert torch.equal(source.reading.inputs(path), source.dataset().a)
+    assert torch.equal(source.schema.inputs(path), source.dataset().a)
     assert said(source, "nodes water is zero")
     with pytest.raises(RaffiaError, match="must have zeros"):
         open_source(path, mask="u[0]", input="a", output="a")
@@ -251,7 +251,7 @@ def test_the_airfoil_is_read_from_its_four_files(tmp_path, capsys):
     assert (source.domain, source.output.count, source.output.of.nodes.shape) == (Vectors(), 2, (448, 2))
     y = source.dataset().y
     np.testing.assert_array_equal(y[:, 1], np.load(outputs[1]))
-    again = source.reading.pairs(folder / "params.npy", output=outputs)
+    again = source.schema.pairs(folder / "params.npy", output=outputs)
     assert torch.equal(again.dataset().y, y)
     assert torch.equal(source.opened().dataset().y, y)
 
@@ -271,7 +271,7 @@ def test_functions_and_parameters_are_told_apart_in_other_files_too(tmp_path):
     path = save(tmp_path, f=waves(30, X, False), mu=RNG.random((30, 2)), u=waves(30, X, False))
     source = open_source(path, input=["f", "mu"], output="u")
     assert source.domain == Channels(Domain(1, periodic=False), 3)
-    assert torch.equal(source.reading.inputs(path), source.dataset().a)
+    assert torch.equal(source.schema.inputs(path), source.dataset().a)
 
 
 @pytest.mark.parametrize(
@@ -288,9 +288,9 @@ def test_a_layout_that_no_array_can_have_is_refused(wrong):
 
 def test_a_layout_of_a_model_that_does_not_fit_the_array_is_refused(tmp_path):
     path = save(tmp_path, a=waves(9), u=waves(9))
-    reading = open_source(path).reading
+    reading = open_source(path).schema
     for layout in (ArrayLayout(2), ArrayLayout(0, 1), ArrayLayout(order=(1, 0)), ArrayLayout(shape=(3, 3))):
-        other = replace(reading, input_layouts=(layout,))
+        other = replace(reading, input=replace(reading.input, layouts=(layout,)))
         if layout in (ArrayLayout(2), ArrayLayout(0, 1)):
             with pytest.raises(RaffiaError, match="as the array of the training has"):
                 other.inputs(path)

@@ -414,7 +414,7 @@ def test_a_spoilt_file_is_read_for_a_model_as_before_or_asked_about(name, how, t
     before, spoilt, path, beside = spoil(name, how, tmp_path)
     names = {"input": spoilt.set.input, "output": spoilt.set.output} if spoilt.options.get("renamed") else {}
     names |= {key: value for key, value in beside.items() if key == "output_path"}
-    got, question = tried(lambda: before.reading.pairs(path, **names))
+    got, question = tried(lambda: before.schema.pairs(path, **names))
     assert (how in ASKING_MODELS) == (got is None), question
     if got is not None:  # in the order of the model's nodes and axes
         a, y = (values.numpy()[spoilt.rows] for values in before.dataset())

@@ -39,7 +39,9 @@ def test_foreign_files_need_a_domain(tmp_path):
 
 def test_inputs_alone_can_be_an_npy_file(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 4)))
-    assert data.Reading((), (), Vectors(), Domain(0)).inputs(tmp_path / "a.npy").shape == (2, 4)
+    assert data.Schema(input=data.SideSchema(space=Vectors()), output=data.SideSchema(space=Domain(0))).inputs(
+        tmp_path / "a.npy"
+    ).shape == (2, 4)
 
 
 @pytest.mark.parametrize(

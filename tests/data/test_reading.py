@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from raffia import Burgers, Channels, Dataset, Domain, Mesh, RaffiaError, Vectors
-from raffia.data import ArrayLayout, AxisLabel, Reading, open_source, variables, write
+from raffia.data import ArrayLayout, AxisLabel, Schema, SideSchema, open_source, variables, write
 from raffia.data.readers import numpy_files
 from raffia.model.file import CLASSES
 from raffia.storage import archive
@@ -53,13 +53,13 @@ TOLD = {  # arrays for n samples, and what open_source must be told of them, or 
 def test_what_one_file_was_told_holds_for_the_next(kind, saved):
     arrays, told = TOLD[kind]
     train, test = saved("train", **arrays(40)), saved("test", **arrays(9))
-    reading = open_source(train, **told).reading
+    reading = open_source(train, **told).schema
     expected = open_source(test, **told).dataset()
     assert torch.equal(reading.inputs(test), expected.a)
     again = reading.pairs(test)
     assert torch.equal(again.dataset().a, expected.a)
     assert torch.equal(again.dataset().y, expected.y)
-    assert (again.domain, again.output, again.reading) == (expected.domain, expected.output, reading)
+    assert (again.domain, again.output, again.schema) == (expected.domain, expected.output, reading)
 
 
 @pytest.mark.parametrize("kind", ["smooth parameters", "noise on a box", "several inputs", "channels last"])
@@ -67,22 +67,25 @@ def test_spaces_alone_are_enough_where_the_axes_were_not_kept(kind, saved):
     arrays, told = TOLD[kind]
     path = saved("d", **arrays(9))
     source = open_source(path, **told)
-    whole = source.reading
-    bare = Reading(whole.input_names, whole.output_names, whole.domain, whole.output)
+    whole = source.schema
+    bare = Schema(
+        input=SideSchema(names=whole.input.names, space=whole.input.space),
+        output=SideSchema(names=whole.output.names, space=whole.output.space),
+    )
     assert torch.equal(bare.inputs(path), source.dataset().a)
     assert torch.equal(bare.pairs(path).dataset().y, source.dataset().y)
 
 
 @pytest.mark.parametrize("points", [2, 33, 128])
 def test_grids_may_have_other_sizes(points, saved):
-    reading = open_source(saved("train", a=waves(9), u=waves(9))).reading
+    reading = open_source(saved("train", a=waves(9), u=waves(9))).schema
     other = saved("test", a=noise(5, points), u=noise(5, points))
     assert reading.inputs(other).shape == (5, points)
     assert reading.pairs(other).domain == Domain(1)
 
 
 def test_one_sample_and_constant_functions_are_read_too(saved):
-    reading = open_source(saved("train", a=waves(9), u=waves(9))).reading
+    reading = open_source(saved("train", a=waves(9), u=waves(9))).schema
     one = reading.pairs(saved("test", a=np.ones((1, 64)), u=np.zeros((1, 64)))).dataset()
     assert torch.equal(one.a, torch.ones(1, 64, dtype=torch.float64))
 
@@ -103,17 +106,17 @@ def test_one_sample_and_constant_functions_are_read_too(saved):
     ],
 )  # fmt: skip
 def test_shapes_that_do_not_fit_are_named_with_the_file(train, test, words, saved):
-    reading = open_source(saved("train", **train)).reading
+    reading = open_source(saved("train", **train)).schema
     with pytest.raises(RaffiaError, match=rf"test\.npz: .*{words}"):
         reading.pairs(saved("test", **test))
 
 
 def test_meshes_keep_their_nodes(saved):
     nodes = RNG.random((25, 2))
-    reading = open_source(saved("train", mu=noise(9, 2), u=noise(9, 25), where=nodes)).reading
-    assert reading.output == Mesh(torch.from_numpy(nodes))
+    reading = open_source(saved("train", mu=noise(9, 2), u=noise(9, 25), where=nodes)).schema
+    assert reading.output.space == Mesh(torch.from_numpy(nodes))
     assert (
-        reading.pairs(saved("test", mu=noise(5, 2), u=noise(5, 25))).output == reading.output
+        reading.pairs(saved("test", mu=noise(5, 2), u=noise(5, 25))).output == reading.output.space
     )  # the nodes need not come again
     with pytest.raises(RaffiaError, match=r"test\.npz: u 5×24 must hold samples of Mesh of 25 nodes"):
         reading.pairs(saved("test", mu=noise(5, 2), u=noise(5, 24)))
@@ -121,7 +124,7 @@ def test_meshes_keep_their_nodes(saved):
 
 def test_names_are_those_given_else_those_of_the_training_else_the_usual_ones(saved, tmp_path):
     first, second = noise(5, 64), noise(5, 64)
-    reading = open_source(saved("train", heat=waves(9), rain=waves(9)), input="heat", output="rain").reading
+    reading = open_source(saved("train", heat=waves(9), rain=waves(9)), input="heat", output="rain").schema
     assert torch.equal(reading.inputs(saved("all", a=first, heat=second)), torch.from_numpy(second))
     assert torch.equal(reading.inputs(tmp_path / "all.npz", "a"), torch.from_numpy(first))
     assert torch.equal(reading.inputs(saved("usual", a=first, other=second)), torch.from_numpy(first))
@@ -134,7 +137,7 @@ def test_names_are_those_given_else_those_of_the_training_else_the_usual_ones(sa
 
 
 def test_outputs_may_be_in_a_second_file_and_errors_name_that_one(saved):
-    reading = open_source(saved("a", a=waves(9)), output_path=saved("u", u=waves(9))).reading
+    reading = open_source(saved("a", a=waves(9)), output_path=saved("u", u=waves(9))).schema
     ins, outs = saved("more_a", a=noise(5, 64)), saved("more_u", u=noise(5, 64))
     assert torch.equal(reading.pairs(ins, output_path=outs).dataset().y, torch.from_numpy(variables(outs)["u"].read()))
     with pytest.raises(RaffiaError, match=r"^\S*more_u\.npz: u 5×4×4 must hold"):
@@ -144,8 +147,9 @@ def test_outputs_may_be_in_a_second_file_and_errors_name_that_one(saved):
 def test_files_of_ours_must_have_the_domain_of_the_training(tmp_path):
     write(tmp_path / "d.npz", Burgers(fine_points=64).dataset(3, 32, seed=1))
     source = open_source(tmp_path / "d.npz")
-    assert source.reading.pairs(tmp_path / "d.npz").settings == source.settings
-    other = dataclasses.replace(source.reading, domain=Domain(1, periodic=False))
+    assert source.schema.pairs(tmp_path / "d.npz").settings == source.settings
+    side = dataclasses.replace(source.schema.input, space=Domain(1, periodic=False))
+    other = dataclasses.replace(source.schema, input=side)
     for read in (other.inputs, other.pairs):
         with pytest.raises(RaffiaError, match=r"d\.npz has Domain\(dim=1, periodic=True.*, the model was trained on Domain"):
             read(tmp_path / "d.npz")
@@ -153,7 +157,7 @@ def test_files_of_ours_must_have_the_domain_of_the_training(tmp_path):
 
 def test_each_array_is_read_once(saved, monkeypatch):
     path = saved("d", a=waves(9), u=waves(9))
-    reading = open_source(path).reading
+    reading = open_source(path).schema
     calls = []
     real = numpy_files.Whole
     monkeypatch.setattr(numpy_files, "Whole", lambda load, first: real(lambda: calls.append(1) or load(), first))
@@ -163,23 +167,28 @@ def test_each_array_is_read_once(saved, monkeypatch):
     assert len(calls) == 3
 
 
-def test_a_reading_goes_into_a_file_and_comes_back(tmp_path):
+def test_a_schema_goes_into_a_file_and_comes_back(tmp_path):
     nodes = torch.rand(7, 2, dtype=torch.float64)
-    reading = Reading(
-        ("hot", "dose"),
-        ("u",),
-        Channels(Mesh(nodes), 2),
-        Vectors(),
-        (ArrayLayout(1, None), ArrayLayout(0, 1, 2)),
-        (ArrayLayout(flipped=(True,)),),
-        (2, 7),
-        None,
-        (AxisLabel("x", "m", 0.0, 2.5), AxisLabel()),
-        (),
-        ("x",),
+    schema = Schema(
+        input=SideSchema(
+            names=("hot", "dose"),
+            space=Channels(Mesh(nodes), 2),
+            layouts=(ArrayLayout(1, None), ArrayLayout(0, 1, 2)),
+            shape=(2, 7),
+            frame=(AxisLabel("x", "m", 0.0, 2.5), AxisLabel()),
+        ),
+        output=SideSchema(names=("u",), space=Vectors(), layouts=(ArrayLayout(flipped=(True,)),)),
+        coordinates=("x",),
     )
-    archive.write(tmp_path / "r.safetensors", {"reading": vars(reading)})
-    assert Reading(**archive.read(tmp_path / "r.safetensors", CLASSES)["reading"]) == reading
+    archive.write(tmp_path / "r.safetensors", {"schema": schema})
+    assert archive.read(tmp_path / "r.safetensors", CLASSES)["schema"] == schema
+
+
+def test_schemas_of_version_0_1_load():
+    old = {"input_names": ("a",), "output_names": ("u",), "domain": Domain(1), "output": Vectors(), "input_shape": (8,)}
+    assert archive.built("Reading", old, CLASSES) == Schema(
+        input=SideSchema(names=("a",), space=Domain(1), shape=(8,)), output=SideSchema(names=("u",), space=Vectors())
+    )
 
 
 def test_the_space_of_outputs_is_always_known(saved):
@@ -192,8 +201,8 @@ def test_the_space_of_outputs_is_always_known(saved):
 def test_the_mesh_of_the_training_serves_files_with_samples_in_columns():
     path = SHARED / "pina" / "holed_poisson.pt"
     source = open_source(path)
-    assert source.reading.output_layouts == (ArrayLayout(1),)
-    assert torch.equal(source.reading.pairs(path).read(range(3, 9))[1], source.read(range(3, 9))[1])
+    assert source.schema.output.layouts == (ArrayLayout(1),)
+    assert torch.equal(source.schema.pairs(path).read(range(3, 9))[1], source.read(range(3, 9))[1])
 
 
 @pytest.mark.parametrize("kind", ["rough parameters", "noise on a box", "several inputs", "samples in columns"])

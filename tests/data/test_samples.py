@@ -95,7 +95,7 @@ def test_an_axis_for_each_array_may_be_said(tmp_path):
         open_source(path)
     source = open_source(path, samples_axis="0,1")
     assert torch.equal(source.dataset().y, torch.from_numpy(u))
-    assert open_source(path, samples_axis=(0, -1)).reading == source.reading
+    assert open_source(path, samples_axis=(0, -1)).schema == source.schema
     for wrong, words in (
         ("2", "number of an axis"),
         ("x", "number of an axis"),

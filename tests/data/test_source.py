@@ -436,8 +436,8 @@ def test_numbers_without_coordinates_are_vectors_and_need_no_flag(case, kind, ve
     code, out, err = run(capsys, "fit", *files, *words)
     assert code == 0, err
     assert vectors or "--box" in out  # the flag that says otherwise
-    reading = load("m.safetensors").reading_
-    assert (reading.domain, reading.output) == (Vectors(), Vectors())
+    reading = load("m.safetensors").schema_
+    assert (reading.input.space, reading.output.space) == (Vectors(), Vectors())
     assert run(capsys, "predict", "m.safetensors", files[0], "-o", "p.npy")[0] == 0
     assert np.load("p.npy").shape == y.shape
 
@@ -459,7 +459,7 @@ def test_vectors_makes_vectors_of_all_values_and_gives_them_back_in_their_shape(
         np.savez(tmp_path / "d.npz", mu=mu, u=u)
         words = ("--vectors", "--map", "linear", "--no-report", "-o", tmp_path / "m.safetensors")
         assert run(capsys, "fit", tmp_path / "d.npz", *words)[0] == 0, name
-        assert load(tmp_path / "m.safetensors").reading_.output == Vectors()
+        assert load(tmp_path / "m.safetensors").schema_.output.space == Vectors()
         assert run(capsys, "predict", tmp_path / "m.safetensors", tmp_path / "d.npz", "-o", tmp_path / "p.npy")[0] == 0
         np.testing.assert_allclose(np.load(tmp_path / "p.npy"), u, atol=1e-6)
         assert run(capsys, "evaluate", tmp_path / "m.safetensors", tmp_path / "d.npz", "--json")[0] == 0
@@ -487,7 +487,7 @@ def test_what_features_do_not_use_is_not_asked(outputs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["raffia.data.source.spaces_of", "raffia.data.source._columns", "raffia.data.meaning.columns.decode"]
+    "place", ["raffia.data.opening.spaces_of", "raffia.data.opening._columns", "raffia.data.meaning.columns.decode"]
 )
 def test_a_fault_of_ours_is_not_called_a_damaged_file(place, tmp_path, monkeypatch):
     np.savez(tmp_path / "d.npz", a=np.ones((5, 4)), y=np.ones((5, 4)))

@@ -256,7 +256,7 @@ def test_rows_of_a_long_table_may_be_in_any_order(tmp_path):
 
 
 def test_another_long_table_is_brought_to_the_points_of_the_training(tmp_path):
-    reading = open_source(write(tmp_path, curves([201, 301, 251])[0])).reading
+    reading = open_source(write(tmp_path, curves([201, 301, 251])[0])).schema
     text, p = curves([401, 77])
     data = reading.pairs(write(tmp_path, text, "test.csv")).dataset()
     np.testing.assert_allclose(data.y, p[:, None] * np.linspace(0, 1, 251) ** 2, atol=2e-4)
@@ -270,7 +270,7 @@ def test_a_function_that_is_constant_in_another_file_is_still_a_function(tmp_pat
 
     source = open_source(write(tmp_path, forced([np.sin, np.cos, np.exp])), input="f", output="u")
     for some in ([lambda t: 2.0], [lambda t: 2.0, lambda t: 3.0]):
-        f = source.reading.inputs(write(tmp_path, forced(some), "constant.csv"))
+        f = source.schema.inputs(write(tmp_path, forced(some), "constant.csv"))
         np.testing.assert_array_equal(f, [[2.0] * 10, [3.0] * 10][: len(some)])
 
 
@@ -279,7 +279,7 @@ def test_new_parameters_alone_are_a_row_each(tmp_path):
     source = open_source(write(tmp_path, text))
     assert said(source, "parameters are p, q")
     new = write(tmp_path, "q;p\n4;1,5\n9;2,5\n", "new.csv")
-    np.testing.assert_array_equal(source.reading.inputs(new), [[1.5, 4], [2.5, 9]])
+    np.testing.assert_array_equal(source.schema.inputs(new), [[1.5, 4], [2.5, 9]])
 
 
 def test_curves_that_do_not_reach_over_the_range_are_refused(tmp_path):
@@ -413,7 +413,7 @@ def test_a_table_of_parameters_alone_has_a_row_for_each_sample_whatever_else_nam
     for i in range(12):
         k, d = RNG.uniform(1, 4), RNG.uniform(0.1, 0.3)
         rows += [f"S{i},{k},{d},{t},{np.exp(-d * t) * np.cos(k * t)}" for t in np.linspace(0, 3, 20)]
-    reading = open_source(write(tmp_path, "\n".join(rows))).reading
+    reading = open_source(write(tmp_path, "\n".join(rows))).schema
     new = write(tmp_path, "specimen,damping,stiffness\nA,0.1,2.0\nB,0.3,3.2\n", "new.csv")
     np.testing.assert_array_equal(reading.inputs(new), [[2.0, 0.1], [3.2, 0.3]])
     with pytest.raises(

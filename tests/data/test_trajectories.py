@@ -110,7 +110,7 @@ def test_unequal_steps_and_a_single_state_are_refused(tmp_path):
 
 def test_other_files_are_read_alike_and_states_as_states(tmp_path):
     u, more = waves(), waves(3)
-    reading = open_source(saved(tmp_path / "d.npz", u=u, t=0.1 * np.arange(9))).reading
+    reading = open_source(saved(tmp_path / "d.npz", u=u, t=0.1 * np.arange(9))).schema
     test = saved(tmp_path / "e.npz", u=more, t=0.1 * np.arange(9))
     check(reading.pairs(test), more)
     np.testing.assert_array_equal(reading.opened(test, first=True).values, more[:, 0])
@@ -140,7 +140,7 @@ def test_windows_and_horizons_are_channels_of_states_in_a_row(tmp_path):
         np.testing.assert_array_equal(data.a[i * each + k], u[i, [k, k + 2]])
         np.testing.assert_array_equal(data.y[i * each + k], u[i, [k + 4, k + 6, k + 8]])
     assert any("a pair is 2 states in a row and the 3 that follow, 2 steps apart" in note for note in source.notes)
-    begin = source.reading.opened(path, first=True).values
+    begin = source.schema.opened(path, first=True).values
     np.testing.assert_array_equal(begin, u[:, [0, 2]])
     with pytest.raises(RaffiaError, match="has 12 states along axis 1, and pairs need 14 or more"):
         open_source(path, window=7, horizon=7)
@@ -177,11 +177,11 @@ def test_what_is_fixed_along_a_trajectory_is_a_constant_channel_of_its_inputs(tm
     check(open_source(path, input="u"), u)
     less = saved(tmp_path / "e.npz", u=u, t=np.arange(9.0))
     with pytest.raises(RaffiaError, match=r"nu must go with the trajectories u 6×9×32, as in the training, .* it is not there"):
-        source.reading.pairs(less)
-    states = source.reading.opened(saved(tmp_path / "f.npz", u=u[:, 3], nu=nu)).values
+        source.schema.pairs(less)
+    states = source.schema.opened(saved(tmp_path / "f.npz", u=u[:, 3], nu=nu)).values
     np.testing.assert_array_equal(states, data.a.reshape(6, 8, -1, 32)[:, 3])
     with pytest.raises(RaffiaError, match="u 6×32 holds single states, and the model takes nu beside them"):
-        source.reading.opened(saved(tmp_path / "g.npz", u=u[:, 3]))
+        source.schema.opened(saved(tmp_path / "g.npz", u=u[:, 3]))
 
 
 def test_parameters_that_do_not_tell_the_trajectory_are_fixed_along_it_and_others_are_inputs_with_a_note(tmp_path):
@@ -263,7 +263,7 @@ def test_windows_are_refused_where_there_are_no_trajectories(tmp_path):
 def test_trajectories_under_another_name_are_followed_too(tmp_path):
     np.save(tmp_path / "d.npy", waves())
     np.save(tmp_path / "e.npy", more := waves(3))
-    reading = open_source(tmp_path / "d.npy", time=1, periodic=True, window=2).reading
+    reading = open_source(tmp_path / "d.npy", time=1, periodic=True, window=2).schema
     np.testing.assert_array_equal(reading.opened(tmp_path / "e.npy", first=True).values, more[:, :2])
     np.save(tmp_path / "f.npy", more[:, 0])
     with pytest.raises(RaffiaError, match="f 3×32 holds single states, and the model takes 2 in a row"):
@@ -305,7 +305,7 @@ def test_the_axis_of_trajectories_is_as_was_said(tmp_path, place):
             check(source, u)
             whole = source.dataset()
             np.testing.assert_array_equal(source.read(range(5, 21))[0], whole.a[5:21])
-            np.testing.assert_array_equal(source.reading.opened(tmp_path / "d.npy", first=True).values, u[:, 0])
+            np.testing.assert_array_equal(source.schema.opened(tmp_path / "d.npy", first=True).values, u[:, 0])
     np.save(tmp_path / "e.npy", np.moveaxis(u, (0, 1), (place, 2 if place == 1 else 1)))
     check(open_source(tmp_path / "e.npy", samples_axis=place), u)  # time by its values
     with pytest.raises(RaffiaError, match=f"--samples-axis .* counts trajectories, and --time .* along axis {place}"):
@@ -418,14 +418,14 @@ def test_parts_of_an_array_are_trajectories_too_and_missing_names_are_told(tmp_p
     for words in ({"input": "u[:,3:]"}, {"slice": "u[:,3:]"}):
         source = open_source(path, time=1, **words)
         check(source, u[:, 3:])
-        check(source.reading.pairs(path), u[:, 3:])
+        check(source.schema.pairs(path), u[:, 3:])
     with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
         open_source(path, input="zz", time=1)
 
 
 def test_a_file_in_another_layout_than_that_of_the_training_is_read_by_its_own_signs(tmp_path):
     u, t = flow(), 0.05 * np.arange(9)
-    reading = open_source(saved(tmp_path / "d.npz", u=u, t=t, x=X)).reading
+    reading = open_source(saved(tmp_path / "d.npz", u=u, t=t, x=X)).schema
     last, first = np.moveaxis(u, 1, -1), np.moveaxis(u, 1, 0)
     np.save(tmp_path / "values.npy", last)
     xarray.Dataset({"u": (("time", "run", "x"), first)}, {"x": X}).to_netcdf(tmp_path / "names.nc")
@@ -448,7 +448,7 @@ def test_a_file_in_another_layout_than_that_of_the_training_is_read_by_its_own_s
 
 def test_where_the_training_had_one_trajectory_other_files_may_have_several(tmp_path):
     u = waves(1, 40)
-    reading = open_source(saved(tmp_path / "d.npz", u=u[0], t=np.arange(40.0), x=X)).reading
+    reading = open_source(saved(tmp_path / "d.npz", u=u[0], t=np.arange(40.0), x=X)).schema
     more = waves(3)
     opened = reading.opened(saved(tmp_path / "e.npz", u=more, x=X), first=True)
     np.testing.assert_array_equal(opened.values, more[:, 0])
@@ -460,7 +460,7 @@ def test_where_the_training_had_one_trajectory_other_files_may_have_several(tmp_
 
 def test_arrays_that_are_named_and_parts_of_them_are_the_trajectories_of_another_file(tmp_path):
     u, v, nu = waves(), waves(), np.array([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
-    reading = open_source(saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), x=X)).reading
+    reading = open_source(saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), x=X)).schema
     two = saved(tmp_path / "e.npz", u=u, w=v, t=np.arange(9.0), x=X)
     np.testing.assert_array_equal(reading.opened(two, "w", first=True).values, v[:, 0])
     np.testing.assert_array_equal(reading.opened(two, "w[:,3:]", first=True).values, v[:, 3])
@@ -470,7 +470,7 @@ def test_arrays_that_are_named_and_parts_of_them_are_the_trajectories_of_another
         reading.opened(two, ["u", "w"])
     with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
         reading.opened(two, "zz")
-    fixed = open_source(saved(tmp_path / "f.npz", u=u, t=np.arange(9.0), x=X, nu=nu)).reading
+    fixed = open_source(saved(tmp_path / "f.npz", u=u, t=np.arange(9.0), x=X, nu=nu)).schema
     other = saved(tmp_path / "g.npz", w=v, nu=nu, mu=2 * nu)
     np.testing.assert_array_equal(fixed.opened(other, "w", first=True).values[:, 1, 0], nu)
     np.testing.assert_array_equal(fixed.opened(other, ["w", "mu"], first=True).values[:, 1, 0], 2 * nu)

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from raffia.data import Dataset, Reading
+from raffia.data import Dataset, Schema, SideSchema
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.problems import Problem
@@ -123,10 +123,11 @@ def say_novel(model: RandomFeatureModel, a: torch.Tensor) -> None:
         console.print(text, style="yellow", soft_wrap=True)
 
 
-def reading_of(model: RandomFeatureModel) -> Reading:
+def schema_of(model: RandomFeatureModel) -> Schema:
     """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
     frame = model.trained_.frame
-    return getattr(model, "reading_", None) or Reading((), (), frame.input, frame.output)
+    by_spaces = Schema(input=SideSchema(space=frame.input), output=SideSchema(space=frame.output))
+    return getattr(model, "schema_", None) or by_spaces
 
 
 def batches(label: str, total: int, size: int) -> Iterator[range]:
@@ -137,11 +138,6 @@ def batches(label: str, total: int, size: int) -> Iterator[range]:
             rows = range(start, min(start + size, total))
             yield rows
             bar.advance(task, len(rows))
-
-
-def extents(given: list[float] | None) -> float | tuple[float, ...] | None:
-    """One length, or one for each axis."""
-    return None if not given else given[0] if len(given) == 1 else tuple(given)
 
 
 def write_json(path: Path, content: Any) -> None:

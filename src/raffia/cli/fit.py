@@ -1,6 +1,7 @@
 """raffia fit: from a file to a surrogate, its expected error and a report."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,19 +9,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from raffia import surrogate
-from raffia.cli import options
 from raffia.cli.common import (
     GroupedCommand,
     app,
     check_output,
     console,
-    extents,
 )
 from raffia.cli.fitted import band_in_words, note, say, write_page
-from raffia.data import open_source
+from raffia.cli.options import reading
+from raffia.data import ReadingOptions, open_source
+from raffia.data.options import listed
 from raffia.errors import RaffiaError
 from raffia.pages import LEVEL
-from raffia.spaces import Vectors
 from raffia.surrogate import FAMILIES
 from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
@@ -33,6 +33,7 @@ FAMILIES_IN_WORDS = ", ".join(family.name for family in FAMILIES)
 
 
 @app.command(cls=GroupedCommand)
+@reading(output="Array of the outputs; or, if it ends in .safetensors, the model file to write.")
 def fit(
     source: Annotated[
         Path,
@@ -41,33 +42,7 @@ def fit(
             help="npz, npy, mat, h5, nc, zarr, pt, csv, txt, vtk, xdmf, msh or exo; a folder, or a pattern in quotes: see raffia inspect.",
         ),
     ],
-    input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
-    output_names: Annotated[
-        list[str] | None,
-        typer.Option("--output", help="Array of the outputs; or, if it ends in .safetensors, the model file to write."),
-    ] = None,
-    outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    coordinates: options.Coordinates = None,
-    cells: Annotated[str | None, typer.Option(help="Array of the cells of a mesh.")] = None,
-    mask: options.Mask = None,
-    samples_axis: options.SamplesAxis = None,
-    slices: options.Slices = None,
-    reshape: options.Reshape = None,
-    periodic: Annotated[
-        bool | None, typer.Option("--periodic/--box", help="Grid convention, where the data do not show it.")
-    ] = None,
-    axes: options.Axes = None,
-    extent: Annotated[list[float] | None, typer.Option(help="Length of the domain; once, or once an axis.")] = None,
-    table: options.AsTable = None,
-    sample_column: options.SampleColumn = None,
-    resample: options.Resample = None,
-    files: options.Files = None,
-    parameters: options.Parameters = None,
-    time: options.TimeAxis = None,
-    stride: options.Stride = None,
-    window: options.Window = None,
-    horizon: options.Horizon = 1,
-    vectors: options.AsVectors = False,
+    options: ReadingOptions,
     held_out: Annotated[
         float | None,
         Judged(
@@ -125,21 +100,17 @@ def fit(
 
     Example: raffia fit train.npz
     """
-    names, file = _names_and_file(output_names, model_file, source)
+    names, file = _names_and_file(listed(options.output), model_file, source)
     penalty = _ridge(ridge)
     settings: dict[str, Any] = {"device": device, "memory_budget": memory_budget, "points": _points(points)}
     check_numbers(features, penalty, None, memory_budget, settings["points"])
     check_output(file, ".safetensors", "--model")
     if report:
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
-    told: dict[str, Any] = {
-        "input": input_names, "output": names, "coordinates": coordinates, "cells": cells, "mask": mask, "periodic": periodic,
-        "samples_axis": samples_axis, "slice": slices, "reshape": reshape, "axes": axes, "extent": extents(extent),
-        "domain": Vectors() if vectors else None, "table": table, "sample_column": sample_column, "resample": resample, "files": files,
-        "parameters": parameters, "time": time, "stride": stride, "window": window, "horizon": horizon,
-    }  # fmt: skip
-    pairs = open_source(source, **told, output_path=outputs)
-    tested = None if test is None else pairs.reading.pairs(test, input_names, names, test_outputs, parameters)
+    pairs = open_source(source, replace(options, output=names))
+    tested = None
+    if test is not None:
+        tested = pairs.schema.pairs(test, options.input, names, test_outputs, options.parameters)
     for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
         note(text)
     found = surrogate.fit(
@@ -181,10 +152,10 @@ def fit(
         console.print(f"report: {page}", soft_wrap=True)
 
 
-def _names_and_file(given: list[str] | None, model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:
+def _names_and_file(given: list[str], model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:
     """The names of output arrays, and the model file: --model, an --output that ends in .safetensors, or DATA.safetensors here."""
-    names = [name for name in given or [] if not name.endswith(".safetensors")]
-    files = [Path(name) for name in given or [] if name.endswith(".safetensors")] + ([] if model_file is None else [model_file])
+    names = [name for name in given if not name.endswith(".safetensors")]
+    files = [Path(name) for name in given if name.endswith(".safetensors")] + ([] if model_file is None else [model_file])
     if len(files) > 1:
         raise RaffiaError(f"--model must name one file; got {', '.join(map(str, files))}.")
     return names or None, files[0] if files else _beside(source)

@@ -10,24 +10,21 @@ import typer
 from rich.table import Table
 
 from raffia import metrics
-from raffia.cli.common import app, check_output, console, predict_in_batches, reading_of, say_novel
-from raffia.cli.options import Parameters
-from raffia.data import predictions
+from raffia.cli.common import app, check_output, console, predict_in_batches, say_novel, schema_of
+from raffia.cli.options import reading
+from raffia.data import ReadingOptions, predictions
 from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
 from raffia.model import load
 
 
 @app.command()
+@reading("input", "parameters", input="Array of the inputs, again for more; those of the training file if not given.")
 def predict(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with inputs, of any format that fit reads.")],
     output: Annotated[Path, typer.Option("--output", "-o", help=f"The file to write: {' '.join(predictions.SUFFIXES)}.")],
-    input_names: Annotated[
-        list[str] | None,
-        typer.Option("--input", help="Array of the inputs, again for more; those of the training file if not said."),
-    ] = None,
-    parameters: Parameters = None,
+    options: ReadingOptions,
     times: Annotated[int, typer.Option(min=1, help="Apply the model this many times.")] = 1,
     band: Annotated[
         float | None, typer.Option(help="Also write a band that holds a whole output with this probability, such as 0.9.")
@@ -41,17 +38,17 @@ def predict(
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    reading = reading_of(model)
+    schema = schema_of(model)
     if (
         times > 1
-        and reading.steps is not None
-        and not (reading.steps.window == reading.steps.horizon == 1 and not reading.steps.fixed)
+        and schema.steps is not None
+        and not (schema.steps.window == schema.steps.horizon == 1 and not schema.steps.fixed)
     ):
         raise RaffiaError(
             "--times is for models whose outputs are inputs: raffia rollout applies one of windows or horizons again and again."
         )
-    predictions.check(output, reading.output)
-    opened = reading.opened(source, input_names, parameters)
+    predictions.check(output, schema.output.space)
+    opened = schema.opened(source, options.input, options.parameters)
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)
     inputs = predicted = opened.values
@@ -73,29 +70,29 @@ def _write(output: Path, parts: dict[str, torch.Tensor], opened: Inputs, source:
         paths = [output.with_name(f"{output.stem}{end.replace('_', '-')}.npy") for end in parts]
         for path, values in zip(paths, parts.values(), strict=True):
             arrays = opened.written(values)
-            predictions.write(path, arrays if len(arrays) == 1 else {"y": values.numpy(force=True)}, opened.output)
+            predictions.write(path, arrays if len(arrays) == 1 else {"y": values.numpy(force=True)}, opened.trained.space)
         return paths
     if predictions.on_nodes(output):  # files of meshes have layouts of their own
-        counts = [layout.count for layout in opened.layouts]
-        fields = {end: predictions.named(values, opened.names, opened.output, counts) for end, values in parts.items()}
+        counts = [layout.count for layout in opened.trained.layouts]
+        fields = {
+            end: predictions.named(values, opened.trained.names, opened.trained.space, counts) for end, values in parts.items()
+        }
     else:
         fields = {end: opened.written(values) for end, values in parts.items()}
     joined = {f"{name}{end}": array for end, some in fields.items() for name, array in some.items()}
     with_places = output.suffix in (".npz", ".mat", ".h5", ".hdf5")
     places = opened.coordinates(parts[""]) if with_places else {}
-    return predictions.write(output, places | joined, opened.output, source, opened.node_order)
+    return predictions.write(output, places | joined, opened.trained.space, source, opened.node_order)
 
 
 @app.command()
+@reading("input", "output", "output_path", "parameters")
 def evaluate(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit.")],
     source: Annotated[
         Path, typer.Argument(metavar="DATA", help="A file with inputs and outputs, of any format that fit reads.")
     ],
-    input_names: Annotated[list[str] | None, typer.Option("--input", help="Array of the inputs; several are channels.")] = None,
-    output_names: Annotated[list[str] | None, typer.Option("--output", help="Array of the outputs.")] = None,
-    outputs: Annotated[Path | None, typer.Option(help="A second file, with the outputs.")] = None,
-    parameters: Parameters = None,
+    options: ReadingOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare predictions with the truth in a file; on the pairs of the training the errors say nothing of new ones.
@@ -107,7 +104,7 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    pairs = reading_of(model).pairs(source, input_names, output_names, outputs, parameters)
+    pairs = schema_of(model).pairs(source, options.input, options.output, options.output_path, options.parameters)
     for note in [] if as_json else pairs.notes:
         console.print(note, style="dim", soft_wrap=True)
     dataset = pairs.dataset()

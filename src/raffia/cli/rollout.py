@@ -8,7 +8,9 @@ import numpy as np
 import torch
 import typer
 
-from raffia.cli.common import app, batches, check_output, console, reading_of, say_novel
+from raffia.cli.common import app, batches, check_output, console, say_novel, schema_of
+from raffia.cli.options import reading
+from raffia.data import ReadingOptions
 from raffia.data.paths import Paths, growing_paths
 from raffia.data.readers.growing import SUFFIXES
 from raffia.errors import RaffiaError
@@ -21,6 +23,7 @@ TOGETHER = 2**22  # numbers of the inputs that are followed at once
 
 
 @app.command()
+@reading("input", input="Array of the states; that of the training file if not given.")
 def rollout(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit: a model of time steps.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with states, or trajectories, to begin from.")],
@@ -28,10 +31,8 @@ def rollout(
         Path, typer.Option("--output", "-o", help=f"The file to write, like that of the training: {' '.join(SUFFIXES)}.")
     ],
     steps: Annotated[int, typer.Option(min=1, help="How many steps.")],
+    options: ReadingOptions,
     every: Annotated[int, typer.Option(min=1, help="Write a state after each so many steps.")] = 1,
-    input_names: Annotated[
-        list[str] | None, typer.Option("--input", help="Array of the states; that of the training file if not said.")
-    ] = None,
 ) -> None:
     """Apply a model again and again, and write the path, the start first. States are written as they come, not kept in memory.
 
@@ -44,19 +45,19 @@ def rollout(
     if every > steps:
         raise RaffiaError(f"--every must be at most --steps {steps}; got {every}.")
     model = load(model_file)
-    reading = reading_of(model)
-    opened = reading.opened(source, input_names, first=True)
+    schema = schema_of(model)
+    opened = schema.opened(source, options.input, first=True)
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)
     one = opened.read(range(1))
     say_novel(model, opened.read(range(min(len(opened), STARTS))))
     begin = torch.as_tensor(next(model.states(one)))
     n, size = len(opened), max(1, TOGETHER // one.numel())
-    count, paths = 1 + steps // every, Paths.of(opened, reading.steps, begin, output.suffix)
+    count, paths = 1 + steps // every, Paths.of(opened, schema.steps, begin, output.suffix)
     shape = next(iter(paths.shapes(begin, count, n).values()))
     blocks = [range(first, min(first + size, n)) for first in range(0, n, size)]
     largest, lost = np.zeros(steps + 1), Lost(n)
-    with growing_paths(output, paths, reading.steps, begin, count, size) as arrays:
+    with growing_paths(output, paths, schema.steps, begin, count, size) as arrays:
         for places in batches("rolling out", len(blocks) * (steps + 1), steps + 1):
             rows = blocks[places.start // (steps + 1)]
             for step, state in enumerate(islice(model.states(opened.read(rows)), steps + 1)):
@@ -70,8 +71,8 @@ def rollout(
                     values = torch.where(finite.reshape(-1, *(1 for _ in values.shape[1:])), values, torch.nan)
                     paths.write(arrays, rows, step // every, values)
     console.print(f"wrote {count} states of {n} trajectories, {shape}, to {output}")
-    if reading.steps is not None and reading.steps.stride > 1:
-        console.print(f"a step is {reading.steps.stride} steps of the training file.")
+    if schema.steps is not None and schema.steps.stride > 1:
+        console.print(f"a step is {schema.steps.stride} steps of the training file.")
     console.print(_said(largest, lost, usual_value(model)))
 
 

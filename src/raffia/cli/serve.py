@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from raffia.checks import check_device
-from raffia.cli.common import app, console, reading_of
+from raffia.cli.common import app, console, schema_of
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.serve import Page, Served, Server
@@ -52,7 +52,7 @@ def serve(
 def _page(models: dict[str, Served], data: list[Path]) -> Page:
     if len(data) > len(models):
         raise RaffiaError(f"--data is one file for each model, in their order; got {len(data)} for {len(models)}.")
-    pairs = {name: reading_of(models[name].model).pairs(file) for name, file in zip(models, data, strict=False)}
+    pairs = {name: schema_of(models[name].model).pairs(file) for name, file in zip(models, data, strict=False)}
     return Page(models, pairs)
 
 

@@ -2,13 +2,14 @@
 
 from raffia.data.along import Along
 from raffia.data.dataset import Array, Batch, Dataset, InMemory, Pairs, Part, Readable, elements_of
-from raffia.data.meaning.layout import ArrayLayout, AxisLabel
 from raffia.data.meaning.steps import Steps
+from raffia.data.opening import open_source, read
+from raffia.data.options import ReadingOptions
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.readers import Layout, Variable, variables
-from raffia.data.reading import Reading, Source
-from raffia.data.source import open_source, read
-from raffia.data.stepped import reading_for
+from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
+from raffia.data.source import Schema, Source
+from raffia.data.stepped import schema_for
 from raffia.data.trajectories import check_dense
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "Pairs",
     "Part",
     "Readable",
-    "Reading",
+    "ReadingOptions",
+    "Schema",
+    "SideSchema",
     "Source",
     "Steps",
     "Variable",
@@ -32,7 +35,7 @@ __all__ = [
     "elements_of",
     "open_source",
     "read",
-    "reading_for",
+    "schema_for",
     "variables",
     "write",
     "write_trajectories",

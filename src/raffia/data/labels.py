@@ -4,7 +4,7 @@ import numpy as np
 
 from raffia.data.meaning.names import contents
 from raffia.data.readers import variables
-from raffia.data.reading import Source
+from raffia.data.source import Source
 from raffia.errors import RaffiaError
 
 

@@ -12,25 +12,22 @@ from torch import Tensor
 
 from raffia.data.meaning.columns import Column, stacked
 from raffia.data.meaning.coordinates import Places
-from raffia.data.meaning.layout import ArrayLayout, Frame, filled
 from raffia.data.meaning.matching import nodes_of
 from raffia.data.meaning.sides import with_grid
+from raffia.data.schema import ArrayLayout, SideSchema, filled
 from raffia.spaces import Mesh, Space
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Inputs:
     """The inputs in a file, read as those of the training were.
 
-    `output`, `names`, `layouts` and `frame` are those of the outputs of the training; `places` is where the inputs lie, by the file.
+    `trained` describes the outputs of the training; `places` is where the inputs lie, by the file.
     """
 
     parts: list[Column]
     domain: Space
-    output: Space
-    names: tuple[str, ...]
-    layouts: tuple[ArrayLayout, ...]
-    frame: Frame
+    trained: SideSchema
     places: Places
     notes: list[str]
 
@@ -50,11 +47,11 @@ class Inputs:
         """Where predictions are: the coordinates of this file, as they are, if outputs live where inputs do; else those of the training."""
         if self._shared:
             return {v.name: v.read() for v in self.places.used}
-        region, layout = self.output.one_channel, (self.layouts or (ArrayLayout(),))[0]
+        region, layout = self.trained.space.one_channel, (self.trained.layouts or (ArrayLayout(),))[0]
         if region.dim and not region.gridded and not layout.masked:
             return {"nodes": cast(Mesh, region).nodes.numpy()}
         sizes, lines = layout.masked or tuple(predicted.shape[predicted.ndim - region.ndim :]), {}
-        for axis, (label, points) in enumerate(zip(self.frame, sizes, strict=False)):
+        for axis, (label, points) in enumerate(zip(self.trained.frame, sizes, strict=False)):
             if label.name and label.first is not None and label.last is not None:
                 x = np.linspace(label.first, label.last, points)
                 lines[label.name] = x[::-1] if axis < len(layout.flipped) and layout.flipped[axis] else x
@@ -66,20 +63,20 @@ class Inputs:
         Where outputs live elsewhere than inputs, axes are as in the file of the training. Several components of a vector are one array.
         """
         values = predicted.numpy(force=True)
-        whole = values if self.output.one_channel is not self.output else values[:, None]
-        if not self.layouts or (len(self.layouts) > 1 and not self.output.dim):
-            return {", ".join(self.names) or "y": values}
-        return self._apart(whole, self.names, self.layouts)
+        whole = values if self.trained.space.one_channel is not self.trained.space else values[:, None]
+        if not self.trained.layouts or (len(self.trained.layouts) > 1 and not self.trained.space.dim):
+            return {", ".join(self.trained.names) or "y": values}
+        return self._apart(whole, self.trained.names, self.trained.layouts)
 
     def state(self, values: Tensor, names: Sequence[str]) -> dict[str, np.ndarray]:
         """States of trajectories, one of each, as arrays of these names, laid out as states were in the training.
 
         Where there are several arrays of numbers, or nothing is known of the layout, they are one array under the first name.
         """
-        f, layouts = values.numpy(force=True), self.layouts[: len(names)]
-        if len(layouts) < len(names) or (len(names) > 1 and not self.output.dim):
+        f, layouts = values.numpy(force=True), self.trained.layouts[: len(names)]
+        if len(layouts) < len(names) or (len(names) > 1 and not self.trained.space.dim):
             return {names[0]: f}
-        return self._apart(f[:, None] if f.ndim == 1 + self.output.one_channel.ndim else f, names, layouts)
+        return self._apart(f[:, None] if f.ndim == 1 + self.trained.space.one_channel.ndim else f, names, layouts)
 
     def _apart(self, whole: np.ndarray, names: Sequence[str], layouts: Sequence[ArrayLayout]) -> dict[str, np.ndarray]:
         """Functions (n, channels, *grid) as arrays, each with its channels and in its layout."""
@@ -92,10 +89,10 @@ class Inputs:
         nodes, grid = (None, layout.masked) if there is None else (there.nodes, there.whole_grid)
         if there is not None:
             layout = replace(layout, order=there.order, flipped=there.flipped)
-        if self.output.tabular and layout.masked:
+        if self.trained.space.tabular and layout.masked:
             f, nodes = f.reshape(len(f), layout.count, -1), np.arange(math.prod(grid))
-        elif there is None and layout.masked and len(self.frame) == len(grid):
-            nodes = nodes_of(cast(Mesh, self.output.one_channel), self.frame, grid)
+        elif there is None and layout.masked and len(self.trained.frame) == len(grid):
+            nodes = nodes_of(cast(Mesh, self.trained.space.one_channel), self.trained.frame, grid)
         if nodes is not None and math.prod(grid) >= len(nodes):
             f = filled(f, nodes, grid)
         if f.ndim - 2 != len(layout.flipped or layout.order or f.shape[2:]):
@@ -112,7 +109,7 @@ class Inputs:
     @property
     def _shared(self) -> bool:
         """Whether outputs live where inputs do."""
-        return bool(self.domain.dim) and self.output.one_channel == self.domain.one_channel
+        return bool(self.domain.dim) and self.trained.space.one_channel == self.domain.one_channel
 
 
 def read_rows(parts: Sequence[Column], space: Space, rows: range) -> Tensor:

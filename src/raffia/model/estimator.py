@@ -128,7 +128,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     output_grid_ = Found(lambda trained: trained.frame.output_nodes, "Where the training outputs were.")
     input_scaling_ = Found(lambda trained: trained.frame.input_scaling, "How inputs are normalised.")
     output_scaling_ = Found(lambda trained: trained.frame.output_scaling, "How outputs are normalised.")
-    reading_ = Found(lambda trained: trained.reading, "How files are read.", "it was not trained on a file.")
+    schema_ = Found(lambda trained: trained.schema, "How files are read.", "it was not trained on a file.")
 
     def __init__(
         self,

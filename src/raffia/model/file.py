@@ -14,6 +14,7 @@ from raffia.model import soundness
 from raffia.regression import unpacked
 from raffia.spaces import POINT, Domain, Mesh
 from raffia.storage import archive
+from raffia.storage.kinds import check_kinds
 from raffia.training.error_bars import ErrorBars
 from raffia.training.frame import Frame
 from raffia.training.novelty import Novelty
@@ -27,6 +28,36 @@ def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[fl
     return Mesh(nodes, weights, domain, origin, cells)
 
 
+def stored_trained(reading: data.Schema | None = None, **fields: Any) -> Trained:
+    """A trained model of a file; what is `schema` now was `reading` in files of version 0.1."""
+    check_kinds("Trained", Trained, fields)
+    return Trained(**{"schema": reading} | fields)
+
+
+def stored_reading(
+    input_names: tuple[str, ...],
+    output_names: tuple[str, ...],
+    domain: spaces.Space,
+    output: spaces.Space,
+    coordinates: tuple[str, ...] = (),
+    steps: data.Steps | None = None,
+    **sides: Any,
+) -> data.Schema:
+    """The schema that a file of version 0.1 has as a `Reading`, with names such as `input_layouts` for the parts of its sides."""
+    parts: dict[str, dict[str, Any]] = {"input": {}, "output": {}}
+    for name, value in sides.items():
+        side, _, part = name.partition("_")
+        parts[side][part] = value
+    for arguments in parts.values():
+        check_kinds("Reading", data.SideSchema, arguments)
+    return data.Schema(
+        input=data.SideSchema(names=tuple(input_names), space=domain, **parts["input"]),
+        output=data.SideSchema(names=tuple(output_names), space=output, **parts["output"]),
+        coordinates=tuple(coordinates),
+        steps=steps,
+    )
+
+
 PUBLIC = (features, regression, spaces, metrics, data, constraints)
 _PARTS = {
     name: value
@@ -36,7 +67,12 @@ _PARTS = {
     and isinstance(value, type)
     and (hasattr(value, "__dataclass_fields__") or issubclass(value, BaseEstimator))
 } | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings, Novelty, ErrorBars)}
-CLASSES: dict[str, Callable[..., Any]] = {**_PARTS, "Mesh": stored_mesh}
+CLASSES: dict[str, Callable[..., Any]] = {
+    **_PARTS,
+    "Mesh": stored_mesh,
+    "Reading": stored_reading,
+    "Trained": stored_trained,
+}
 """What a file may name: the public classes of these packages, and the parts of `Trained`."""
 
 
@@ -86,7 +122,12 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
         {names[name]: learnt[name] for name in names if name in learnt},
         _built("Noise", values["noise_"]) if "noise_" in values else None,
         None if content["statistics"] is None else unpacked(content["statistics"]),
-        reading=variables and data.Reading(tuple(variables["input"]), tuple(variables["output"]), domain, output),
+        schema=None
+        if variables is None
+        else data.Schema(
+            input=data.SideSchema(names=tuple(variables["input"]), space=domain),
+            output=data.SideSchema(names=tuple(variables["output"]), space=output),
+        ),
     )
 
 

@@ -88,7 +88,7 @@ class Operator:
 
     def states(self, a: object) -> Iterator[Tensor]:
         """The state in a, and one after the other those that it leads to, without end."""
-        steps = None if self.trained.reading is None else self.trained.reading.steps
+        steps = None if self.trained.schema is None else self.trained.schema.steps
         return Marching.of(self.frame.input, self.frame.output, steps).path(self, as_tensor("a", a), self.again)
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:

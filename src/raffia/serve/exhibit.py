@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.meaning.layout import AxisLabel
-from raffia.data.reading import Source
+from raffia.data.schema import AxisLabel
+from raffia.data.source import Source
 from raffia.errors import RaffiaError
 from raffia.serve.served import Served
 from raffia.spaces import Grid, Nodes, Space, resample
@@ -33,9 +33,9 @@ class Exhibit:
     @cached_property
     def described(self) -> dict[str, Any]:
         """All that the page needs to know before it asks for anything."""
-        frame, reading = self.served.model.trained_.frame, self.served.model.trained_.reading
-        frames = ((), ()) if reading is None else (reading.input_frame, reading.output_frame)
-        names = ((), ()) if reading is None else (reading.input_names, reading.output_names)
+        frame, schema = self.served.model.trained_.frame, self.served.model.trained_.schema
+        frames = ((), ()) if schema is None else (schema.input.frame, schema.output.frame)
+        names = ((), ()) if schema is None else (schema.input.names, schema.output.names)
         low, high, values = self._range
         start = self._start
         return {
@@ -177,7 +177,7 @@ class Exhibit:
         if not one.space.gridded:
             return []
         first = trained.frame.input_nodes if side == "input" else trained.frame.output_nodes
-        labels: Sequence[AxisLabel] = () if trained.reading is None else getattr(trained.reading, f"{side}_frame")
+        labels: Sequence[AxisLabel] = () if trained.schema is None else getattr(trained.schema, side).frame
         axes = cast(Grid, one).axes()
         begin = [float(x[0]) for x in cast(Grid, first.one_channel).axes()]
         known = labels if len(labels) == len(axes) else [AxisLabel()] * len(axes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raffia.data.reading import Source
+from raffia.data.source import Source
 from raffia.serve.exhibit import Exhibit
 from raffia.serve.http import Response, reply
 from raffia.serve.protocol import Bridge, Refusal, grid_of, parsed, vector_of, wanted

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Dataset, Part, Source, elements_of, open_source, reading_for
+from raffia.data import Dataset, Part, Source, elements_of, open_source, schema_for
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.metrics import Sizes
@@ -111,7 +111,7 @@ def fit(
                 "groups=… (--groups) are for data that are read as a whole: of streams, the last rows are held out."
             )
         surrogate = _streamed(plan, source, batches or {}, scheduler)
-        surrogate.model.adopt(replace(surrogate.model.trained_, reading=source.reading))
+        surrogate.model.adopt(replace(surrogate.model.trained_, schema=source.schema))
     else:
         whole = pairs.dataset()
         kept = _kept(len(whole), drop)
@@ -206,8 +206,8 @@ def _whole(
     if outside:
         judged = replace(judged, notes=[*judged.notes, f"of the test, {outside}"])
         plan.tell(judged.notes[-1:])
-    if (reading := reading_for(data, source)) is not None:
-        model.adopt(replace(model.trained_, reading=reading))
+    if (schema := schema_for(data, source)) is not None:
+        model.adopt(replace(model.trained_, schema=schema))
     rows = None if test is not None or not folds else sorted(row for fold in folds for row in fold.rows)
     labels = groups.of(rows) if groups is not None and rows else None
     rows = None if rows is None else [index[row] for row in rows]

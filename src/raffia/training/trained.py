@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from raffia.data import Reading
+from raffia.data import Schema
 from raffia.metrics import Sizes
 from raffia.regression import Solution, Statistics
 from raffia.training.error_bars import ErrorBars
@@ -39,7 +39,7 @@ class Trained:
     partner: "Trained | None" = None
     """Another, whose predictions are added, with its share; ours have the rest."""
     share: float = 0.0
-    reading: Reading | None = None
+    schema: Schema | None = None
     """How the pairs were read from a file, so that others of its kind are read alike."""
     sizes: Sizes | None = None
     """How large training outputs are and how much they vary, where that is known: errors are reported in these units."""

@@ -8,11 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from raffia.data.meaning.layout import ArrayLayout
-from raffia.data.meaning.names import FLAGS, shown
+from raffia.data.meaning.names import shown
 from raffia.data.meaning.smoothness import blocks, spread
 from raffia.data.meaning.steps import each_of
+from raffia.data.options import FLAGS
 from raffia.data.readers import Variable, check_whole, decode
+from raffia.data.schema import ArrayLayout
 from raffia.errors import RaffiaError
 from raffia.spaces import Space
 

@@ -11,12 +11,13 @@ import torch
 from raffia.data.meaning import attributes
 from raffia.data.meaning.attributes import word
 from raffia.data.meaning.columns import Column
-from raffia.data.meaning.layout import AxisLabel, Frame
-from raffia.data.meaning.names import CELLS, COORDINATES, FLAGS, Variables, contents, shown
+from raffia.data.meaning.names import CELLS, COORDINATES, Variables, contents, shown
 from raffia.data.meaning.slices import part_of
+from raffia.data.options import FLAGS
 from raffia.data.readers import Variable
 from raffia.data.readers.meshes.content import CELLS as CELLS_KEY
 from raffia.data.readers.meshes.content import NODES, NOTES, PART, WEIGHTS
+from raffia.data.schema import AxisLabel, Frame
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
 from raffia.spaces.axes import equispaced

@@ -8,43 +8,13 @@ from torch import Tensor
 
 from raffia.data.meaning.convention import Ends, Verdict, by_values, of_axis, together, wraps
 from raffia.data.meaning.coordinates import Places
-from raffia.data.meaning.names import FLAGS, shown
+from raffia.data.meaning.names import shown
+from raffia.data.options import FLAGS, ReadingOptions
 from raffia.errors import RaffiaError
 from raffia.spaces import KINDS, Domain, Space
-from raffia.spaces.axes import Axis, kinds_of, names_of
+from raffia.spaces.axes import Axis, kinds_of
 
-Extent = float | tuple[float, ...] | None
 MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
-
-
-@dataclass(frozen=True)
-class Convention:
-    """What the caller says of grids: whether they are periodic, or the kinds of their axes, and their lengths."""
-
-    periodic: bool | None = None
-    axes: str | tuple[str, ...] | None = None
-    extent: Extent = None
-    why: str = "as asked for"
-
-    @property
-    def said(self) -> bool:
-        """Whether nothing is to be guessed."""
-        return self.periodic is not None or self.axes is not None
-
-    def check(self, dims: list[int]) -> None:
-        """Refuse two answers to one question, and kinds for more axes than any grid has."""
-        if self.periodic is not None and self.axes is not None:
-            raise RaffiaError(
-                f"periodic=… (--periodic, --box) and axes=… ({FLAGS['axes']}) say the same: give one of them, such as axes='periodic,box'."
-            )
-        if self.axes is not None and all(self.kinds(dim) is None for dim in dims):
-            kinds_of(self.axes, max(dims, default=0), f"axes=… ({FLAGS['axes']})")
-
-    def kinds(self, dim: int) -> tuple[Axis, ...] | None:
-        """Those of a grid with so many axes, if anything was said of it."""
-        if self.axes is None:
-            return None if self.periodic is None else kinds_of("periodic" if self.periodic else "box", dim, "periodic")
-        return kinds_of(self.axes, dim, f"axes=… ({FLAGS['axes']})") if len(names_of(self.axes)) in (1, dim) else None
 
 
 @dataclass
@@ -57,19 +27,21 @@ class Function:
     places: Places
 
 
-def domains(path: object, sides: Sequence[Function | None], asked: Convention, notes: list[str]) -> list[Space | None]:
+def domains(path: object, sides: Sequence[Function | None], options: ReadingOptions, notes: list[str]) -> list[Space | None]:
     """The space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share the convention."""
     spaces: list[Space | None] = []
-    asked.check([len(side.grid) for side in sides if side and side.places.mesh is None])
+    dims = [len(side.grid) for side in sides if side and side.places.mesh is None]
+    if options.axes is not None and all(options.kinds(dim) is None for dim in dims):
+        kinds_of(options.axes, max(dims, default=0), f"axes=… ({FLAGS['axes']})")
     for side in sides:
         if side is None or side.places.mesh is not None:
             spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
-        verdicts = _verdicts(path, alike, asked, used=sides[0] is not None)
+        verdicts = _verdicts(path, alike, options, used=sides[0] is not None)
         kinds = tuple(KINDS[ends.value] for ends, _ in verdicts)
-        lengths = _lengths(side, kinds, asked.extent)
-        if asked.extent is None and max(lengths) > MOST_APART * min(lengths):
+        lengths = _lengths(side, kinds, options.extent)
+        if options.extent is None and max(lengths) > MOST_APART * min(lengths):
             said = " and ".join(f"{length:g}" for length in lengths)
             notes.append(
                 f"axes of lengths {said} are of different kinds: each is taken as 1; {FLAGS['extent']} says otherwise."
@@ -89,12 +61,12 @@ def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
     return f"of the grid of {grid} is taken {'; '.join(each)}."
 
 
-def _verdicts(path: object, alike: list[Function], asked: Convention, used: bool) -> list[Verdict]:
+def _verdicts(path: object, alike: list[Function], options: ReadingOptions, used: bool) -> list[Verdict]:
     """Return a kind for each axis, and why; what is unclear is asked, if features make use of the grid: inputs are functions."""
     dim = len(alike[0].grid)
     found = [_of_axis(alike, axis) for axis in range(dim)]
     repeated = [axis for axis, (ends, _) in enumerate(found) if ends is Ends.REPEATED]
-    said = asked.kinds(dim)
+    said = options.kinds(dim)
     if said is not None:
         wrong = [axis for axis in repeated if said[axis].around]
         if wrong:
@@ -103,7 +75,7 @@ def _verdicts(path: object, alike: list[Function], asked: Convention, used: bool
                 f"{wrong[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
                 f"periodic=False (--box)."
             )
-        return [(Ends(kind.name), asked.why) for kind in said]
+        return [(Ends(kind.name), "as asked for") for kind in said]
     joint, reason = together(found)
     if joint in (Ends.REPEATED, Ends.UNCLEAR) and not used:
         joint, reason = Ends.BOX, f"{reason}, which matters little as inputs are numbers; --periodic says otherwise"
@@ -148,7 +120,7 @@ def _of_axis(alike: list[Function], axis: int) -> Verdict:
     return of_axis([f for g in alike for f in g.glance], 2 + axis, lines)
 
 
-def _lengths(side: Function, kinds: tuple[Axis, ...], extent: Extent) -> tuple[float, ...]:
+def _lengths(side: Function, kinds: tuple[Axis, ...], extent: float | tuple[float, ...] | None) -> tuple[float, ...]:
     dim = len(side.grid)
     if extent is not None:
         lengths = tuple(float(length) for length in np.atleast_1d(extent))

@@ -9,28 +9,25 @@ from scipy.spatial import cKDTree
 from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.coordinates import Places, places_of
-from raffia.data.meaning.layout import ArrayLayout, AxisLabel, Frame
 from raffia.data.meaning.names import Variables, shapes, shown
 from raffia.data.meaning.sides import with_grid
 from raffia.data.readers import Variable
+from raffia.data.schema import ArrayLayout, AxisLabel, Frame, SideSchema
 from raffia.errors import RaffiaError
-from raffia.spaces import Mesh, Space
+from raffia.spaces import Mesh
 from raffia.spaces.axes import Axis, equispaced
 
 NEAR = 1e-6  # of the size of a mesh: nodes that are nearer are one
 CLOSE = 1e-2  # of a step: how far the ends of an axis may be from those of the training
 
 
-def match(
-    path: object, parts: Sequence[Column], space: Space, frame: Frame, trained: Sequence[ArrayLayout], shape: tuple[int, ...] | None,
-    pool: Variables, chosen: list[Variable],
-) -> Places:  # fmt: skip
-    """Give arrays the order, direction and nodes of the training, and say how; `shape` is that of a sample there."""
-    region, whole = space.one_channel, with_grid(parts)
-    if whole is None or not space.dim:
+def match(path: object, parts: Sequence[Column], trained: SideSchema, pool: Variables, chosen: list[Variable]) -> Places:
+    """Give arrays the order, direction and nodes of the training, and return where their values lie, with notes."""
+    region, frame, shape, whole = trained.space.one_channel, trained.frame, trained.shape, with_grid(parts)
+    if whole is None or not trained.space.dim:
         return Places()
     alike = [part for part in parts if part.whole_grid == whole.whole_grid]
-    layout = next((one for part, one in zip(parts, trained, strict=False) if part is whole), ArrayLayout())
+    layout = next((one for part, one in zip(parts, trained.layouts, strict=False) if part is whole), ArrayLayout())
     dims = whole.grid_dims
     said = orientation.in_one_order(alike, tuple(label.name for label in frame)) if dims else []
     found = places_of(path, whole, pool, chosen)

@@ -5,17 +5,10 @@ from pathlib import Path
 
 from raffia.data.meaning import attributes
 from raffia.data.meaning.slices import part_of
+from raffia.data.options import FLAGS, Names, listed
 from raffia.data.readers import Variable, variables
 from raffia.data.readers.meshes.content import PART
 from raffia.errors import RaffiaError
-
-FLAGS = {
-    "input": "--input", "output": "--output", "output_path": "--outputs", "coordinates": "--coordinates", "cells": "--cells",
-    "extent": "--extent", "axes": "--axes", "samples_axis": "--samples-axis", "mask": "--mask", "slice": "--slice", "reshape": "--reshape",
-    "table": "--table", "sample_column": "--sample-column", "resample": "--resample",
-    "files": "--files", "parameters": "--parameters", "time": "--time", "stride": "--stride", "window": "--window",
-    "horizon": "--horizon",
-}  # fmt: skip  # what the arguments of open_source are called on the command line
 
 PAIRS = (
     ("a", "y"), ("a", "u"), ("input", "output"), ("inputs", "outputs"), ("input_data", "output_data"), ("x_train", "y_train"),
@@ -28,13 +21,7 @@ INPUTS = ("parameters", "params", "inputs", "features", "filename numbers")
 COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
 CELLS = ("triang", "triangles", "cells", "elements", "simplices", "faces", "tri", "connectivity", "elem")
 
-Names = str | Sequence[str]
 Variables = dict[str, Variable]
-
-
-def listed(names: Names | None) -> list[str]:
-    """One name or several, as a list."""
-    return [] if names is None else [names] if isinstance(names, str) else list(names)
 
 
 def choose(

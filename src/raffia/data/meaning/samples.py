@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from raffia.data.meaning import attributes
 from raffia.data.meaning.coordinates import lengths, like_coordinates
-from raffia.data.meaning.names import FLAGS, Variables, shapes, unpaired
+from raffia.data.meaning.names import Variables, shapes, unpaired
 from raffia.data.meaning.smoothness import TELLING, Look, against
+from raffia.data.options import FLAGS, SamplesAxis
 from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 
-SamplesAxis = int | str | Sequence[int] | None
 ONE = "none"  # how it is said that arrays are one sample
 
 

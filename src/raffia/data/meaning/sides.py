@@ -11,25 +11,33 @@ from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column, sample_shape
 from raffia.data.meaning.convention import Ends, by_values
 from raffia.data.meaning.coordinates import FEW, on_mesh, places_of
-from raffia.data.meaning.grids import Convention, Function, domains
-from raffia.data.meaning.layout import AxisLabel, Frame
-from raffia.data.meaning.names import FLAGS, Variables, shapes, shown
+from raffia.data.meaning.grids import Function, domains
+from raffia.data.meaning.names import Variables, pick, shapes, shown
+from raffia.data.options import FLAGS, ReadingOptions
 from raffia.data.readers import Variable
+from raffia.data.schema import AxisLabel, Frame
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 
 GLANCE = 64  # samples that are read to guess
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the caller says of the places of values."""
+@dataclass(frozen=True, kw_only=True)
+class GivenPlaces:
+    """The arrays that the user names for coordinates, cells and nodes without values."""
 
     coordinates: list[Variable] = field(default_factory=list)
     cells: list[Variable] = field(default_factory=list)
     mask: Variable | None = None
-    convention: Convention = field(default_factory=Convention)
-    vectors: bool = False
+
+    @classmethod
+    def of(cls, path: Path, pool: Variables, options: ReadingOptions) -> "GivenPlaces":
+        """The arrays of these names, in the file or in others."""
+        named = {
+            name: [] if getattr(options, name) is None else pick(path, pool, getattr(options, name), name)
+            for name in ("coordinates", "cells", "mask")
+        }
+        return cls(coordinates=named["coordinates"], cells=named["cells"], mask=next(iter(named["mask"]), None))
 
 
 @dataclass(frozen=True)
@@ -48,14 +56,14 @@ class Side:
 
 
 def spaces_of(
-    path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, asked: Asked, notes: list[str]
+    path: Path, inputs: list[Column], outputs: list[Column], pool: Variables, options: ReadingOptions, notes: list[str]
 ) -> tuple[Side, Side]:
     """The spaces of inputs and outputs, by coordinates in the file, or by their values; reasons go into `notes`."""
-    sides: list[Function | None] = [None, None]
-    if not asked.vectors:
-        first = _side(path, inputs, pool, asked, notes)
-        second = _side(path, outputs, pool, asked, notes, names=first.places.names if first else ())
-        sides = _without_vectors([first, second], asked, notes)
+    asked = GivenPlaces.of(path, pool, options)
+    first = None if options.vectors or options.input_vectors else _side(path, inputs, pool, asked, notes)
+    names = first.places.names if first else ()
+    second = None if options.vectors or options.output_vectors else _side(path, outputs, pool, asked, notes, names)
+    sides = _without_vectors([first, second], options, notes)
     for side, parts in zip(sides, (inputs, outputs), strict=True):
         for part in parts:
             part.flat = side is None and len(part.axes) > 1
@@ -71,7 +79,7 @@ def spaces_of(
             f"outputs; it has {shown(asked.mask.shape)}: {shapes([part.variable for part in (*inputs, *outputs)])}."
         )
     notes += _crossed(sides)
-    bases = domains(path, sides, asked.convention, notes)
+    bases = domains(path, sides, options, notes)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     told = [
         Side(space, side.places.frame, side.places.used, side.places.beside) if side else Side(space)
@@ -105,7 +113,7 @@ def with_grid(parts: Sequence[Column]) -> Column | None:
 
 
 def _side(
-    path: Path, parts: list[Column], pool: Variables, asked: Asked, notes: list[str], names: tuple[str, ...] = ()
+    path: Path, parts: list[Column], pool: Variables, asked: GivenPlaces, notes: list[str], names: tuple[str, ...] = ()
 ) -> Function | None:
     """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
     dims = [part.grid_dims for part in parts if part.grid_dims and len(part.grid) > 1]
@@ -129,12 +137,12 @@ def _side(
     return Function(name, whole.grid, glance, places)
 
 
-def _without_vectors(sides: list[Function | None], asked: Asked, notes: list[str]) -> list[Function | None]:
+def _without_vectors(sides: list[Function | None], options: ReadingOptions, notes: list[str]) -> list[Function | None]:
     """Return the functions of inputs and outputs, None for a vector: numbers without coordinates whose values show no line of points.
 
     Outputs as long as the inputs may be functions on one grid, of which features make use: what is unclear of them is asked.
     """
-    shapeless = [side is not None and not asked.convention.said and _shapeless(side) for side in sides]
+    shapeless = [side is not None and not options.convention_given and _shapeless(side) for side in sides]
     if shapeless[1] and len({side.grid for side in sides if side}) == 1 < sum(side is not None for side in sides):
         return sides
     for side in (side for side, vector in zip(sides, shapeless, strict=True) if side and vector):

@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from raffia.data.meaning.names import FLAGS, Variables, likely, shown
+from raffia.data.meaning.names import Variables, likely, shown
 from raffia.data.meaning.times import is_time, of_each
+from raffia.data.options import FLAGS
 from raffia.data.readers import Rows, Variable
 from raffia.errors import RaffiaError
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from raffia.data.meaning import attributes
 from raffia.data.meaning.attributes import word
-from raffia.data.meaning.names import FLAGS, Variables, shown
+from raffia.data.meaning.names import Variables, shown
+from raffia.data.options import FLAGS
 from raffia.data.pace import unequal
 from raffia.data.readers import Variable
 from raffia.errors import RaffiaError

@@ -2,51 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from raffia.data.meaning.columns import CHANNELS
-from raffia.data.meaning.names import FLAGS, Variables, likely, shapes, shown
-from raffia.data.meaning.samples import SamplesAxis
+from raffia.data.meaning.names import Variables, likely, shapes, shown
 from raffia.data.meaning.smoothness import Look, spread
 from raffia.data.meaning.steps import Steps, in_order
 from raffia.data.meaning.times import against, even, of_each, told
 from raffia.data.meaning.trajectory_axes import asked, check_asked, samples_axis, time_axis
+from raffia.data.options import FLAGS, ReadingOptions
 from raffia.data.pace import STATES, paced
 from raffia.data.readers import LOOKED_AT, Variable
 from raffia.errors import RaffiaError
 
 SOME = 8  # trajectories that are looked at for the length of steps
 ALIKE = 64  # trajectories among which two with the same parameters are looked for
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the caller says of trajectories: the axes of time and of trajectories, and what a pair is."""
-
-    time: int | None = None
-    stride: int | None = None
-    window: int | None = None
-    horizon: int = 1
-    samples: SamplesAxis = None
-
-    def __post_init__(self) -> None:
-        for name in ("time", "stride", "window", "horizon"):
-            value = getattr(self, name)
-            if value is None and name != "horizon":
-                continue
-            whole = hasattr(value, "__index__") and type(value) is not bool
-            if not whole or (name != "time" and value < 1):
-                what = "an axis, counted from 0" if name == "time" else "1 or more" if whole else "a whole number, 1 or more"
-                raise RaffiaError(f"{FLAGS[name]} ({name}=…) must be {what}; got {value!r}.")
-
-    @property
-    def flags(self) -> list[str]:
-        """What was said, as the command line has it."""
-        said = [] if self.time is None else [FLAGS["time"]]
-        return said + [FLAGS[name] for name in ("stride", "window", "horizon") if (getattr(self, name) or 1) > 1]
 
 
 class Found(NamedTuple):
@@ -57,7 +30,7 @@ class Found(NamedTuple):
     otherwise: str = ""
 
 
-def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wanted: Wanted) -> Found:
+def trajectories_in(path: object, arrays: Variables, names: Sequence[str], options: ReadingOptions) -> Found:
     """Return how a file of trajectories is read; None in it for pairs.
 
     `names` are the inputs that the caller names. Axes are as the caller says, else by names, times and coordinates, else by values.
@@ -67,27 +40,27 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
     known = known if names else [v for v in known if of_each(v, longest) is None]
     moving = [v for v in known if v.shape == longest]
     if not moving or len(known) < len(names) or (len(moving) > 1 and not names):
-        if wanted.flags:
+        if options.of_trajectories:
             raise RaffiaError(
-                f"{path}: {wanted.flags[0]} is for one array of trajectories; name it with {FLAGS['input']} NAME, several of one shape are "
-                f"channels. It holds {shapes(likely(arrays)) or 'no such array'}."
+                f"{path}: {options.of_trajectories[0]} is for one array of trajectories. Name it with {FLAGS['input']} NAME; several "
+                f"of one shape are channels. It holds {shapes(likely(arrays)) or 'no such array'}."
             )
         return Found(None, [] if names or len(moving) != len(known) else _maybe(known, arrays))
     v, others = moving[0], [v for v in known if v not in moving]
     if 0 in v.shape:
         raise RaffiaError(f"{path}: {v.name} must hold values; it has shape {v.shape}. Write a file that has some.")
-    free, look = not (names or wanted.flags), Look(v)
-    given, samples, counted = asked(v, wanted.samples)
-    if wanted.flags or (len(v.shape) > 2 and not others):
-        check_asked(path, v, wanted.samples, given)
-    axis, reason, doubts = _axis(path, v, arrays, wanted, samples if given else 0)
+    free, look = not (names or options.of_trajectories), Look(v)
+    given, samples, counted = asked(v, options.samples_axis)
+    if options.of_trajectories or (len(v.shape) > 2 and not others):
+        check_asked(path, v, options.samples_axis, given)
+    axis, reason, doubts = _axis(path, v, arrays, options, samples if given else 0)
     if axis is None:
         differ = bool(others) and free and len(v.shape) > 2 and _differ(others, v)
         pairs = bool(others) and free and not differ
         if not given:
             samples, counted = (0, list[str]()) if differ or pairs else samples_axis(look, None, arrays, others)
         guess = time_axis(look, samples, arrays) if not pairs and (len(v.shape) > 2 or samples is None) else None
-        if guess is None and (wanted.flags or (len(v.shape) > 2 and not (others and free))):
+        if guess is None and (options.of_trajectories or (len(v.shape) > 2 and not (others and free))):
             raise _question(path, v, samples)
         if guess is None:
             return Found(None, _unexplained(v, others) if differ else [], "" if others or len(v.shape) != 2 else _offer(v))
@@ -95,7 +68,7 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
         doubts = [_guessed(v, axis, samples)]
     elif not given:
         samples, counted = samples_axis(look, axis, arrays, others)
-    if len(v.shape) == 2 and axis and samples == 0 and not wanted.flags:
+    if len(v.shape) == 2 and axis and samples == 0 and not options.of_trajectories:
         return Found(None, [], _offer(v))  # curves, and not the paths of numbers
     n = 1 if samples is None else v.shape[samples]
     fixed = [other for other in others if _numbers(other, n)]
@@ -106,12 +79,12 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
             f"{path}: arrays beside the trajectories {v.name} {shown(v.shape)} must have their shape, as channels, or be numbers that hold "
             f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in others if other not in fixed)}."
         )
-    check_asked(path, v, wanted.samples, given)
+    check_asked(path, v, options.samples_axis, given)
     steps = Steps(
-        v.name, len(v.shape), axis, 1, int(wanted.window or 1), int(wanted.horizon), tuple(one.name for one in moving[1:]),
+        v.name, len(v.shape), axis, 1, int(options.window or 1), int(options.horizon), tuple(one.name for one in moving[1:]),
         tuple(f.name for f in fixed), samples,
     )  # fmt: skip
-    states, stride = _some(v, steps), None if wanted.stride is None else int(wanted.stride)
+    states, stride = _some(v, steps), None if options.stride is None else int(options.stride)
     otherwise = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
     pace = list[str]()
     if states is not None:
@@ -121,15 +94,15 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], wante
 
 
 def _axis(
-    path: object, v: Variable, arrays: Variables, wanted: Wanted, samples: int | None
+    path: object, v: Variable, arrays: Variables, options: ReadingOptions, samples: int | None
 ) -> tuple[int | None, str, list[str]]:
     """Return the axis of time, the reason and notes: as the caller says, or by names and times; None where they do not tell."""
-    if wanted.time is None:
+    if options.time is None:
         axis, reason = told(v, arrays)
         return (None, "", []) if axis == samples != 0 else (axis, reason, [])
-    if not -len(v.shape) <= wanted.time < len(v.shape):
-        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {wanted.time}.")
-    axis = range(len(v.shape))[wanted.time]
+    if not -len(v.shape) <= options.time < len(v.shape):
+        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {options.time}.")
+    axis = range(len(v.shape))[options.time]
     return axis, "as was said", against(v, axis, arrays)
 
 

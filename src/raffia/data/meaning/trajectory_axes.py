@@ -9,10 +9,11 @@ from raffia.data.meaning import attributes
 from raffia.data.meaning.columns import CHANNEL
 from raffia.data.meaning.convention import Ends, by_values
 from raffia.data.meaning.coordinates import goes_one_way, lengths
-from raffia.data.meaning.names import COORDINATES, FLAGS, Variables, shown
-from raffia.data.meaning.samples import ONE, SamplesAxis, axes_asked
+from raffia.data.meaning.names import COORDINATES, Variables, shown
+from raffia.data.meaning.samples import ONE, axes_asked
 from raffia.data.meaning.smoothness import Look
 from raffia.data.meaning.times import is_time
+from raffia.data.options import FLAGS, SamplesAxis
 from raffia.data.pace import UNRELATED
 from raffia.data.readers import Variable
 from raffia.errors import RaffiaError

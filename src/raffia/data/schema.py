@@ -1,11 +1,16 @@
-"""How arrays hold samples, and where their axes lie: what is kept of a file, to read others alike and to write values back."""
+"""What a file means: which arrays are inputs and outputs, how they hold samples, and the spaces that these live in.
+
+A `Schema` is inferred from a file (`open_source`), stored with a model, and applied to other files of the same kind (`Schema.pairs`).
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from raffia.data.readers import Layout
 from raffia.errors import RaffiaError
+from raffia.spaces import Space
 
 MOST_AXES = 32  # of an array
 LARGEST = 2**24  # nodes of a grid of which a mesh is a part
@@ -89,6 +94,34 @@ class ArrayLayout:
         if self.samples is None:
             return joined[0] if len(joined) == 1 else joined
         return np.moveaxis(joined, 0, self.samples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideSchema:
+    """The inputs, or the outputs, of the pairs in a file.
+
+    Parameters
+    ----------
+    names
+        The arrays that hold them; none where pairs did not come from a file.
+    space
+        The space that they live in.
+    layouts
+        How each array holds samples. Without them, shapes decide.
+    shape
+        The shape of one sample, as the space has it.
+    frame
+        A label for each axis of a grid, or for each coordinate of nodes. Coordinates of other files are compared with it.
+    files
+        Where samples are in tables and folders.
+    """
+
+    space: Space
+    names: tuple[str, ...] = ()
+    layouts: tuple[ArrayLayout, ...] = ()
+    shape: tuple[int, ...] | None = None
+    frame: Frame = field(default=())
+    files: Layout | None = None
 
 
 def filled(values: np.ndarray, nodes: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:

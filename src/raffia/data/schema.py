@@ -42,8 +42,9 @@ class ArrayLayout:
 
     `samples` is the axis that counts samples, None where the array is one sample. Of the other axes those with a `single` entry are left
     out, and what remains is reshaped to `shape`, if there is one. `channel` is the axis of `count` channels, if any, the others are the
-    grid. Axis i of the grid that raffia sees is axis `order[i]` of the grid in the file, backwards where it is `flipped`. Where the space
-    is a mesh of some nodes of a grid, or vectors of all of its values, `masked` is the shape of that grid.
+    grid. Axis i of the grid that raffia sees is axis `order[i]` of the grid in the file, backwards where it is `flipped`, and without its
+    last point where that is `repeated`: the first one again, on a periodic axis. Where the space is a mesh of some nodes of a grid, or
+    vectors of all of its values, `masked` is the shape of that grid.
     """
 
     samples: int | None = 0
@@ -54,10 +55,14 @@ class ArrayLayout:
     order: tuple[int, ...] = ()
     flipped: tuple[bool, ...] = ()
     masked: tuple[int, ...] = ()
+    repeated: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         axes = [axis for axis in (self.samples, self.channel, *self.single) if axis is not None]
-        sizes, turns = (*self.shape, *self.masked, self.count), {len(turn) for turn in (self.order, self.flipped) if turn}
+        sizes, turns = (
+            (*self.shape, *self.masked, self.count),
+            {len(turn) for turn in (self.order, self.flipped, self.repeated) if turn},
+        )
         sound = all(0 <= axis < MOST_AXES for axis in axes) and list(self.single) == sorted(set(self.single)) and min(sizes) > 0
         if (
             not sound
@@ -75,10 +80,14 @@ class ArrayLayout:
         """Samples (n, channels, *grid) with the axes of the grid in our order and direction."""
         if self.order:
             values = values.transpose(0, 1, *(2 + axis for axis in self.order))
-        return np.flip(values, self._backwards)
+        values = np.flip(values, self._backwards)
+        return values[(..., *(slice(-1) if again else slice(None) for again in self.repeated))]
 
     def turned_back(self, values: np.ndarray) -> np.ndarray:
         """The inverse of `turned`."""
+        for axis, again in enumerate(self.repeated, 2):
+            if again:
+                values = np.concatenate([values, values.take([0], axis)], axis)
         values = np.flip(values, self._backwards)
         return values.transpose(0, 1, *(2 + int(axis) for axis in np.argsort(self.order))) if self.order else values
 

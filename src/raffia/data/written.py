@@ -54,6 +54,8 @@ class Inputs:
         for axis, (label, points) in enumerate(zip(self.trained.frame, sizes, strict=False)):
             if label.name and label.first is not None and label.last is not None:
                 x = np.linspace(label.first, label.last, points)
+                if axis < len(layout.repeated) and layout.repeated[axis]:
+                    x = np.append(x, x[-1] + (x[1] - x[0]))
                 lines[label.name] = x[::-1] if axis < len(layout.flipped) and layout.flipped[axis] else x
         return lines
 
@@ -88,7 +90,7 @@ class Inputs:
         there = with_grid(self.parts) if self._shared else None
         nodes, grid = (None, layout.masked) if there is None else (there.nodes, there.whole_grid)
         if there is not None:
-            layout = replace(layout, order=there.order, flipped=there.flipped)
+            layout = replace(layout, order=there.order, flipped=there.flipped, repeated=there.repeated)
         if self.trained.space.tabular and layout.masked:
             f, nodes = f.reshape(len(f), layout.count, -1), np.arange(math.prod(grid))
         elif there is None and layout.masked and len(self.trained.frame) == len(grid):

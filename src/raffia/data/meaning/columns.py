@@ -28,7 +28,7 @@ class Column:
     `samples` is the axis of the samples, None where the variable is one; `channel` that of channels, if any, among the axes that count.
     Axis i of the grid is axis `order[i]` of the file's, backwards where `flipped`; `nodes` are the numbers of the nodes of that grid
     that a mesh consists of, where not all are, or not in their order; at the others there are no values, if they are `empty`. All values
-    of a sample are one vector, if they are `flat`.
+    of a sample are one vector, if they are `flat`. The last point of an axis is left out where it is `repeated`: the first again.
     """
 
     variable: Variable
@@ -41,6 +41,7 @@ class Column:
     nodes: np.ndarray | None = None
     empty: bool = False
     flat: bool = False
+    repeated: tuple[bool, ...] = ()
     notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -73,7 +74,8 @@ class Column:
     def whole_grid(self) -> tuple[int, ...]:
         """The axes of the grid, all nodes of it."""
         sizes = [size for axis, size in enumerate(self.axes) if axis != self.channel]
-        return tuple(sizes[axis] for axis in self.order) if self.order else tuple(sizes)
+        sizes = [sizes[axis] for axis in self.order] if self.order else sizes
+        return tuple(size - again for size, again in zip(sizes, self.repeated or (False,) * len(sizes), strict=True))
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -100,7 +102,17 @@ class Column:
         some = self.nodes is not None and len(self.nodes) < math.prod(self.whole_grid)
         masked = self.whole_grid if some or self.flat else ()
         shape = self.shape if self.axes == self.shape else ()
-        return ArrayLayout(self.samples, self.channel, self.count, single, shape, self.order, self.flipped, masked)
+        return ArrayLayout(
+            samples=self.samples,
+            channel=self.channel,
+            count=self.count,
+            single=single,
+            shape=shape,
+            order=self.order,
+            flipped=self.flipped,
+            masked=masked,
+            repeated=self.repeated,
+        )
 
     def read(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), none of them missing."""
@@ -124,7 +136,7 @@ class Column:
         return flat[..., self.nodes]
 
     def glance(self, most: int) -> np.ndarray:
-        """Return at most so many samples, in blocks that are spread over all of them: neighbours, such as states in time, are alike."""
+        """Return at most so many samples, spread over all of them: neighbours, such as states in time, are alike."""
         return np.concatenate([self.read(rows) for rows in self._spread(most)])
 
     def gaps(self, most: int) -> np.ndarray:
@@ -132,7 +144,7 @@ class Column:
         return np.concatenate([np.isnan(self.values(rows)) for rows in self._spread(most)])
 
     def _spread(self, most: int) -> list[range]:
-        chosen = spread(self.variable, most) if self._in_rows else blocks(len(self), most)
+        chosen = spread(self.variable, most, 1) if self._in_rows else blocks(len(self), most, 1)
         return [range(*block.indices(len(self))) for block in chosen]
 
     @property

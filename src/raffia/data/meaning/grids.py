@@ -1,7 +1,7 @@
 """Domains of functions on grids: the kinds of their axes and the lengths, by coordinates, by values, or as given."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor
@@ -26,8 +26,23 @@ class Function:
     glance: list[Tensor]
     places: Places
 
+    def repeats(self, axis: int) -> bool:
+        """Whether all functions have their first value again at the last point of an axis."""
+        return all(by_values(f, 2 + axis)[0] is Ends.REPEATED for f in self.glance)
 
-def domains(path: object, sides: Sequence[Function | None], options: ReadingOptions, notes: list[str]) -> list[Space | None]:
+    def wraps(self, axis: int) -> bool:
+        """Whether functions go on smoothly from the last point of an axis to the first."""
+        return all(by_values(f, 2 + axis)[0] is Ends.PERIODIC for f in self.glance) and wraps(self.glance, 2 + axis)
+
+    def without(self, last: Sequence[bool]) -> "Function":
+        """The same functions without the last point along some axes."""
+        index = tuple(slice(-1) if one else slice(None) for one in last)
+        axes = tuple(x if x is None or not one else x[:-1] for x, one in zip(self.places.axes, last, strict=False))
+        grid = tuple(size - one for size, one in zip(self.grid, last, strict=True))
+        return Function(self.name, grid, [f[(..., *index)] for f in self.glance], replace(self.places, axes=axes))
+
+
+def domains(sides: Sequence[Function | None], options: ReadingOptions, notes: list[str]) -> list[Space | None]:
     """The space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share the convention."""
     spaces: list[Space | None] = []
     dims = [len(side.grid) for side in sides if side and side.places.mesh is None]
@@ -38,7 +53,7 @@ def domains(path: object, sides: Sequence[Function | None], options: ReadingOpti
             spaces.append(None if side is None else side.places.mesh)
             continue
         alike = [other for other in sides if other and other.places.mesh is None and len(other.grid) == len(side.grid)]
-        verdicts = _verdicts(path, alike, options, used=sides[0] is not None)
+        verdicts = _verdicts(alike, options)
         kinds = tuple(KINDS[ends.value] for ends, _ in verdicts)
         lengths = _lengths(side, kinds, options.extent)
         if options.extent is None and max(lengths) > MOST_APART * min(lengths):
@@ -61,35 +76,16 @@ def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
     return f"of the grid of {grid} is taken {'; '.join(each)}."
 
 
-def _verdicts(path: object, alike: list[Function], options: ReadingOptions, used: bool) -> list[Verdict]:
-    """Return a kind for each axis, and why; what is unclear is asked, if features make use of the grid: inputs are functions."""
+def _verdicts(alike: list[Function], options: ReadingOptions) -> list[Verdict]:
+    """Return a kind for each axis, and why; an axis of which nothing is clear is a box, which assumes least."""
     dim = len(alike[0].grid)
     found = [_of_axis(alike, axis) for axis in range(dim)]
-    repeated = [axis for axis, (ends, _) in enumerate(found) if ends is Ends.REPEATED]
     said = options.kinds(dim)
     if said is not None:
-        wrong = [axis for axis in repeated if said[axis].around]
-        if wrong:
-            raise RaffiaError(
-                f"{path}: functions of {_repeating(alike, wrong[0])} repeat their first point at the right end of axis "
-                f"{wrong[0] + 1}, and a periodic grid leaves the right end out. Drop the last point from the file, or pass "
-                f"periodic=False (--box)."
-            )
         return [(Ends(kind.name), "as asked for") for kind in said]
     joint, reason = together(found)
-    if joint in (Ends.REPEATED, Ends.UNCLEAR) and not used:
-        joint, reason = Ends.BOX, f"{reason}, which matters little as inputs are numbers; --periodic says otherwise"
-    if joint is Ends.REPEATED:
-        raise RaffiaError(
-            f"{path}: functions of {_repeating(alike, repeated[0])} have one value at both ends of axis {repeated[0] + 1}. "
-            "Is their grid a box with both ends in it, or periodic with its first point repeated? "
-            "Pass periodic=False (--box), or drop the last point from the file."
-        )
-    if joint is Ends.UNCLEAR:
-        raise RaffiaError(
-            f"{path} does not say whether its grid is periodic, and {alike[0].name} does not show it, as {reason}. Pass --periodic or "
-            "--box (domain=Domain(dim, periodic=…)); or --vectors (domain=Vectors()), if it holds no functions."
-        )
+    if joint in (Ends.REPEATED, Ends.UNCLEAR):
+        joint, reason = Ends.BOX, f"{reason}; if it is periodic, pass --periodic (periodic=True)"
     if joint is Ends.PERIODIC:
         return [(Ends.PERIODIC, reason)] * dim
     return [_beside(verdict, alike, axis, (joint, reason)) for axis, verdict in enumerate(found)]
@@ -103,15 +99,11 @@ def _beside(verdict: Verdict, alike: list[Function], axis: int, joint: Verdict) 
     if ends is Ends.FIXED:
         return Ends.BOX, reason
     if ends is Ends.REPEATED:
-        return Ends.BOX, f"{reason}; without it the axis would be periodic"
+        return Ends.BOX, f"{reason}; --periodic takes the axis for a periodic one without it"
     lines = [g.places.axes[axis] for g in alike if g.places.axes and g.places.axes[axis] is not None]
     if ends is Ends.PERIODIC and not lines and not wraps([f for g in alike for f in g.glance], 2 + axis):
         return Ends.BOX, "functions bend from the last point to the first"
     return verdict
-
-
-def _repeating(alike: list[Function], axis: int) -> str:
-    return next(g.name for g in alike for f in g.glance if by_values(f, 2 + axis)[0] is Ends.REPEATED)
 
 
 def _of_axis(alike: list[Function], axis: int) -> Verdict:

@@ -1,6 +1,7 @@
 """Functions of another file, brought onto the axes and nodes of the training by their coordinates; other places are refused."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from raffia.data.meaning import orientation
 from raffia.data.meaning.columns import Column
 from raffia.data.meaning.coordinates import Places, places_of
 from raffia.data.meaning.names import Variables, shapes, shown
-from raffia.data.meaning.sides import with_grid
+from raffia.data.meaning.sides import GLANCE, with_grid
 from raffia.data.readers import Variable
 from raffia.data.schema import ArrayLayout, AxisLabel, Frame, SideSchema
 from raffia.errors import RaffiaError
@@ -52,10 +53,23 @@ def match(path: object, parts: Sequence[Column], trained: SideSchema, pool: Vari
     found.notes[:0] = said
     if not region.gridded:
         return _on_nodes(path, alike, cast(Mesh, region), found, layout, frame)
+    if any(layout.repeated) and len(layout.repeated) == len(whole.whole_grid):
+        again = tuple(one and all(_repeats(part, axis) for part in alike) for axis, one in enumerate(layout.repeated))
+        for part in alike:
+            part.repeated = again
+        found = replace(
+            found, axes=tuple(x[:-1] if x is not None and one else x for x, one in zip(found.axes, again, strict=False))
+        )
     for axis, (x, label) in enumerate(zip(found.axes, frame, strict=False)):
         if x is not None and label.first is not None and shape is not None and len(x) > 1:
             _check_ends(path, found.names[axis], x, label, region.kinds[axis], shape[len(shape) - len(region.kinds) + axis])
     return found
+
+
+def _repeats(part: Column, axis: int) -> bool:
+    """Whether functions have their first value again at the last point of an axis."""
+    f = part.glance(GLANCE)
+    return bool(np.allclose(f.take(0, 2 + axis), f.take(-1, 2 + axis), rtol=0, atol=2e-5 * float(np.abs(f).max())))
 
 
 def nodes_of(mesh: Mesh, frame: Frame, grid: tuple[int, ...], lines: Sequence[np.ndarray | None] = ()) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Which arrays of a file are inputs and which are outputs, where their names or their shapes tell."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from raffia.data.meaning import attributes
 from raffia.data.meaning.slices import part_of
 from raffia.data.options import FLAGS, Names, listed
-from raffia.data.readers import Variable, variables
+from raffia.data.readers import NUMBERS, Variable, variables
 from raffia.data.readers.meshes.content import PART
 from raffia.errors import RaffiaError
 
@@ -16,6 +17,14 @@ PAIRS = (
     ("coeff", "sol"), ("u0", "u"), ("u_0", "u"), ("mu", "u"), ("f", "u"), ("k", "u"), ("kappa", "u"), ("branch", "target"),
     ("features", "targets"), ("features", "labels"), ("0", "1"),
 )  # fmt: skip
+SPLITS = ("training", "train", "validation", "valid", "vali", "val", "testing", "test")
+"""Words in the names of arrays that hold a part of the samples; the first two are what is trained on."""
+SOLUTIONS = re.compile(
+    r"[uvwp]|u[_:.]?[xyz0-9]|(x|y|z|r|theta)[-_ ](velocity|displacement)|(velocity|displacement|pressure|temperature|sol|out)\w*"
+)
+"""Names that outputs have where other arrays are named like inputs: components and names of solutions."""
+LOADS = ("a", "f", "k", "kappa", "mu", "load", "force", "forcing", "source", "coeff", "u0", "u_0", "ic", "filename numbers")
+"""Names that inputs have."""
 OUTPUTS = ("y", "u", "s", "target", "targets", "labels", "y_train")  # and all with "out" or "sol" in them
 INPUTS = ("parameters", "params", "inputs", "features", "filename numbers")
 COORDINATES = ("x", "y", "z", "t", "time", "lat", "lon", "latitude", "longitude", "s", "r", "theta", "grid", "xs", "ys", "ts")
@@ -104,9 +113,13 @@ def shown(shape: tuple[int, ...]) -> str:
 
 def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable], str]:
     """Input and output of a file by their usual names, or as the only two arrays with as many rows; and why."""
+    trained, other = _of_training(arrays)
+    if other:
+        ins, outs, note = pair(path, trained)
+        return ins, outs, f"{note} {', '.join(other)} are not used: they are named like test sets."
     apart = attributes.bounds(arrays) | {name for name, v in arrays.items() if v.dims == (v.name,)}
     numeric = {name: v for name, v in arrays.items() if v.numeric and v.shape and name not in apart}
-    lower = {name.rpartition("/")[2].rpartition(".")[2].lower(): name for name in reversed(numeric)}
+    lower = {_bare(name): name for name in reversed(numeric)} | {_last(name): name for name in reversed(numeric)}
     by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
     by_name = [two for two in by_name if not _beside_functions(two, numeric)]
     bare = (numeric[lower["x"]], numeric[lower["y"]]) if "x" in lower and "y" in lower else None
@@ -126,6 +139,8 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
                 f"Pass {FLAGS['input']} {first.name} {FLAGS['output']} {second.name} (input=…, output=…), or the other way round."
             )
         return [first], [second], f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows."
+    if not matches and (sides := _by_roles(alone)):
+        return sides
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
     raise RaffiaError(
@@ -133,6 +148,46 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
         + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)." if len(numeric) == 1 else ".")
     )
+
+
+def _last(name: str) -> str:
+    """A name in small letters, without the group that it is in."""
+    return name.rpartition("/")[2].rpartition(".")[2].lower()
+
+
+def _bare(name: str) -> str:
+    """A name in small letters, without its group and without the word for a part of the samples."""
+    words = re.split(r"([_\- ]+)", _last(name))
+    if len(words) > 1 and words[-1] in SPLITS[:2]:
+        words = words[:-2]
+    return "".join(words)
+
+
+def _of_training(arrays: Variables) -> tuple[Variables, list[str]]:
+    """The arrays but those of test and validation sets, where each of these has one of the training beside it; and their names."""
+    split = {}
+    for name in arrays:
+        words = re.split(r"[_.\- ]+", name.lower())
+        part = next((word for word in words if word in SPLITS), "")
+        split[name] = (tuple(word for word in words if word != part), part)
+    known = {stem for stem, part in split.values() if part in SPLITS[:2]}
+    other = [name for name, (stem, part) in split.items() if part in SPLITS[2:] and stem in known]
+    return {name: v for name, v in arrays.items() if name not in other}, other
+
+
+def _by_roles(candidates: Sequence[Variable]) -> tuple[list[Variable], list[Variable], str] | None:
+    """Inputs and outputs by the names that loads and solutions have; None where names do not decide.
+
+    With one array that is named like an input, all others with as many rows are outputs if they lie on one grid.
+    """
+    ins = [v for v in candidates if v.name == NUMBERS] or [v for v in candidates if _bare(v.name) in (*LOADS, *INPUTS)]
+    rest = [v for v in candidates if v not in ins and v.shape[0] == ins[0].shape[0] > 1] if ins else []
+    outs = [v for v in rest if SOLUTIONS.fullmatch(_bare(v.name))]
+    if len(ins) == 1 and rest and (len(outs) == len(rest) or ins[0].name == NUMBERS) and len({v.shape for v in rest}) == 1:
+        names = ", ".join(v.name for v in rest)
+        few = f" {FLAGS['output']} takes fewer." if len(rest) > 1 else ""
+        return ins, rest, f"inputs are {ins[0].name}, outputs are {names}: their names say so.{few}"
+    return None
 
 
 def likely(arrays: Variables) -> list[Variable]:

@@ -64,6 +64,7 @@ def spaces_of(
     names = first.places.names if first else ()
     second = None if options.vectors or options.output_vectors else _side(path, outputs, pool, asked, notes, names)
     sides = _without_vectors([first, second], options, notes)
+    notes += _without_repeated_points(sides, (inputs, outputs), options)
     for side, parts in zip(sides, (inputs, outputs), strict=True):
         for part in parts:
             part.flat = side is None and len(part.axes) > 1
@@ -79,7 +80,7 @@ def spaces_of(
             f"outputs; it has {shown(asked.mask.shape)}: {shapes([part.variable for part in (*inputs, *outputs)])}."
         )
     notes += _crossed(sides)
-    bases = domains(path, sides, options, notes)
+    bases = domains(sides, options, notes)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     told = [
         Side(space, side.places.frame, side.places.used, side.places.beside) if side else Side(space)
@@ -138,13 +139,11 @@ def _side(
 
 
 def _without_vectors(sides: list[Function | None], options: ReadingOptions, notes: list[str]) -> list[Function | None]:
-    """Return the functions of inputs and outputs, None for a vector: numbers without coordinates whose values show no line of points.
-
-    Outputs as long as the inputs may be functions on one grid, of which features make use: what is unclear of them is asked.
-    """
+    """Return the functions of inputs and outputs, None for a vector: values without coordinates in which neighbours are not alike."""
     shapeless = [side is not None and not options.convention_given and _shapeless(side) for side in sides]
-    if shapeless[1] and len({side.grid for side in sides if side}) == 1 < sum(side is not None for side in sides):
-        return sides
+    functions = [side for side in sides if side is not None]
+    if len(functions) == 2 and functions[0].grid == functions[1].grid and not all(shapeless):
+        return sides  # on one grid, of which one side shows what it is
     for side in (side for side, vector in zip(sides, shapeless, strict=True) if side and vector):
         notes.append(
             f"{side.name}: {side.grid[0]} numbers a sample are a vector, as {by_values(side.glance[0], 2)[1]}; if they are a function, "
@@ -157,6 +156,31 @@ def _shapeless(side: Function) -> bool:
     """Return whether neither coordinates nor values show that numbers are values of a function along a line."""
     line = len(side.grid) == 1 and not side.places.known and side.places.mesh is None
     return line and all(by_values(f, 2)[0] is Ends.UNCLEAR for f in side.glance)
+
+
+def _without_repeated_points(
+    sides: Sequence[Function | None], columns: tuple[list[Column], list[Column]], options: ReadingOptions
+) -> list[str]:
+    """Leave out the last point of periodic axes where it is the first again, on all grids with as many axes; return notes."""
+    notes = []
+    for dim in dict.fromkeys(len(side.grid) for side in sides if side and side.places.mesh is None):
+        alike = [side for side in sides if side and side.places.mesh is None and len(side.grid) == dim]
+        parts = [part for side in columns for part in side if len(part.whole_grid) == dim and part.nodes is None]
+        kinds = options.kinds(dim)
+        again = [(kinds is None or kinds[axis].around) and all(side.repeats(axis) for side in alike) for axis in range(dim)]
+        if kinds is None and not all(side.without(again).wraps(axis) for side in alike for axis in range(dim) if again[axis]):
+            continue
+        if any(again):
+            for part in parts:
+                part.repeated = tuple(again)
+            for side in alike:
+                vars(side).update(vars(side.without(again)))
+            axes = " and ".join(str(axis) for axis, one in enumerate(again, 1) if one)
+            notes.append(
+                f"the last point along axis {axes} of {alike[0].name} repeats the first: it is left out, and the axis is periodic. "
+                "Predictions have it again; --box takes the ends for those of a box."
+            )
+    return notes
 
 
 def _crossed(sides: Sequence[Function | None]) -> list[str]:

@@ -14,19 +14,19 @@ ROWS = 64  # that are read
 TELLING = 8  # consecutive entries that are enough to tell
 
 
-def spread(v: Variable, most: int) -> list[slice]:
+def spread(v: Variable, most: int, each: int = TELLING) -> list[slice]:
     """Return blocks of `most` rows in all: spread over the array if all of it can be read on opening, else its first rows."""
     n = v.shape[0]
     if v.cost(n) > 16 * LOOKED_AT or v.affordable(n) < n:
         return [slice(0, v.affordable(min(n, most)))]
-    return blocks(n, most)
+    return blocks(n, most, each)
 
 
-def blocks(n: int, most: int) -> list[slice]:
-    """Return blocks of consecutive entries, about `most` of n in all, from the first entry to the last."""
+def blocks(n: int, most: int, each: int = TELLING) -> list[slice]:
+    """Return blocks of `each` consecutive entries, about `most` of n in all, from the first entry to the last."""
     if n <= most:
         return [slice(0, n)]
-    each = min(most, TELLING)
+    each = min(most, each)
     return [slice(start, start + each) for start in np.linspace(0, n - each, most // each, dtype=int).tolist()]
 
 
@@ -61,6 +61,14 @@ class Look:
             ratio < UNRELATED if size >= TELLING and not np.isnan(ratio) else None
             for size, ratio in zip(sizes, self.ratios, strict=True)
         )
+
+    def growth(self, axis: int) -> float:
+        """Return |log(s₁ / s₀)| of the sizes of values, about their mean, at the two ends of an axis: large where they grow or decay."""
+        values = self.values.reshape(-1, *self.shape[1:]) if axis == 0 else self.values
+        u = np.moveaxis(values, axis if axis == 0 else 1 + axis, 0)
+        u = u - u.mean()
+        first, last = (float(np.square(u[end]).mean()) for end in (0, -1))
+        return abs(math.log(last / first)) / 2 if first > 0 and last > 0 else math.inf
 
 
 def against(looks: Sequence[Look], axes: Sequence[int]) -> bool:

@@ -18,7 +18,8 @@ from raffia.data.pace import UNRELATED
 from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 
-FEW = 4  # entries along an axis: so many are channels of a state, where nothing tells
+FEW = 4  # entries along an axis: so many are channels of a state, where nothing else decides
+GROWTH = 0.2  # of the logarithm of the size of values: a change along an axis that is more than chance
 
 
 def asked(v: Variable, axis: SamplesAxis) -> tuple[bool, int | None, list[str]]:
@@ -73,21 +74,22 @@ def samples_axis(look: Look, time: int | None, arrays: Variables, beside: Sequen
 
 
 def time_axis(look: Look, samples: int | None, arrays: Variables) -> tuple[int, str] | None:
-    """Return the axis of time and the reason, by coordinates, lengths and values; None where they do not tell."""
+    """Return the axis of time and the reason, by coordinates, lengths and values; None where they do not decide."""
     places = [axis for axis in range(len(look.shape)) if axis != samples]
     bare = without_coordinates(look.variable, places, arrays)
-    several = [axis for axis in bare if look.shape[axis] > FEW]
+    several = [axis for axis in bare if look.shape[axis] > FEW and look.ratios[axis] <= UNRELATED]
     sizes = [look.shape[axis] for axis in several]
     odd = [axis for axis, size in zip(several, sizes, strict=True) if sizes.count(size) == 1]
-    left = [axis for axis in several if not _periodic(look, axis, samples)]
     if len(several) > 2 and len(odd) == 1 and odd[0] in (several[0], several[-1]):
-        found, reason = odd[0], "the only one of another length"
-    elif len(left) == 1:
-        found = left[0]
-        reason = "as the other axis goes around, or has fixed ends" if len(several) > 1 else "the only one that is left"
-    else:
-        return None
-    return None if look.ratios[found] > UNRELATED else (found, reason)
+        return odd[0], "the only one of another length"
+    bounded = [axis for axis in several if not _periodic(look, axis, samples)]
+    if len(bounded) == 1:
+        axis = bounded[0]
+        return axis, "as the other axis is periodic, or has fixed ends" if len(several) > 1 else "the only one that is left"
+    changes = sorted(((look.growth(axis), axis) for axis in bounded), reverse=True)
+    if len(changes) > 1 and changes[0][0] > max(GROWTH, 2 * changes[1][0]):
+        return changes[0][1], "as the size of values changes along it, from one end to the other"
+    return None
 
 
 def swapped(look: Look, time: int, samples: int | None) -> bool:

@@ -68,9 +68,10 @@ def test_a_damaged_file_is_one_line(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_vectors_are_asked_for_alike_by_inspect_and_fit(tmp_path, capsys):
-    np.savez(tmp_path / "d.npz", a=np.random.default_rng(0).random((20, 12)), u=np.random.default_rng(1).random((20, 12)))
-    code, _, err = run(capsys, "inspect", tmp_path / "d.npz")
-    assert (code, "--vectors" in err) == (2, True)
-    code, out, _ = run(capsys, "inspect", tmp_path / "d.npz", "--vectors")
-    assert (code, "inputs:  20 × 12 numbers" in out, out.rstrip().endswith("--vectors")) == (0, True, True)
+def test_inspect_takes_the_options_of_fit_and_names_them_in_the_next_command(tmp_path, capsys):
+    a, u = np.random.default_rng(0).standard_normal((2, 20, 12)).cumsum(2)
+    np.savez(tmp_path / "d.npz", a=a, u=u)
+    for flag, sides in (("--vectors", (True, True)), ("--input-vectors", (True, False)), ("--output-vectors", (False, True))):
+        code, out, _ = run(capsys, "inspect", tmp_path / "d.npz", flag)
+        assert (code, out.rstrip().endswith(flag)) == (0, True)
+        assert ("inputs:  20 × 12 numbers" in out, "outputs: 20 × 12 numbers" in out) == sides

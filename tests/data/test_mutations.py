@@ -360,7 +360,7 @@ def equal(got, wanted):
 
 ASKING = ("NaN in an input", "NaN in an output", "an input short", "an output short")
 ASKING_AGAIN = {(name, how) for name in SETS for how in ("meaningless names", "misleading names")} | {
-    ("plane", "outputs in columns"), ("plane", "other arrays beside them"), ("table", "samples last"),
+    ("plane", "outputs in columns"), ("table", "samples last"),
 }  # fmt: skip
 ASKING_MODELS = (
     *ASKING,

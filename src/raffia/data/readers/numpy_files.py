@@ -10,7 +10,7 @@ from typing import IO
 
 import numpy as np
 
-from raffia.data.readers import objects
+from raffia.data.readers import pickled
 from raffia.data.readers.damage import Damaged, guarded
 from raffia.data.readers.variable import LOOKED_AT, PACKED, Rows, Variable, Whole, check_count, check_stored
 from raffia.errors import RaffiaError
@@ -27,7 +27,7 @@ def npy(path: Path) -> dict[str, Variable]:
         stored = path.stat().st_size - file.tell()
         content = file.read() if dtype.hasobject else b""
     if dtype.hasobject:
-        return objects.variables(path, path.stem, content)
+        return pickled.variables(path, path.stem, content)
     check_stored(path, path.stem, shape, dtype.itemsize, stored)
 
     def load(rows: Rows) -> np.ndarray:
@@ -46,7 +46,7 @@ def npz(path: Path) -> dict[str, Variable]:
     for member, (shape, dtype, columns), stored, content in list(_members(path)):
         name = member.filename.removesuffix(".npy")
         if dtype.hasobject:
-            arrays |= objects.variables(path, name, content)
+            arrays |= pickled.variables(path, name, content)
             continue
         check_stored(path, name, shape, dtype.itemsize, stored)
         load = partial(_member, path, member.filename)

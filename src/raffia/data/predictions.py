@@ -10,9 +10,9 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from raffia.data.readers import writing
+from raffia.data.readers.meshes import original
 from raffia.data.readers.meshes import writing as meshes
 from raffia.data.readers.meshes.content import Content
-from raffia.data.readers.meshes.detect import original
 from raffia.data.readers.meshes.structured import Lattice, listed
 from raffia.data.readers.writing import Arrays
 from raffia.errors import RaffiaError

@@ -35,7 +35,7 @@ class Curves:
         ordered = values[self.orders[curve]] if self.orders else values
         return ordered if self.grid is None else np.interp(self.grid, self.lines[curve], ordered)
 
-    def told(self, layout: Layout) -> Layout:
+    def in_other_files(self, layout: Layout) -> Layout:
         """The layout that brings the curves of another file to the same points."""
         if self.grid is None:
             return layout

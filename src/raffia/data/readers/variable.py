@@ -5,7 +5,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,8 @@ from raffia.errors import RaffiaError
 
 Rows = slice | None
 
+COMPLEX = "complex"  # the name of the axis of real and imaginary parts
+IN_MEMORY = "<"  # begins the label that stands for the path of data in memory
 WILDCARDS = re.compile(r"[*?\[]")
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
@@ -31,10 +33,32 @@ DEFLATED = 1032  # times, at most, that gzip's method packs zeros
 
 @dataclass(frozen=True)
 class Variable:
-    """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all.
+    """An array in a file, which is not read before its values are asked for.
 
-    `notes` say what its reader had to guess; `layout` is where samples are, in a table or a folder.
-    `beside` are files that its values lie in, where that is not the file itself.
+    Attributes
+    ----------
+    name
+        Its name: a column, a key, or a path of groups in the file.
+    shape
+        Its shape in the file; `read` gives rows along the first axis.
+    dtype
+        The type of its values, as NumPy writes it, such as "<f8".
+    dims
+        The name of each axis, or None if the file does not name axes.
+    attributes
+        What the file says of it: units, fill values, and for fields on a mesh the names of the arrays of nodes and cells.
+    path
+        The file, the folder or the pattern that it is in.
+    load
+        Reads rows of it; `read` also checks their number.
+    block
+        How many rows are read together: those of a chunk, or all.
+    notes
+        What its reader had to assume or to change.
+    layout
+        Where samples are in a table or a folder.
+    beside
+        Files that its values lie in, if that is not the file itself.
     """
 
     name: str
@@ -71,7 +95,7 @@ class Variable:
         return min(n, -(-rows // block) * block) * math.prod(self.shape[1:])
 
     def affordable(self, rows: int) -> int:
-        """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
+        """How many of these first rows may be read on opening: a small file may claim any size, or unpack to it."""
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
         most = LOOKED_AT if cost <= LOOKED_AT else unpackable(held(self.path, cost, *self.beside)) // 8
         if least > most:
@@ -82,7 +106,7 @@ class Variable:
         return rows if cost <= most else most // least * block
 
     def glance(self) -> np.ndarray:
-        """All of it, if it can be looked at on opening: coordinates and the like."""
+        """All of it, if it may be read on opening: coordinates and the like."""
         n = (self.shape or (1,))[0]
         if self.affordable(n) < n:
             raise RaffiaError(
@@ -92,7 +116,18 @@ class Variable:
         return self.read()
 
     def read(self, rows: slice | None = None) -> np.ndarray:
-        """The rows along the first axis; None reads all of them."""
+        """Read rows.
+
+        Parameters
+        ----------
+        rows
+            The rows along the first axis; None for all.
+
+        Returns
+        -------
+        ndarray
+            A copy of the values, of the type and the shape that the variable has.
+        """
         n = self.shape[0] if self.shape else 1
         wanted = self.shape if rows is None or not self.shape else (len(range(*rows.indices(n))), *self.shape[1:])
         check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
@@ -103,10 +138,25 @@ class Variable:
             return values
 
 
-class Whole:
-    """Rows of an array that its format gives as a whole: it is read once, and kept while somebody asks for rows.
+def real_parts(v: Variable) -> Variable:
+    """A variable with the real and the imaginary part along a last axis, called complex, if it is complex."""
+    if np.dtype(v.dtype).kind != "c":
+        return v
+    dims = (*(v.dims or [f"{v.name} axis {axis}" for axis in range(len(v.shape))]), COMPLEX)
+    dtype = np.zeros((), v.dtype).real.dtype.str
+    note = f"{v.name} is complex: its real and imaginary parts are two channels, along a last axis."
+    return replace(v, shape=(*v.shape, 2), dtype=dtype, dims=dims, load=partial(_parts, v), notes=(*v.notes, note))
 
-    The `first` rows of a large array are read alone, where its format can.
+
+def _parts(v: Variable, rows: Rows) -> np.ndarray:
+    values = v.read(rows)
+    return np.stack([values.real, values.imag], axis=-1)
+
+
+class Whole:
+    """Reads rows of an array whose format gives only all of it: it is read once, and stays in memory.
+
+    The `first` rows of a large array are read alone, if its format can.
     """
 
     def __init__(self, load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | None = None) -> None:
@@ -204,6 +254,8 @@ def has_wildcards(path: Path) -> bool:
 
 def held(path: Path, enough: int, *beside: Path) -> int:
     """The bytes of a file, of those `beside` it, or of all files in a folder or of a pattern, counted until there are `enough`."""
+    if path.name.startswith(IN_MEMORY):
+        return enough
     total = sum(file.lstat().st_size for file in beside)
     for file in files_of(path):
         total += file.lstat().st_size

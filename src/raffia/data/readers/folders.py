@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,28 +15,28 @@ from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, Layout
 from raffia.data.readers.meshes import LEADING, LED
 from raffia.data.readers.meshes.common import together
 from raffia.data.readers.tables.headers import names_places
-from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, files_of, rows_of, stack
+from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, rows_of, stack
 from raffia.errors import RaffiaError
 
 MOST = 2**14  # files
 FEW = 8  # values that may be the same in all files and yet be numbers of a sample
-SMALL = 2**18  # bytes of a file whose arrays may stay in memory with those of others
 ORDERLY = 0.02  # of the values of a curve: how many may be out of order
 VALUES = "values"  # the name of an array that is named after its file
 NAMES, NUMBERS, SAMPLE = "file names", "filename numbers", "sample"
 PIECE = re.compile(r"(?:part|chunk|shard|batch|piece)s?[\s_.-]*\d+(?:[\s_-]*of[\s_-]*\d+)?$", re.IGNORECASE)
 NUMBER = re.compile(r"((?:(?<=[_=\s])-)?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)")
 
-Read = Callable[[Path, Layout], dict[str, Variable]]
 
-
-def variables(path: Path, asked: Layout, read: Read, suffixes: Sequence[str]) -> dict[str, Variable]:
+def variables(
+    path: Path, asked: Layout, read: Callable[..., dict[str, Variable]], suffixes: Sequence[str]
+) -> dict[str, Variable]:
     """The arrays of all files of a folder or a pattern; rows are read from the files that have them."""
     paths = _chosen(path, suffixes)
     named = not asked.files and all(PIECE.search(file.stem) for file in paths)
     pieces = asked.files != SAMPLES and (named or asked.files == PARTS or bool(asked.table or asked.samples))
     inner = replace(asked, files="") if pieces else Layout(POINTS, wanted=asked.wanted)
-    heads, notes = [_opened(file, inner, read) for file in paths], list[str]()
+    as_one = partial(read, layout=inner)
+    heads, notes = [_opened(file, as_one) for file in paths], list[str]()
     if not pieces:  # files with a mesh each are brought to that of the first
         heads, notes = together(heads)
     files = _Files(path, paths, asked, heads, notes)
@@ -137,28 +137,10 @@ def _natural(path: Path) -> tuple:
     return tuple((1, float(piece), piece) if place % 2 else (0, 0.0, piece) for place, piece in enumerate(pieces)), path.name
 
 
-def _opened(file: Path, layout: Layout, read: Read) -> dict[str, Variable]:
-    """The arrays of one file, none of which stays in memory; one that is named after its file is called values."""
-    arrays = {}
-    for name, v in read(file, layout).items():
-        if v.numeric:
-            called = VALUES if name == file.stem else name
-            arrays[called] = replace(v, name=called, load=partial(_again, read, file, layout, name))
-    return arrays
-
-
-def _again(read: Read, file: Path, layout: Layout, name: str, rows: Rows) -> np.ndarray:
-    facts = file.stat()
-    cached = _last_file if facts.st_size > SMALL else _small_files
-    return cached(read, file, layout, facts.st_mtime_ns)[name].read(rows)
-
-
-def _arrays(read: Read, file: Path, layout: Layout, time: int) -> dict[str, Variable]:
-    """The arrays of a file, as it was at this time."""
-    return read(file, layout)
-
-
-_last_file, _small_files = lru_cache(maxsize=1)(_arrays), lru_cache(maxsize=256)(_arrays)
+def _opened(file: Path, read: Read) -> dict[str, Variable]:
+    """The arrays of one file; one that is named after its file is called values."""
+    arrays = {VALUES if name == file.stem else name: v for name, v in reread(read, file).items() if v.numeric}
+    return {name: replace(v, name=name) for name, v in arrays.items()}
 
 
 def _start(array: Variable) -> np.ndarray:

@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from raffia.data.readers.layout import Layout
 from raffia.errors import RaffiaError
 
 Rows = slice | None
+Read = Callable[[Path], "dict[str, Variable]"]
+"""Gives the arrays of a file by name."""
 
 COMPLEX = "complex"  # the name of the axis of real and imaginary parts
 IN_MEMORY = "<"  # begins the label that stands for the path of data in memory
@@ -27,6 +29,7 @@ MODEST = 2**28  # bytes that may be asked for whatever the size of the file
 PACKED = 32  # values a byte of a file that is believed, as functions of few values pack well
 MOST_PACKED = 2**26  # values that are believed by that ratio: half a gigabyte
 LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
+SMALL = 2**18  # bytes of a file whose arrays may stay in memory with those of many others
 MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
 DEFLATED = 1032  # times, at most, that gzip's method packs zeros
 
@@ -172,6 +175,38 @@ class Whole:
                 return self.first(rows.stop)
             self.array = self.load()
         return self.array[rows].copy()
+
+
+def reread(read: Read, path: Path, *beside: Path) -> dict[str, Variable]:
+    """The arrays of a file that is read as a whole, again whenever values are asked for: few files stay in memory."""
+    arrays = _as_it_is(read, path, beside)
+    return {name: replace(v, load=partial(_again, read, path, beside, name), beside=beside) for name, v in arrays.items()}
+
+
+def _again(read: Read, path: Path, beside: tuple[Path, ...], name: str, rows: Rows) -> np.ndarray:
+    arrays = _as_it_is(read, path, beside)
+    if name not in arrays:
+        raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
+    return arrays[name].load(rows)
+
+
+def _as_it_is(read: Read, path: Path, beside: tuple[Path, ...]) -> dict[str, Variable]:
+    """The arrays of a file, which is read anew if it, or one that it names, has changed."""
+    cached = _large_files if path.stat().st_size > SMALL else _small_files
+    return cached(read, path, stamp(path, *beside))
+
+
+def stamp(*paths: Path) -> tuple[int, ...]:
+    """Sizes and times of files, which change with their content."""
+    facts = [path.stat() for path in paths]
+    return tuple(number for fact in facts for number in (fact.st_size, fact.st_mtime_ns))
+
+
+def _read(read: Read, path: Path, _: tuple[int, ...]) -> dict[str, Variable]:
+    return read(path)
+
+
+_large_files, _small_files = lru_cache(maxsize=2)(_read), lru_cache(maxsize=256)(_read)
 
 
 def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from raffia.data.readers.damage import Damaged, floats, integer
-from raffia.data.readers.meshes.content import Geometry
+from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.kinds import Block
-from raffia.data.readers.meshes.series import Series, Steps
 from raffia.data.readers.variable import LOOKED_AT, MOST, Variable
 from raffia.errors import RaffiaError
 
@@ -75,7 +74,7 @@ def variables(path: Path) -> dict[str, Variable]:
             mesh.elements = list((_elements4 if newer else _elements2)(body, binary))
         elif name in mesh.views:
             mesh.views[name].append(_view(body, binary))
-    return _series(path, mesh, max(LOOKED_AT, len(content))).variables()
+    return _series(path, mesh, max(LOOKED_AT, len(content)))
 
 
 def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -175,7 +174,7 @@ def _view(body: bytes, binary: bool) -> tuple[str, float, Rows]:
     return name, float(time[0]), _labelled(_Numbers(body, binary), count, many)
 
 
-def _series(path: Path, mesh: _Mesh, most: int) -> Series:
+def _series(path: Path, mesh: _Mesh, most: int) -> dict[str, Variable]:
     """A mesh and its fields, of so many values at most. Values that a view leaves out are missing; views of one name are times."""
     if mesh.nodes is None:
         raise Damaged("it has no nodes")
@@ -199,14 +198,11 @@ def _series(path: Path, mesh: _Mesh, most: int) -> Series:
             array = np.full((len(known), values.shape[1]), np.nan)
             array[_places(known[sorting], sorting, rows)] = values
             steps.setdefault(name, []).append(array)
-        fields[section] = {
-            name: Steps(len(some), some[0].shape, some[0].dtype, some.__getitem__) for name, some in steps.items()
-        }
+        fields[section] = {name: Steps.of(some) for name, some in steps.items()}
         several = next((name for name, some in steps.items() if len(some) > 1), None)
         if several is not None and times is None:
             times = np.sort([time for name, time, _ in mesh.views[section] if name == several])
-    geometry = Geometry.of(points, tuple(blocks))
-    return Series(path, geometry, len(points), before, fields["NodeData"], fields["ElementData"], times)
+    return described(path, Content(points, tuple(blocks)), fields["NodeData"], fields["ElementData"], times)
 
 
 def _places(known: np.ndarray, order: np.ndarray, labels: np.ndarray) -> np.ndarray:

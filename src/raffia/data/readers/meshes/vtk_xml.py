@@ -1,4 +1,4 @@
-"""VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, files of pieces (.pvtu and the like), and blocks (.vtm), by a parser of ours.
+"""VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, files of pieces (.pvtu and the like), blocks (.vtm), and series of times (.pvd).
 
 Pieces and blocks lie in files of their own, in the folder of the file that names them or below it. No other file is read.
 """
@@ -6,19 +6,20 @@ Pieces and blocks lie in files of their own, in the folder of the file that name
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from raffia.data.readers.damage import Damaged, floats, integer, integers, naming
-from raffia.data.readers.meshes.content import Content, Fields, joined
+from raffia.data.readers.meshes.content import Content, Fields, joined, unlike
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
 from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of
 from raffia.data.readers.meshes.vtk_arrays import Arrays
 from raffia.data.readers.meshes.xml import tree
-from raffia.data.readers.variable import MOST, check_count, file_beside
+from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, stack, stamp
 from raffia.errors import RaffiaError
 
 POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips": STRIP}
@@ -29,7 +30,7 @@ def content(path: Path) -> Content | Lattice:
     """A file as it is: a mesh or a grid."""
     kind, body, arrays = _opened(path)
     if kind == MULTIBLOCK:
-        return joined([block(file) for file in _files(path, kind, body)])
+        return joined([_part(file) for file in _files(path, kind, body)])
     pieces = [_Piece(element, arrays) for element in body.findall("Piece")]
     if whole := PARALLEL.get(kind):
         pieces = [piece for file in _files(path, kind, body) for piece in _pieces_of(file, whole)]
@@ -39,7 +40,7 @@ def content(path: Path) -> Content | Lattice:
     return GRIDS[kind](body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
 
 
-def block(path: Path) -> Content | Lattice:
+def _part(path: Path) -> Content | Lattice:
     """The mesh or the grid of a file that another one names."""
     with naming(path):
         return content(path)
@@ -63,14 +64,41 @@ def _files(path: Path, kind: str, body: Element) -> list[Path]:
     return files
 
 
-def times(path: Path) -> list[tuple[float, Path]]:
-    """The times and files of a collection (.pvd)."""
+def series(path: Path) -> dict[str, Variable]:
+    """The arrays of ParaView's series, .pvd: nodes and cells of the first time, times, and each field (times, points)."""
     kind, body, _ = _opened(path)
     files = _files(path, kind, body)
-    numbers = floats(" ".join(one.get("timestep", "") for one in body.findall("DataSet")))
-    if len(numbers) != len(files):
+    numbers = floats(" ".join(element.get("timestep", "") for element in body.findall("DataSet")))
+    check_count(path, len(files))
+    if kind != COLLECTION or len(numbers) != len(files):
         raise Damaged("its data sets have no times")
-    return list(zip(numbers.tolist(), files, strict=True))
+    times = np.unique(numbers)
+    steps = [tuple(file for at, file in zip(numbers, files, strict=True) if at == time) for time in times]
+    arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in _state(steps[0], stamp(*steps[0])).items()}
+    if len(steps) == 1:
+        return arrays
+    for name, v in arrays.items():
+        if v.dims is not None and v.dims[0] == "sample":
+            load = partial(stack, partial(_at_time, steps, name), len(steps), v.shape[1:], v.dtype)
+            arrays[name] = replace(v, shape=(len(steps), *v.shape[1:]), dims=("time", *v.dims[1:]), load=load, block=1)
+    name = unlike("time", arrays)
+    return arrays | {name: Variable.of_array(name, times, ("time",), {}, path, beside=tuple(files))}
+
+
+def _at_time(steps: list[tuple[Path, ...]], name: str, index: int) -> np.ndarray:
+    """A field at one time, whose mesh must be that of the first."""
+    first, state = (_state(step, stamp(*step)) for step in (steps[0], steps[index]))
+    fixed = [key for key, v in first.items() if v.dims is not None and v.dims[0] != "sample"]
+    same = all(key in state and np.array_equal(state[key].read(), first[key].read()) for key in fixed)
+    if not same or name not in state or state[name].shape != first[name].shape:
+        raise RaffiaError(f"its mesh changes with {steps[index][0].name}, or {name} does. Give the files, as in 'runs/*.vtu'.")
+    return state[name].read()[0]
+
+
+@lru_cache(maxsize=2)
+def _state(files: tuple[Path, ...], stamps: tuple[int, ...]) -> dict[str, Variable]:
+    """The arrays of the files of one time."""
+    return joined([_part(file) for file in files]).variables(files[0])
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ import numpy as np
 
 from raffia.data.readers import hdf5
 from raffia.data.readers.damage import Damaged, entry, floats, integer, integers
-from raffia.data.readers.meshes.content import Geometry
+from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, Block, blocks_of
-from raffia.data.readers.meshes.series import Series, Steps
 from raffia.data.readers.meshes.xml import tree
 from raffia.data.readers.variable import Variable, file_beside
 from raffia.errors import RaffiaError
@@ -41,13 +40,10 @@ def variables(path: Path) -> dict[str, Variable]:
     steps = [grid for grid in file.grids if grid.find("Attribute") is not None]
     if not meshes or not steps:
         raise Damaged("it has no mesh with unstructured cells, or no fields")
-    points, blocks = file.points(meshes[0]), file.blocks(meshes[0])
+    mesh = Content(file.points(meshes[0]), file.blocks(meshes[0]))
     file.check_one_mesh(meshes)
-    cells = sum(len(block.numbers) for block in blocks)
-    fields = {centre: file.fields(steps, centre) for centre in ("node", "cell")}
-    geometry = Geometry.of(points, blocks)
     beside = tuple(path.parent / name for name in file.beside)
-    return Series(path, geometry, len(points), cells, fields["node"], fields["cell"], _times(steps), beside).variables()
+    return described(path, mesh, file.fields(steps, "node"), file.fields(steps, "cell"), _times(steps), beside)
 
 
 class _File:

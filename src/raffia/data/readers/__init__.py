@@ -22,9 +22,8 @@ from raffia.data.readers import (
 from raffia.data.readers.damage import guarded, naming
 from raffia.data.readers.folders import NAMES, NUMBERS
 from raffia.data.readers.layout import WIDE, Layout, resampling
-from raffia.data.readers.missing import check_whole, decode
 from raffia.data.readers.selection import selected
-from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, files_of, has_wildcards, real_parts
+from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_whole, decode, files_of, has_wildcards, real_parts
 from raffia.errors import RaffiaError
 
 __all__ = [

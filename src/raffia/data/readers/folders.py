@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.readers.curves import Curves, common
-from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, Layout
+from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, Curves, Layout, common
 from raffia.data.readers.meshes import LEADING, LED
 from raffia.data.readers.meshes.common import together
 from raffia.data.readers.tables.headers import names_places

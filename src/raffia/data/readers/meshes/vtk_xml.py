@@ -13,12 +13,11 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, floats, integer, integers, naming
+from raffia.data.readers.damage import Damaged, floats, integer, integers, naming, tree
 from raffia.data.readers.meshes.content import Content, Fields, joined, unlike
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
 from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of
 from raffia.data.readers.meshes.vtk_arrays import Arrays
-from raffia.data.readers.meshes.xml import tree
 from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, stack, stamp
 from raffia.errors import RaffiaError
 

@@ -12,11 +12,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raffia.data.readers import hdf5
-from raffia.data.readers.damage import Damaged, entry, floats, integer, integers
+from raffia.data.readers.damage import Damaged, entry, floats, integer, integers, tree
 from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, Block, blocks_of
-from raffia.data.readers.meshes.xml import tree
 from raffia.data.readers.variable import Variable, file_beside
 from raffia.errors import RaffiaError
 

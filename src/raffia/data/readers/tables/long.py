@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raffia.data.readers.curves import Curves, common
-from raffia.data.readers.layout import LONG, Layout
+from raffia.data.readers.layout import LONG, Curves, Layout, common
 from raffia.data.readers.tables.headers import names_places, names_samples
 from raffia.data.readers.tables.parse import Table
 from raffia.data.readers.tables.wide import PARAMETERS, SAMPLE, labels, together, variable

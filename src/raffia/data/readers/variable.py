@@ -48,7 +48,7 @@ class Variable:
     dtype
         The type of its values, as NumPy writes it, such as "<f8".
     dims
-        The name of each axis, or None if the file does not name axes.
+        The name of each axis, which may be empty, or None if the file does not name axes.
     attributes
         What the file says of it: units, fill values, and for fields on a mesh the names of the arrays of nodes and cells.
     path
@@ -146,7 +146,7 @@ def real_parts(v: Variable) -> Variable:
     """A variable with the real and the imaginary part along a last axis, called complex, if it is complex."""
     if np.dtype(v.dtype).kind != "c":
         return v
-    dims = (*(v.dims or [f"{v.name} axis {axis}" for axis in range(len(v.shape))]), COMPLEX)
+    dims = (*(v.dims or [""] * len(v.shape)), COMPLEX)
     dtype = np.zeros((), v.dtype).real.dtype.str
     note = f"{v.name} is complex: its real and imaginary parts are two channels, along a last axis."
     return replace(v, shape=(*v.shape, 2), dtype=dtype, dims=dims, load=partial(_parts, v), notes=(*v.notes, note))

@@ -25,6 +25,12 @@ class Damaged(RaffiaError):
     """The content of a file contradicts itself; `naming` adds the name of the file."""
 
 
+def damaged_if(contradicted: object, reason: str) -> None:
+    """Refuse a file whose content contradicts itself."""
+    if contradicted:
+        raise Damaged(reason)
+
+
 @contextmanager
 def naming(path: Path, name: str | None = None) -> Iterator[None]:
     """Name the file, and the variable if given, in errors about its content; extreme values in it are no reason to warn."""
@@ -77,8 +83,7 @@ def integers(text: str, dtype: type = np.int64) -> np.ndarray:
             values: np.ndarray = np.fromstring(text, dtype, sep=" ") if words else np.empty(0, dtype)
     except (ValueError, OverflowError, DeprecationWarning):
         values = np.empty(0, dtype)
-    if len(values) != len(words):
-        raise Damaged("a list of numbers holds other words")
+    damaged_if(len(values) != len(words), "a list of numbers holds other words")
     return values
 
 

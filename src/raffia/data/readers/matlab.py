@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from raffia.data.readers import nested
-from raffia.data.readers.damage import Damaged, guarded
+from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import Variable, Whole, check_count, unpackable
 from raffia.errors import RaffiaError
 
@@ -62,7 +62,7 @@ class _Element:
     """An element of a file: where its bytes lie, behind the tag if they are packed."""
 
     path: Path
-    order: str
+    order: Literal["<", ">"]
     packed: bool
     start: int
     length: int
@@ -82,8 +82,7 @@ class _Element:
 
     def integers(self, content: bytes, at: int, count: int) -> list[int]:
         """Numbers of four bytes."""
-        if at + 4 * count > len(content):
-            raise Damaged("a variable has no shape, name or values")
+        damaged_if(at + 4 * count > len(content), "a variable has no shape, name or values")
         return list(struct.unpack_from(f"{self.order}{count}i", content, at))
 
     def arrays(self, content: bytes, size: int, empty: bool = False) -> Iterator[tuple[str, list[Any], bool]]:
@@ -108,8 +107,7 @@ class _Element:
             else:
                 yield kind, at + 8, size
                 at += 8 + size + -size % 8 * (kind != COMPRESSED)
-            if size < 0 or at > end:
-                raise Damaged("a part of a variable ends behind it")
+            damaged_if(size < 0 or at > end, "a part of a variable ends behind it")
 
     def _matrix(self, content: bytes, at: int, end: int, empty: bool, depth: int = 0) -> tuple[str, Any]:
         """The name and the values of a matrix: an array, a list for a cell, a dictionary for a struct; None for texts and the like."""
@@ -167,15 +165,14 @@ def _elements(path: Path) -> Iterator[_Element]:
         header = file.read(128)
         if len(header) < 128 or header[126:] not in (b"IM", b"MI") or header[124:126] not in (b"\x00\x01", b"\x01\x00"):
             raise RaffiaError(f"{path} is damaged or no MATLAB file of version 5 or 7.3. In MATLAB, save it with -v7 or -v7.3.")
-        order = "<" if header[126:] == b"IM" else ">"
+        order: Literal["<", ">"] = "<" if header[126:] == b"IM" else ">"
         start, count = 128, 0
         while start + 8 <= size:
             check_count(path, count := count + 1)
             file.seek(start)
             kind, length = struct.unpack(f"{order}II", file.read(8))
             end = start + 8 + length
-            if end > size:
-                raise Damaged("it ends within a variable")
+            damaged_if(end > size, "it ends within a variable")
             packed = kind == COMPRESSED
             yield _Element(path, order, packed, start + 8 * packed, length + 8 * (not packed))
             start = end

@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 
 from raffia.data.readers import pickled
-from raffia.data.readers.damage import Damaged, guarded
+from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import LOOKED_AT, PACKED, Rows, Variable, Whole, check_count, check_stored
 from raffia.errors import RaffiaError
 
@@ -93,8 +93,7 @@ def _member(path: Path, name: str, rows: int | None = None) -> np.ndarray:
 def _header(file: IO[bytes] | zipfile.ZipExtFile) -> _Header:
     """Shape, type, and whether the array is stored by columns; a header of any length is not read."""
     version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise Damaged(f"version {version} of the format is unknown")
+    damaged_if(version not in ((1, 0), (2, 0)), f"version {version} of the format is unknown")
     size = file.read(2 * version[0])
     if (length := int.from_bytes(size, "little")) > LONGEST:
         raise Damaged(f"its header claims {length} bytes, more than any array needs")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from raffia.data.readers import nested
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.variable import Variable
 from raffia.errors import RaffiaError
 
@@ -66,8 +66,7 @@ def loaded(content: bytes, stored: int) -> Any:
         raise
     except Exception as error:  # Python's unpickler raises nearly anything
         raise Damaged(f"{error or type(error).__name__}"[:200]) from None
-    if unpickler.stack or unpickler.metastack:
-        raise Damaged("a pickle leaves more than one value")
+    damaged_if(unpickler.stack or unpickler.metastack, "a pickle leaves more than one value")
     return value
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, naming
+from raffia.data.readers.damage import damaged_if, naming
 from raffia.data.readers.layout import Layout
 from raffia.errors import RaffiaError
 
@@ -137,8 +137,7 @@ class Variable:
         check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
         with naming(self.path, self.name):
             values = np.asarray(self.load(rows if self.shape else None))
-            if values.shape != wanted:
-                raise Damaged(f"it has shape {wanted} in its header and {values.shape} in its body")
+            damaged_if(values.shape != wanted, f"it has shape {wanted} in its header and {values.shape} in its body")
             return values
 
 
@@ -251,8 +250,7 @@ def check_inflated(read: Callable[[], bytes], size: int, most: int, wbits: int) 
     while packed and not unpacker.eof:
         most -= len(unpacker.decompress(packed, 2**20))
         packed = unpacker.unconsumed_tail
-        if most < 0:
-            raise Damaged("a chunk unpacks to more bytes than it says")
+        damaged_if(most < 0, "a chunk unpacks to more bytes than it says")
 
 
 def unpackable(size: int) -> int:

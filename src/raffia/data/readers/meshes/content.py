@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.kinds import Block, divided
 from raffia.data.readers.variable import Variable, check_count, stack
 from raffia.spaces.simplices import volumes
@@ -68,8 +68,9 @@ class Content:
 
     def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
-        fields = [{name: Steps.of([values]) for name, values in data.items()} for data in (self.point_data, self.cell_data)]
-        return described(path, self, *fields, beside=beside)
+        at_points = {name: Steps.of([values]) for name, values in self.point_data.items()}
+        in_cells = {name: Steps.of([values]) for name, values in self.cell_data.items()}
+        return described(path, self, at_points, in_cells, beside=beside)
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -136,8 +137,7 @@ class Geometry:
         nodes = points[kept].astype(np.float64)
         extent = np.ptp(nodes, axis=0)
         varying = extent > 1e-9 * extent.max()
-        if not varying.any():
-            raise Damaged("all its points coincide")
+        damaged_if(not varying.any(), "all its points coincide")
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
@@ -149,8 +149,7 @@ class Geometry:
         sizes = volumes(torch.from_numpy(self.nodes), torch.from_numpy(self.simplices)).numpy()
         middles = self.nodes[self.simplices].mean(1) * sizes[:, None]
         total = np.bincount(self.owner, sizes, len(self.cells))
-        if (total <= 0).any():
-            raise Damaged("it has cells without a volume")
+        damaged_if((total <= 0).any(), "it has cells without a volume")
         return np.stack([np.bincount(self.owner, along, len(self.cells)) / total for along in middles.T], 1), total
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.readers import hdf5, netcdf
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import Block
 from raffia.data.readers.variable import Variable
@@ -48,8 +48,7 @@ def _points(held: dict[str, Variable]) -> np.ndarray:
     if "coord" in held and len(held["coord"].shape) == 2:
         return held["coord"].glance().astype(np.float64).T.copy()
     axes = [held[f"coord{axis}"].glance().astype(np.float64) for axis in "xyz" if f"coord{axis}" in held]
-    if not axes or len({axis.shape for axis in axes}) > 1 or axes[0].ndim != 1:
-        raise Damaged("it has no coordinates")
+    damaged_if(not axes or len({axis.shape for axis in axes}) > 1 or axes[0].ndim != 1, "it has no coordinates")
     return np.stack(axes, axis=1)
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.content import PART, Content, Fields, common, flattened, free_name, unlike
 from raffia.data.readers.meshes.kinds import Block
 from raffia.data.readers.variable import Variable
@@ -82,13 +82,11 @@ def listed(values: np.ndarray, dim: int) -> np.ndarray:
 
 def check_fields(shape: tuple[int, ...], point_data: Fields, cell_data: Fields) -> None:
     """Refuse a grid without values, which may claim any size, and values of another number than it has."""
-    if len(shape) != 3 or min(shape) < 1 or not (point_data or cell_data):
-        raise Damaged(f"its grid of {shape} points has no values")
+    damaged_if(len(shape) != 3 or min(shape) < 1 or not (point_data or cell_data), f"its grid of {shape} points has no values")
     for data, less in ((point_data, 0), (cell_data, 1)):
         count = math.prod(max(1, size - less) for size in shape)
         for name, values in data.items():
-            if len(values) != count:
-                raise Damaged(f"{name} has {len(values)} values where the grid has {count}")
+            damaged_if(len(values) != count, f"{name} has {len(values)} values where the grid has {count}")
 
 
 def assembled(spans: Spans, pieces: Sequence[Spans], parts: Sequence[Fields], less: int) -> Fields:
@@ -107,8 +105,7 @@ def assembled(spans: Spans, pieces: Sequence[Spans], parts: Sequence[Fields], le
         filled[place] = True
         for name, values in whole.items():
             values[place] = part[name].reshape(values[place].shape)
-    if not filled.all():
-        raise Damaged(f"its pieces leave out points of the grid of {shape[::-1]}")
+    damaged_if(not filled.all(), f"its pieces leave out points of the grid of {shape[::-1]}")
     return {name: values.reshape(-1, *values.shape[3:]) for name, values in whole.items()}
 
 

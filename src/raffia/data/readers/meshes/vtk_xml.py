@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, floats, integer, integers, naming, tree
+from raffia.data.readers.damage import Damaged, damaged_if, floats, integer, integers, naming, tree
 from raffia.data.readers.meshes.content import Content, Fields, joined, unlike
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
 from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of
@@ -34,8 +34,7 @@ def content(path: Path) -> Content | Lattice:
     if whole := PARALLEL.get(kind):
         pieces = [piece for file in _files(path, kind, body) for piece in _pieces_of(file, whole)]
         kind = whole
-    if not pieces or kind == COLLECTION:
-        raise Damaged("it has no pieces")
+    damaged_if(not pieces or kind == COLLECTION, "it has no pieces")
     return GRIDS[kind](body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
 
 
@@ -58,8 +57,7 @@ def _files(path: Path, kind: str, body: Element) -> list[Path]:
     files = [file_beside(path, name) for name in names]
     if kind != COLLECTION and (len(set(files)) < len(files) or any(file.suffix.lower() == ".vtm" for file in files)):
         raise RaffiaError(f"{path} names a file twice, or other files of blocks. Write all its blocks into one.")
-    if not files:
-        raise Damaged("it names no files")
+    damaged_if(not files, "it names no files")
     return files
 
 
@@ -69,8 +67,7 @@ def series(path: Path) -> dict[str, Variable]:
     files = _files(path, kind, body)
     numbers = floats(" ".join(element.get("timestep", "") for element in body.findall("DataSet")))
     check_count(path, len(files))
-    if kind != COLLECTION or len(numbers) != len(files):
-        raise Damaged("its data sets have no times")
+    damaged_if(kind != COLLECTION or len(numbers) != len(files), "its data sets have no times")
     times = np.unique(numbers)
     steps = [tuple(file for at, file in zip(numbers, files, strict=True) if at == time) for time in times]
     arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in _state(steps[0], stamp(*steps[0])).items()}
@@ -145,8 +142,7 @@ def _opened(path: Path) -> tuple[str, Element, Arrays]:
     text, appended = path.read_bytes(), b""
     if found := re.search(rb"<AppendedData[^>]*>", text):
         start = text.find(b"_", found.end())
-        if start < 0:
-            raise Damaged("its appended data do not begin")
+        damaged_if(start < 0, "its appended data do not begin")
         text, appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
     root = tree(path, text)
     kind, body = root.get("type", ""), root.find(root.get("type") or "*")
@@ -161,8 +157,7 @@ def _pieces_of(path: Path, kind: str) -> Iterator[_Piece]:
     """The pieces in a file that another one names."""
     with naming(path):
         found, body, arrays = _opened(path)
-        if found != kind:
-            raise Damaged(f"it is of type {found}, not {kind}")
+        damaged_if(found != kind, f"it is of type {found}, not {kind}")
         yield from (_Piece(element, arrays) for element in body.findall("Piece"))
 
 
@@ -190,8 +185,7 @@ def _structured(piece: _Piece) -> Content:
 def _spans(extent: str | None) -> list[tuple[int, int]]:
     ends = integers(extent or "").tolist()
     spans = list(zip(ends[::2], ends[1::2], strict=False))
-    if len(ends) != 6 or any(last < first for first, last in spans):
-        raise Damaged(f"its extent is {extent!r:.40}")
+    damaged_if(len(ends) != 6 or any(last < first for first, last in spans), f"its extent is {extent!r:.40}")
     return spans
 
 
@@ -222,8 +216,7 @@ def _rectilinear(body: Element, pieces: list[_Piece]) -> Lattice:
     axes = tuple(np.full(size, np.nan) for size in _shape(spans))
     for piece in pieces:
         lines = piece.element.findall("Coordinates/DataArray")
-        if len(lines) != 3:
-            raise Damaged("its grid has no coordinates")
+        damaged_if(len(lines) != 3, "its grid has no coordinates")
         for axis, line, (first, last), (start, _) in zip(axes, lines, piece.spans(), spans, strict=True):
             axis[first - start : last - start + 1] = piece.arrays.read(line, last - first + 1).reshape(-1)
     return Lattice(axes, at_points, in_cells)

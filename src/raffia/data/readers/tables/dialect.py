@@ -41,7 +41,7 @@ class Dialect:
 
 def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and a note if its encoding is unusual."""
-    content = path.read_bytes()
+    content, notes = path.read_bytes(), tuple[str, ...]()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         with guarded(path):
             text, notes = content.decode("utf-16"), ("the text is UTF-16.",)
@@ -49,7 +49,7 @@ def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
         raise RaffiaError(f"{path} is damaged or no table: it holds bytes that are no text. Export it as text (CSV).")
     else:
         try:
-            text, notes = content.decode("utf-8-sig"), ()
+            text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
             text, notes = content.decode("latin-1"), ("the text is no UTF-8, so it is taken for Latin-1.",)
     return text.replace("\r\n", "\n").replace("\r", "\n"), notes

@@ -8,7 +8,7 @@ import pytest
 
 from raffia import Domain, RaffiaError, Vectors
 from raffia.data import open_source, variables
-from raffia.data.readers import Layout
+from raffia.data.readers import Layout, selected
 from tests.data.test_source import SHARED, said, shared
 from tests.test_cli import run
 
@@ -430,3 +430,81 @@ def test_exponents_of_fortran_are_numbers(mark, tmp_path):
     found = variables(tmp_path / "d.csv")
     np.testing.assert_allclose(found["a"].read(), a, rtol=1e-14)
     np.testing.assert_allclose(found["u"].read(), u, rtol=1e-14)
+
+
+def test_labels_that_end_in_numbers_stay_in_the_order_of_the_file(tmp_path):
+    order = RNG.permutation(40)[:12]
+    names, values = [f"EXP_{i}" for i in order], RNG.standard_normal((20, 12))
+    path = write(tmp_path, lines(*values.T, header=[f'"{name}"' for name in names], mark=";"))
+    found = variables(path)
+    assert list(found) == ["EXP"]  # and no coordinates
+    assert list(found["EXP"].attributes["columns"]) == names
+    np.testing.assert_array_equal(found["EXP"].read(), values)
+    assert any("order of the file" in note for note in found["EXP"].notes)
+    falling = [f"u{i}" for i in range(36, 0, -3)]
+    found = variables(write(tmp_path, lines(*values.T, header=falling)))
+    np.testing.assert_array_equal(found["u"].read(), values)
+    np.testing.assert_array_equal(found["columns of u"].read(), np.arange(36, 0, -3))
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("width", [2, 3, 30])
+def test_a_first_line_that_numbers_the_columns_is_no_data(width, start, tmp_path):
+    values = RNG.standard_normal((11, width))
+    path = write(tmp_path, lines(*values.T, header=map(str, range(start, start + width))))
+    found = variables(path)
+    assert list(found) == ["d"]
+    np.testing.assert_array_equal(found["d"].read(), values)
+
+
+def test_a_curve_that_begins_at_zero_and_one_keeps_its_first_row(tmp_path):
+    t = np.linspace(0, 0.9, 10)
+    path = write(tmp_path, "0,1\n" + "".join(f"{a},{b}\n" for a, b in zip(t[1:], np.cos(t[1:]), strict=True)))
+    np.testing.assert_allclose(variables(path)["d"].read(), np.stack([t, np.cos(t)], 1))
+    path = write(tmp_path, "0,1\n" + "".join(f"{i},{i * i + 2.5}\n" for i in range(1, 9)))
+    assert variables(path)["d"].shape == (9, 2)
+
+
+@shared
+def test_two_tables_with_numbered_columns_have_as_many_rows(tmp_path):
+    a, y = published("rd")
+    found = [variables(PUBLIC / "rd" / f"{name}.csv")[name].read() for name in "XY"]
+    np.testing.assert_array_equal(found[0], a)
+    np.testing.assert_array_equal(found[1].reshape(-1, 50, 50), y)
+
+
+def test_a_table_of_paraview_has_its_fields_on_its_nodes(tmp_path):
+    nodes = np.concatenate([RNG.random((30, 2)), np.full((30, 1), 3.0)], axis=1)
+    header = ['"U:0"', '"U:1"', "p", *[f'"Points:{i}"' for i in range(3)]]
+    for i in range(4):
+        u, p = RNG.standard_normal((30, 2)), RNG.standard_normal(30)
+        write(tmp_path, lines(*u.T, p, *nodes.T, header=header), f"t{i}.csv")
+    one, every = variables(tmp_path / "t3.csv"), variables(tmp_path / "t*.csv")
+    np.testing.assert_array_equal(one["points"].read(), nodes[:, :2])
+    assert one["points"].attributes == {"mesh part": True}
+    np.testing.assert_array_equal(one["U"].read(), u[None])
+    assert (every["U"].shape, every["p"].shape, every["points"].shape) == ((4, 30, 2), (4, 30), (30, 2))
+    np.testing.assert_array_equal(every["p"].read(slice(3, 4)), p[None])
+    source = open_source(tmp_path / "t*.csv", input="filename numbers", output="p")
+    np.testing.assert_array_equal(source.output.nodes.numpy(), nodes[:, :2])
+
+
+@shared
+def test_the_nodes_of_tables_by_paraview_in_a_folder_are_no_fields():
+    a, y = published("velocity")
+    found = variables(PUBLIC / "velocity")
+    assert found["points"].shape == (7219, 2)
+    np.testing.assert_array_equal(found["filename numbers"].read(), a)
+    fields = np.concatenate([found["U"].read(), found["p"].read()[..., None]], axis=-1)
+    np.testing.assert_allclose(fields / np.abs(fields).max((0, 1)), y, rtol=1e-12)
+
+
+def test_several_columns_are_chosen_by_a_pattern_or_by_their_places(tmp_path):
+    values = RNG.standard_normal((9, 7))
+    path = write(tmp_path, lines(*values.T, header=["p", "q", "c1", "c2", "c3", "cost", "z"]))
+    for name, columns in (("c*", [2, 3, 4, 5]), ("2:6", [2, 3, 4, 5]), (":2", [0, 1]), ("c?", []), ("5:", [5, 6])):
+        found = selected(variables(path), [name])
+        if columns:
+            np.testing.assert_array_equal(found[name].read(), values[:, columns])
+        else:
+            assert name not in found

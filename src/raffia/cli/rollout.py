@@ -12,7 +12,7 @@ from raffia.cli.common import app, batches, check_output, console, say_novel, sc
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
 from raffia.data.paths import Paths, growing_paths
-from raffia.data.readers.growing import SUFFIXES
+from raffia.data.readers.writing import GROWING
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.model.marching import Lost
@@ -28,7 +28,7 @@ def rollout(
     model_file: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by fit: a model of time steps.")],
     source: Annotated[Path, typer.Argument(metavar="DATA", help="A file with states, or trajectories, to begin from.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help=f"The file to write, like that of the training: {' '.join(SUFFIXES)}.")
+        Path, typer.Option("--output", "-o", help=f"The file to write, like that of the training: {' '.join(GROWING)}.")
     ],
     steps: Annotated[int, typer.Option(min=1, help="How many steps.")],
     options: ReadingOptions,
@@ -41,7 +41,7 @@ def rollout(
 
     Example: raffia rollout model.safetensors start.npz --steps 100 --output path.npy
     """
-    check_output(output, " or ".join(SUFFIXES))
+    check_output(output, " or ".join(GROWING))
     if every > steps:
         raise RaffiaError(f"--every must be at most --steps {steps}; got {every}.")
     model = load(model_file)

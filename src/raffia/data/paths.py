@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from raffia.data.meaning.steps import Steps
-from raffia.data.readers.growing import growing
+from raffia.data.readers.writing import growing
 from raffia.data.written import Inputs
 
 

@@ -10,9 +10,9 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from raffia.data.readers import writing
+from raffia.data.readers.meshes import original
 from raffia.data.readers.meshes import writing as meshes
 from raffia.data.readers.meshes.content import Content
-from raffia.data.readers.meshes.detect import original
 from raffia.data.readers.meshes.structured import Lattice, listed
 from raffia.data.readers.writing import Arrays
 from raffia.errors import RaffiaError
@@ -105,10 +105,9 @@ def _on_mesh(mesh: Mesh, source: Path | None, node_order: Order) -> Base:
     there, nodes = None if source is None else original(source), mesh.nodes.numpy()
     if type(there) is Content:
         geometry = there.geometry
-        centres = geometry.pieces((), True).get("cell centres")
         if (order := _order(geometry.nodes, nodes)) is not None:
             return there, geometry.kept[order], False
-        if centres is not None and (order := _order(centres.array, nodes)) is not None:
+        if len(geometry.simplices) and (order := _order(geometry.centres[0], nodes)) is not None:
             return there, geometry.cells[order], True
     cells = None if mesh.cells is None else mesh.cells.numpy()
     if node_order is None:

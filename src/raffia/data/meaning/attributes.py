@@ -10,7 +10,7 @@ TIMES = ("time", "t", "times", "date", "valid_time", "forecast_time", "step")
 PLACES = (
     "x", "y", "z", "lat", "lon", "latitude", "longitude", "lev", "level", "depth", "height", "altitude", "pressure", "plev", "theta", "phi",
     "r", "rlat", "rlon", "nav_lat", "nav_lon", "xc", "yc", "northing", "easting", "node", "nodes", "point", "points", "cell", "cells",
-    "space", "frequency", "wavelength",
+    "space", "frequency", "wavelength", "complex",
 )  # fmt: skip
 STANDARD = ("latitude", "longitude", "projection", "height", "depth", "altitude", "pressure", "grid_latitude", "grid_longitude")
 BOUNDS = ("bnds", "bounds", "_bnd", "limits", "vertices")

@@ -18,7 +18,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Space
 
 CHANNELS = 16  # at most so many, where an axis is not named
-CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch")
+CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch", "complex")
 
 
 @dataclass(eq=False)

@@ -1,12 +1,30 @@
 """Readers of files: each takes a path and gives the named arrays in it, with dimensions and attributes, read lazily by rows."""
 
-from raffia.data.readers.damage import naming
-from raffia.data.readers.detect import variables
-from raffia.data.readers.folders.stacked import NAMES, NUMBERS
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from raffia.data.readers import (
+    folders,
+    hdf5,
+    in_memory,
+    matlab,
+    meshes,
+    netcdf,
+    numpy_files,
+    pytorch,
+    rdata,
+    tables,
+    zarr_store,
+)
+from raffia.data.readers.damage import guarded, naming
+from raffia.data.readers.folders import NAMES, NUMBERS
 from raffia.data.readers.layout import WIDE, Layout, resampling
-from raffia.data.readers.missing import check_whole, decode
 from raffia.data.readers.selection import selected
-from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, files_of
+from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_whole, decode, files_of, has_wildcards, real_parts
+from raffia.errors import RaffiaError
 
 __all__ = [
     "LOOKED_AT",
@@ -24,3 +42,96 @@ __all__ = [
     "selected",
     "variables",
 ]
+
+HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
+TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
+R = (".rda", ".rdata", ".rds")
+SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join((*TABLES, *R))} {' '.join(meshes.SUFFIXES)}"
+CONVERTED = {
+    ".su2": "meshes of SU2. Write the solution for ParaView: OUTPUT_FILES= (PARAVIEW) gives .vtu files",
+    ".inp": "input of Abaqus, without results. Write the results as .vtu files, for example with meshio or abaqus2vtk",
+    ".odb": "results of Abaqus. In Abaqus' Python, write them as .csv or .npy files; for ParaView, as .vtu files",
+    ".foam": "a case of OpenFOAM. Write its fields with foamToVTK, and give the folder VTK",
+    ".xlsx": "a workbook of Excel. Save the sheet as CSV",
+    ".xls": "a workbook of Excel. Save the sheet as CSV",
+}
+"""What files are that raffia does not read, and what to convert them to."""
+
+Reader = Callable[[Path], dict[str, Variable]]
+
+
+def variables(path: str | os.PathLike[str] | Any, layout: Layout | None = None) -> dict[str, Variable]:
+    """Open a file, a folder or data in memory.
+
+    No file makes raffia run code. Of most formats no values are read before `Variable.read`; tables and meshes are read as a whole.
+
+    Parameters
+    ----------
+    path
+        A file: NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, tables .csv, .tsv, .txt and .dat, R's
+        .rda and .rds, or meshes (VTK, XDMF, Gmsh, Exodus). A folder, or a pattern such as runs/*.csv, of files that are a sample each,
+        or each hold some of the samples. Or an xarray Dataset or DataArray, a pandas DataFrame, or a Dask array.
+    layout
+        Where samples are in a table or a folder, as far as it is known.
+
+    Returns
+    -------
+    dict
+        The arrays by name. A complex array has its real and imaginary parts along a last axis, "complex".
+
+    Raises
+    ------
+    RaffiaError
+        If the file is damaged, of another format, or if it is unclear where its samples are.
+    """
+    known = layout or Layout()
+    if not isinstance(path, (str, os.PathLike)):
+        arrays = in_memory.variables(path, known)
+    else:
+        with naming(Path(path)):
+            arrays = _opened(Path(path), known)
+    return {name: real_parts(v) for name, v in arrays.items()}
+
+
+def _opened(path: Path, layout: Layout) -> dict[str, Variable]:
+    """The arrays of a file, a store, a folder or a pattern."""
+    if zarr_store.is_store(path) or (path.is_dir() and path.suffix == ".zarr"):
+        return zarr_store.variables(path)
+    if (path / "system" / "controlDict").is_file():
+        raise RaffiaError(f"{path} is {CONVERTED['.foam']}.")
+    alone = path.is_file()
+    if path.is_dir() or (not alone and has_wildcards(path)) or (alone and layout.files):
+        return folders.variables(path, layout, variables, SUFFIXES.split())
+    if not alone:
+        raise RaffiaError(f"there is no file {path}.")
+    return _reader(path, layout)(path)
+
+
+def _reader(path: Path, layout: Layout) -> Reader:
+    """The reader of a file, by its suffix, or by its first bytes if the suffix is unknown."""
+    with guarded(path), path.open("rb") as file:
+        start = file.read(1024)
+    suffix = path.suffix.lower()
+    hierarchical = start.startswith(HDF5) or start[512:].startswith(HDF5)  # MATLAB puts 512 bytes of text first
+    known: dict[str, Reader] = {
+        ".npz": numpy_files.npy if start.startswith(NPY) else numpy_files.npz,
+        ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
+        ".mat": partial(hdf5.variables, reverse=True) if hierarchical else matlab.version5,
+        **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
+        **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
+        **dict.fromkeys((".pt", ".pth"), pytorch.variables),
+        **dict.fromkeys(TABLES, partial(tables.variables, asked=layout)),
+        **dict.fromkeys(R, partial(rdata.variables, layout=layout)),
+        **meshes.READERS,
+    }
+    if suffix in known:
+        return known[suffix]
+    if suffix in CONVERTED:
+        raise RaffiaError(f"{path} is {CONVERTED[suffix]}.")
+    if hierarchical:
+        return hdf5.variables
+    if start.startswith((b"CDF\x01", b"CDF\x02")):
+        return netcdf.classic
+    if start.startswith(NPY):
+        return numpy_files.npy
+    raise RaffiaError(f"{path} is of no kind that raffia reads. It reads {SUFFIXES}; rename the file if it is one of these.")

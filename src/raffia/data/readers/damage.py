@@ -1,4 +1,4 @@
-"""Damaged files: errors that name the file, a guard around foreign libraries, and words of a file read as numbers.
+"""Damaged files: errors that name the file, a guard around foreign libraries, words of a file read as numbers, and XML.
 
 The parsers of raffia raise `Damaged` where a file contradicts itself. Only calls of other libraries are `guarded`, as those raise
 nearly anything on damaged bytes. An error of any other kind is a fault of raffia, and reaches the caller as it is.
@@ -10,16 +10,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 import numpy as np
 
 from raffia.errors import RaffiaError
 
 T = TypeVar("T")
+DEEPEST, MOST_ELEMENTS = 32, 2**17  # of XML
 
 
 class Damaged(RaffiaError):
     """The content of a file contradicts itself; `naming` adds the name of the file."""
+
+
+def damaged_if(contradicted: object, reason: str) -> None:
+    """Refuse a file whose content contradicts itself."""
+    if contradicted:
+        raise Damaged(reason)
 
 
 @contextmanager
@@ -74,8 +83,7 @@ def integers(text: str, dtype: type = np.int64) -> np.ndarray:
             values: np.ndarray = np.fromstring(text, dtype, sep=" ") if words else np.empty(0, dtype)
     except (ValueError, OverflowError, DeprecationWarning):
         values = np.empty(0, dtype)
-    if len(values) != len(words):
-        raise Damaged("a list of numbers holds other words")
+    damaged_if(len(values) != len(words), "a list of numbers holds other words")
     return values
 
 
@@ -89,3 +97,33 @@ def entry(known: Mapping[str, T], key: str | None, what: str) -> T:
     if key is None or key not in known:
         raise Damaged(f"its {what} is {key!r:.40}")
     return known[key]
+
+
+def tree(path: Path, text: bytes) -> Element:
+    """The root of a text in XML, without entities, which make much of little. A document type and the file that it names are ignored."""
+    builder, parser = TreeBuilder(), expat.ParserCreate()
+    parser.buffer_text = True
+    depth = count = 0
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        if depth > DEEPEST or count > MOST_ELEMENTS:
+            raise RaffiaError(
+                f"it has more than {MOST_ELEMENTS} elements of XML, or {DEEPEST} in one another. Write several files."
+            )
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    def refuse(*_: object) -> None:
+        raise RaffiaError("it defines entities, which may unpack to anything; no such file needs one. Remove <!ENTITY …>.")
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
+    parser.EntityDeclHandler = refuse
+    with guarded(path):
+        parser.Parse(text, True)
+        return builder.close()

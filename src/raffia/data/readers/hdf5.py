@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, guarded
+from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_count, check_inflated, check_stored, optional
 from raffia.errors import RaffiaError
 
@@ -25,12 +25,12 @@ NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
     """The arrays of an HDF5 file; `reverse` their axes, as MATLAB's files need."""
     h5py = _h5py()
-    held: dict[str, Variable] = {}
+    arrays: dict[str, Variable] = {}
     with guarded(path), _Checked(path) as raw, h5py.File(raw, "r") as file:
         for name, item in _items(h5py, path, file, reverse):
-            if item.shape is None or item.dtype.kind not in "fiubcSU":
+            dtype, attributes = _dtype(item), _attributes(item)
+            if item.shape is None or dtype.kind not in "fiubcSU":
                 continue
-            attributes = _attributes(item)
             if not str(attributes.get("NAME", "")).startswith(NO_VARIABLE):
                 _check_storage(path, name, item)
                 shape, dims, block = tuple(int(axis) for axis in item.shape), _dims(item), 1
@@ -39,15 +39,14 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
                 if item.chunks is not None:
                     block = int(item.chunks[-1 if reverse else 0])
                 load = partial(_load, path, name, reverse)
-                held[name] = Variable(name, shape, item.dtype.str, dims, attributes, path, load, block)
-    return held
+                arrays[name] = Variable(name, shape, dtype.str, dims, attributes, path, load, block)
+    return arrays
 
 
 def attributes(path: Path, group: str) -> dict[str, Any]:
     """The attributes of a group that are numbers or short texts."""
     with guarded(path), _Checked(path) as raw, _h5py().File(raw, "r") as file:
-        if not hasattr(file.get(group), "keys"):
-            raise Damaged(f"it has no group {group}")
+        damaged_if(not hasattr(file.get(group), "keys"), f"it has no group {group}")
         return _attributes(file[group])
 
 
@@ -65,8 +64,7 @@ class _Checked(io.FileIO):
         at, end = 16, min(int.from_bytes(block[8:16], "little"), count)
         while at + 16 <= end:
             index, size = struct.unpack_from("<H6xQ", block, at)
-            if size < 16 and not index:
-                raise Damaged("a heap has free space of no size")
+            damaged_if(size < 16 and not index, "a heap has free space of no size")
             at += 16 + size + -size % 8 if index else size
         return count
 
@@ -130,13 +128,20 @@ def _short(attribute: Any) -> bool:
     return math.prod(attribute.shape or ()) <= (1 if attribute.dtype.kind == "O" else 2**10)
 
 
+def _dtype(item: Any) -> np.dtype:
+    """The type of its values; MATLAB has complex numbers as pairs of real and imag."""
+    if item.dtype.names == ("real", "imag") and item.dtype[0] == item.dtype[1] and item.dtype[0].kind == "f":
+        return np.result_type(item.dtype[0], np.complex64)
+    return np.dtype(item.dtype)
+
+
 def _load(path: Path, name: str, reverse: bool, rows: Rows) -> np.ndarray:
     with guarded(path, name), _h5py().File(path, "r") as file:
         array = file[name]
         _check_chunks(array, path.stat().st_size, -1 if reverse else 0, rows)
-        if rows is None:
-            return np.asarray(array[()].T if reverse else array[()])
-        return array[..., rows].T if reverse else array[rows]
+        values = np.asarray(array[() if rows is None else (..., rows) if reverse else rows])
+        values = np.ascontiguousarray(values).view(_dtype(array)) if values.dtype.names else values
+        return values.T if reverse else values
 
 
 def _check_chunks(array: Any, size: int, axis: int, rows: Rows) -> None:

@@ -1,59 +1,73 @@
-"""MATLAB files: version 7.3 is HDF5 with the axes in reverse; version 5 is read by SciPy, after its sizes are checked.
+"""MATLAB files of version 5 to 7.2: numerical arrays, also those in cells and structs; version 7.3 is HDF5 with the axes in reverse.
 
-Version 5 is a header of 128 bytes and then elements: a type, a length and so many bytes. An array is an element of four parts: its
-class, its shape, its name and its values. It may be packed by zlib. SciPy trusts types and lengths, so each element is checked alone,
-together with the checksum of zlib, and handed to SciPy unpacked.
+A file is a header of 128 bytes and then elements: a type, a length and so many bytes. An array is an element of parts: its class,
+its shape, its name and its values. The values of a cell or a struct are arrays. Elements may be packed by zlib. SciPy is not used:
+it trusts types and lengths, so that damaged files crash it, and `mat_dtype` drops imaginary parts.
 """
 
-import io
 import math
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-from scipy.io import loadmat, whosmat
 
-from raffia.data.readers.damage import Damaged, guarded
+from raffia.data.readers import nested
+from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import Variable, Whole, check_count, unpackable
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15
-STORED = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
-"""Bytes of a number, by MATLAB's types."""
-PARTS = ((6,), (5,), (1,), STORED)  # the types that class, shape, name and values may have
-REAL_CLASSES, COMPLEX = range(6, 16), 0x800
+STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+"""Types of numbers as they are stored, which may be smaller than those of their class."""
+CELL, STRUCT = 1, 2
+CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+COMPLEX, LOGICAL = 0x800, 0x200
 HEAD = 2**12  # bytes in which class, shape and name of an array are found
+DEEPEST, MOST = 8, 2**17  # cells in one another, and entries of one
+
+Part = tuple[int, int, int]
+"""The type of a part of an element, its first byte, and how many bytes it has."""
 
 
 def version5(path: Path) -> dict[str, Variable]:
-    """The real numerical arrays of a file written by `save -v7` or older; reading rows of one reads that array."""
-    arrays, room = {}, unpackable(path.stat().st_size)
+    """The numerical arrays of a file written by `save -v7` or older. Reading rows of one reads all of it."""
+    arrays: dict[str, Variable] = {}
+    room = unpackable(path.stat().st_size)
     for element in _elements(path):
-        head = element.content(HEAD)
-        if element.is_real_array(head):
-            room -= element.unpacked_size(head)
-            if room < 0:
-                raise RaffiaError(f"{path} unpacks to many times its size. Save it with -v7.3, or without compression (-v6).")
-            name, shape, dtype = element.described(head)
-            arrays[name] = Variable(name, shape, dtype.str, None, {}, path, Whole(element.values), shape[0])
+        head = element.unpacked(HEAD)
+        if len(head) < 24 or element.integers(head, 0, 1) != [MATRIX]:
+            continue
+        (size,), (flags,) = element.integers(head, 4, 1), element.integers(head, 16, 1)
+        if flags & 0xFF not in (CELL, STRUCT, *CLASSES):
+            continue
+        room -= size + 8
+        if room < 0:
+            raise RaffiaError(f"{path} unpacks to many times its size. Save it with -v7.3, or without compression (-v6).")
+        part = flags & 0xFF in CLASSES and not flags & COMPLEX
+        content = head if part else element.unpacked(size + 9, whole=True)
+        for key, several, samples in element.arrays(content, size + 8, empty=True):
+            v = nested.variable(path, key, several, samples)
+            arrays[key] = replace(v, load=Whole(partial(element.values, size + 8, key)), block=v.shape[0])
+            check_count(path, len(arrays))
     return arrays
 
 
 @dataclass(frozen=True)
 class _Element:
-    """An element of a file: where its bytes lie, behind the tag where they are packed."""
+    """An element of a file: where its bytes lie, behind the tag if they are packed."""
 
     path: Path
-    header: bytes
-    order: str
+    order: Literal["<", ">"]
     packed: bool
     start: int
     length: int
 
-    def content(self, most: int, whole: bool = False) -> bytes:
+    def unpacked(self, most: int, whole: bool = False) -> bytes:
         """Its first bytes, unpacked; of the `whole` element one byte less, and zlib compares the checksum."""
         with self.path.open("rb") as file:
             file.seek(self.start)
@@ -66,47 +80,82 @@ class _Element:
                 raise Damaged(f"a variable does not unpack to {most - 1} bytes")
         return content
 
-    def is_real_array(self, head: bytes) -> bool:
-        """Whether it is an array of real numbers: not of texts, cells, records or complex numbers, and not sparse."""
-        if len(head) < 24 or self._integer(head, 0) != MATRIX:
-            return False
-        flags = self._integer(head, 16)
-        return flags & 0xFF in REAL_CLASSES and not flags & COMPLEX
+    def integers(self, content: bytes, at: int, count: int) -> list[int]:
+        """Numbers of four bytes."""
+        damaged_if(at + 4 * count > len(content), "a variable has no shape, name or values")
+        return list(struct.unpack_from(f"{self.order}{count}i", content, at))
 
-    def unpacked_size(self, head: bytes) -> int:
-        """How many bytes it has, unpacked, with its tag."""
-        return 8 + self._integer(head, 4)
+    def arrays(self, content: bytes, size: int, empty: bool = False) -> Iterator[tuple[str, list[Any], bool]]:
+        """The arrays by name, or `empty` ones of their shapes and types; those of a cell are samples if they have one shape."""
+        name, value = self._matrix(content, 8, size, empty)
+        return nested.arrays(self.path, {name: value}, 0)
 
-    def described(self, head: bytes) -> tuple[str, tuple[int, ...], np.dtype]:
-        """Name, shape and type of an array, whose parts must have the right types and fill it."""
-        at = 8
-        for kinds in PARTS:
-            if at + 8 > len(head):
-                raise Damaged("a variable has no shape, name or values")
-            kind, size, at = self._integer(head, at), self._integer(head, at + 4), at + 8
-            if small := kind >> 16:  # up to four bytes stand in the tag itself
-                kind, size = kind & 0xFFFF, small
+    def values(self, size: int, key: str) -> np.ndarray:
+        """The values of the array of this name."""
+        for name, several, samples in self.arrays(self.unpacked(size + 1, whole=True), size):
+            if name == key:
+                return nested.variable(self.path, key, several, samples).read()
+        raise RaffiaError(f"{self.path} has changed: it holds no {key} any more. Open it again.")
+
+    def _parts(self, content: bytes, at: int, end: int) -> Iterator[Part]:
+        """The parts of a matrix, which fill it."""
+        while at < end:
+            kind, size = self.integers(content, at, 2)
+            if kind >> 16:  # up to four bytes stand in the tag itself
+                yield kind & 0xFFFF, at + 4, kind >> 16
+                at += 8
             else:
-                at += size + -size % 8
-            if kind not in kinds:
-                raise Damaged(f"a part of a variable has type {kind}")
-        whole = self.unpacked_size(head)
-        with guarded(self.path):
-            ((name, shape, word),) = whosmat(io.BytesIO(self.header + head[:whole]))
-        if at > whole or min(shape, default=-1) < 0 or size != math.prod(shape) * STORED[kind]:
-            raise Damaged(f"{size} bytes are not an array of shape {shape}")
-        return name, shape, np.dtype({"double": "f8", "single": "f4", "logical": "?"}.get(word, word))
+                yield kind, at + 8, size
+                at += 8 + size + -size % 8 * (kind != COMPRESSED)
+            damaged_if(size < 0 or at > end, "a part of a variable ends behind it")
 
-    def values(self) -> np.ndarray:
-        """The array itself."""
-        size = self.unpacked_size(self.content(HEAD))
-        content = self.content(size + 1, whole=True)
-        with guarded(self.path):
-            arrays = loadmat(io.BytesIO(self.header + content), mat_dtype=True)
-        return next(array for name, array in arrays.items() if not name.startswith("__"))
+    def _matrix(self, content: bytes, at: int, end: int, empty: bool, depth: int = 0) -> tuple[str, Any]:
+        """The name and the values of a matrix: an array, a list for a cell, a dictionary for a struct; None for texts and the like."""
+        if at == end:
+            return "", None
+        parts = list(self._parts(content, at, end))
+        if [kind for kind, _, _ in parts[:3]] != [6, 5, 1] or depth > DEEPEST or len(parts) > MOST:
+            raise Damaged("a variable has no class, shape or name, too many cells, or cells too deep in one another")
+        (_, flagged, _), (_, shaped, axes), (_, named, length), *values = parts
+        flags, shape = self.integers(content, flagged, 1)[0], self.integers(content, shaped, axes // 4)
+        name, kind = content[named : named + length].decode("latin-1"), flags & 0xFF
+        if kind in CLASSES:
+            return name, self._numbers(content, flags, shape, values, empty)
+        if kind not in (CELL, STRUCT):
+            return name, None
+        fields = self._fields(content, values[:2]) if kind == STRUCT else [""]
+        inner = values[2:] if kind == STRUCT else values
+        if len(inner) != math.prod(shape) * len(fields) or any(part[0] != MATRIX for part in inner):
+            raise Damaged(f"a cell or struct of shape {shape} has {len(inner)} values")
+        entries = [self._matrix(content, start, start + size, empty, depth + 1)[1] for _, start, size in inner]
+        if kind == CELL:
+            return name, entries
+        records = [dict(zip(fields, entries[i * len(fields) :], strict=False)) for i in range(math.prod(shape))]
+        return name, records[0] if len(records) == 1 else records
 
-    def _integer(self, head: bytes, at: int) -> int:
-        return struct.unpack_from(f"{self.order}I", head, at)[0]
+    def _fields(self, content: bytes, parts: list[Part]) -> list[str]:
+        """The names of the fields of a struct, each in as many letters."""
+        if [kind for kind, _, _ in parts] != [5, 1] or (each := self.integers(content, parts[0][1], 1)[0]) < 1:
+            raise Damaged("a struct has no names of fields")
+        _, start, size = parts[1]
+        letters = [content[at : at + each] for at in range(start, start + size, each)]
+        return [word.split(b"\0")[0].decode("latin-1") for word in letters]
+
+    def _numbers(self, content: bytes, flags: int, shape: list[int], values: list[Part], empty: bool) -> np.ndarray:
+        """An array of real numbers, or of complex ones whose imaginary parts follow the real parts."""
+        dtype, count, many = np.dtype("?" if flags & LOGICAL else CLASSES[flags & 0xFF]), math.prod(shape), 1
+        if flags & COMPLEX:
+            dtype, many = np.result_type(dtype, np.complex64), 2
+        stored = [np.dtype(STORED[kind]).newbyteorder(self.order) for kind, _, _ in values if kind in STORED]
+        sizes = [size for _, _, size in values]
+        if min(shape, default=-1) < 0 or len(stored) != many or [kind.itemsize * count for kind in stored] != sizes:
+            raise Damaged(f"{sizes} bytes are not an array of shape {tuple(shape)}")
+        if empty:
+            return np.broadcast_to(np.zeros((), dtype), shape)
+        array = np.empty(count, dtype)
+        for half, kind, (_, start, _) in zip((array.real, array.imag), stored, values, strict=False):
+            half[...] = np.frombuffer(content, kind, count, start)
+        return array.reshape(shape, order="F")
 
 
 def _elements(path: Path) -> Iterator[_Element]:
@@ -116,15 +165,14 @@ def _elements(path: Path) -> Iterator[_Element]:
         header = file.read(128)
         if len(header) < 128 or header[126:] not in (b"IM", b"MI") or header[124:126] not in (b"\x00\x01", b"\x01\x00"):
             raise RaffiaError(f"{path} is damaged or no MATLAB file of version 5 or 7.3. In MATLAB, save it with -v7 or -v7.3.")
-        order = "<" if header[126:] == b"IM" else ">"
+        order: Literal["<", ">"] = "<" if header[126:] == b"IM" else ">"
         start, count = 128, 0
         while start + 8 <= size:
             check_count(path, count := count + 1)
             file.seek(start)
             kind, length = struct.unpack(f"{order}II", file.read(8))
             end = start + 8 + length
-            if end > size:
-                raise Damaged("it ends within a variable")
+            damaged_if(end > size, "it ends within a variable")
             packed = kind == COMPRESSED
-            yield _Element(path, header, order, packed, start + 8 * packed, length + 8 * (not packed))
+            yield _Element(path, order, packed, start + 8 * packed, length + 8 * (not packed))
             start = end

@@ -10,8 +10,8 @@ from typing import IO
 
 import numpy as np
 
-from raffia.data.readers import objects
-from raffia.data.readers.damage import Damaged, guarded
+from raffia.data.readers import pickled
+from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import LOOKED_AT, PACKED, Rows, Variable, Whole, check_count, check_stored
 from raffia.errors import RaffiaError
 
@@ -27,7 +27,7 @@ def npy(path: Path) -> dict[str, Variable]:
         stored = path.stat().st_size - file.tell()
         content = file.read() if dtype.hasobject else b""
     if dtype.hasobject:
-        return objects.variables(path, path.stem, content)
+        return pickled.variables(path, path.stem, content)
     check_stored(path, path.stem, shape, dtype.itemsize, stored)
 
     def load(rows: Rows) -> np.ndarray:
@@ -46,7 +46,7 @@ def npz(path: Path) -> dict[str, Variable]:
     for member, (shape, dtype, columns), stored, content in list(_members(path)):
         name = member.filename.removesuffix(".npy")
         if dtype.hasobject:
-            arrays |= objects.variables(path, name, content)
+            arrays |= pickled.variables(path, name, content)
             continue
         check_stored(path, name, shape, dtype.itemsize, stored)
         load = partial(_member, path, member.filename)
@@ -93,8 +93,7 @@ def _member(path: Path, name: str, rows: int | None = None) -> np.ndarray:
 def _header(file: IO[bytes] | zipfile.ZipExtFile) -> _Header:
     """Shape, type, and whether the array is stored by columns; a header of any length is not read."""
     version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise Damaged(f"version {version} of the format is unknown")
+    damaged_if(version not in ((1, 0), (2, 0)), f"version {version} of the format is unknown")
     size = file.read(2 * version[0])
     if (length := int.from_bytes(size, "little")) > LONGEST:
         raise Damaged(f"its header claims {length} bytes, more than any array needs")

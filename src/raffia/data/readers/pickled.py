@@ -1,12 +1,9 @@
-"""Pickles of plain arrays, as NumPy writes arrays of objects, read by Python's unpickler without any object of NumPy's.
+"""Pickles in NumPy's files: plain arrays, and dictionaries and lists of them, read without running any code of the file.
 
-A pickle is a program for a stack machine. The unpickler here knows the instructions that make dictionaries, lists, tuples, texts,
-bytes and numbers. Of the functions that a pickle may name, it has stand-ins for those that make plain arrays, and for no others. A
-stand-in makes an array as a view of bytes that are in the file. NumPy's own functions are never handed out: a type with altered
-flags would make them take bytes for pointers.
-
-The unpickler is the one that Python's library has in Python: its instructions can be counted and left out, and its memory is a
-dictionary. The one in C takes memory for whatever place a pickle names.
+A pickle is a program for a stack machine. It is run by the unpickler that Python's library has in Python, restricted to the
+instructions that make plain values, and it may name no functions but those here. They stand in for NumPy's functions and make
+views of bytes that are in the file. NumPy's own functions are never handed out: a dtype with altered flags would make them take
+bytes for pointers. The unpickler written in C is not used: it takes memory for any memo index that a pickle names.
 """
 
 import io
@@ -16,28 +13,51 @@ import pickletools
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers import nested
+from raffia.data.readers.damage import Damaged, damaged_if
+from raffia.data.readers.variable import Variable
+from raffia.errors import RaffiaError
 
 INSTRUCTIONS = 2**17  # that are run whatever the size of the file
+DEEPEST = 32  # lists in one another
+LARGEST = 2**64  # integers
+LEAST = 8  # bytes of instructions that make an array
+FEW = 3  # arrays in a list that are inputs, coordinates and the like rather than samples
 PLAIN = re.compile(r"[fiu][1248]|b1|O8?|[US]\d{1,4}")
-MULTIARRAY = ("numpy.core.multiarray", "numpy._core.multiarray")
-NUMERIC = ("numpy.core.numeric", "numpy._core.numeric")
 LIBRARY: Any = pickle._Unpickler  # whose instructions have no types
-KEYS = (str, int, float, bool, bytes)
 
 
 class Refused(ValueError):
-    """What a pickle asks for is beyond plain arrays."""
+    """A pickle asks for more than plain arrays."""
+
+
+def variables(path: Path, name: str, content: bytes) -> dict[str, Variable]:
+    """The plain arrays in a pickled array of objects; an array without keys has the name of that array."""
+    try:
+        plain = _plain(loaded(content, path.stat().st_size), {})
+    except Refused as error:
+        raise RaffiaError(
+            f"{path} holds Python objects in {name}, as a pickle, which raffia never opens: it could run any code. Only plain arrays, "
+            f"dictionaries, lists, texts and numbers are read ({error}). Save plain arrays instead."
+        ) from None
+    arrays: dict[str, Variable] = {}
+    room = len(content)
+    for key, several, samples in nested.arrays(path, plain, FEW):
+        label = name if not key else f"{name}{key}" if key.isdigit() else key if name == path.stem else f"{name}.{key}"
+        room -= sum(array.nbytes + LEAST for array in several)
+        if room < 0:
+            raise RaffiaError(f"{path} is damaged: the arrays in {name} have more bytes than there are of them.")
+        arrays[label] = nested.variable(path, label, several, samples)
+    return arrays
 
 
 def loaded(content: bytes, stored: int) -> Any:
-    """What a pickle of plain arrays holds, of a file with so many bytes: dictionaries, lists, tuples, texts, numbers and `Array`s."""
+    """The content of a pickle in a file of so many bytes: dictionaries, lists, tuples, texts, numbers and `Array`s."""
     unpickler = _Unpickler(io.BytesIO(content))
     unpickler.dispatch = _Instructions(max(INSTRUCTIONS, stored // 8))
     try:
@@ -46,147 +66,159 @@ def loaded(content: bytes, stored: int) -> Any:
         raise
     except Exception as error:  # Python's unpickler raises nearly anything
         raise Damaged(f"{error or type(error).__name__}"[:200]) from None
-    if unpickler.stack or unpickler.metastack:
-        raise Damaged("a pickle leaves more than one value")
+    damaged_if(unpickler.stack or unpickler.metastack, "a pickle leaves more than one value")
     return value
 
 
+class _DType:
+    """Stands in for numpy.dtype, which a pickle makes in two steps: its size, then the order of its bytes."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        if type(code) is not str or not PLAIN.fullmatch(code):
+            raise Refused(f"it makes an array of type {code!r:.20}")
+        self.dtype = np.dtype(code)
+
+    def build(self, *state: Any) -> None:
+        """Set the order of bytes; any other part of the state must be empty."""
+        if len(state) != 8 or state[2:5] != (None, None, None) or state[1] not in ("<", ">", "|", "="):
+            raise Refused("it makes an array of an unknown type")
+        self.dtype = self.dtype.newbyteorder(state[1])
+
+
+class Array:
+    """Stands in for an array, which a pickle makes empty and then gives a shape and `values`, or a list of `objects`."""
+
+    values: np.ndarray | None = None
+    shape: tuple[int, ...] = ()
+    objects: tuple[Any, ...] = ()
+
+    def build(self, *state: Any) -> None:
+        """Take shape, dtype, order and values, which must be as many as the shape says."""
+        if len(state) != 5:
+            raise Refused("it makes an array in an unknown way")
+        _, shape, kind, columns, values = state
+        if type(shape) is not tuple or any(type(axis) is not int or axis < 0 for axis in shape) or type(kind) is not _DType:
+            raise Refused("it makes an array without a shape or a type")
+        dtype, count = kind.dtype, math.prod(shape)
+        wanted, size = ((list,), count) if dtype.hasobject else ((bytes, bytearray), count * dtype.itemsize)
+        if type(values) not in wanted or len(values) != size or (dtype.hasobject and columns):
+            raise Damaged(f"the bytes are not an array of shape {shape}")
+        self.shape = shape
+        if dtype.hasobject:
+            self.objects = tuple(values)
+        else:
+            self.values = np.frombuffer(values, dtype).reshape(shape, order="F" if columns else "C")
+
+
+def _ndarray(*_: Any) -> Array:
+    """Stands in for the class numpy.ndarray, which is named by pickles and not called."""
+    raise Refused("it makes an array in an unknown way")
+
+
+def _reconstruct(cls: Any, *_: Any) -> Array:
+    if cls is not _ndarray:
+        raise Refused("it makes an array of another class")
+    return Array()
+
+
+def _frombuffer(values: Any, kind: Any, shape: Any, order: Any, *_: Any) -> Array:
+    array = Array()
+    array.build(1, shape, kind, order == "F", values)
+    return array
+
+
+def _scalar(kind: Any, values: Any = b"") -> Any:
+    array = _frombuffer(values, kind, (), "C")
+    if array.values is None or array.values.dtype.kind in "US":
+        raise Refused("it makes a number of an unknown type")
+    return array.values.item()
+
+
+STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "ndarray"): _ndarray,
+    ("numpy", "dtype"): _DType,
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
+    **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
+    **{(f"numpy.{core}.numeric", "_frombuffer"): _frombuffer for core in ("core", "_core")},
+}
+
+
 class _Unpickler(LIBRARY):
-    """Python's unpickler, with stand-ins for NumPy's functions."""
+    """Python's unpickler, without its ways to change objects, to take memory, and to compare keys for any time."""
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        if (module, name) not in _STAND_INS:
+        if (module, name) not in STAND_INS:
             raise Refused(f"it names {module}.{name}"[:80])
-        return _STAND_INS[module, name]
+        return STAND_INS[module, name]
 
-    def call(self) -> None:
-        function, arguments = self.stack[-2:]
-        if type(arguments) is not tuple or not any(function is known for known in _STAND_INS.values()):
-            raise Refused("it calls what is no function of NumPy's")
-        self.stack[-2:] = [function(*arguments)]
-
-    def build(self) -> None:
-        """Complete an array or a type by its state."""
-        target, state = self.stack[-2:]
-        if type(target) not in (Array, _Type) or type(state) is not tuple:
+    def load_build(self) -> None:
+        state, target = self.stack.pop(), self.stack[-1]
+        if type(target) not in (Array, _DType) or type(state) is not tuple:
             raise Refused("it gives a state to what is no plain array")
-        target.complete(*state)
-        self.stack.pop()
+        target.build(*state)
 
-    def read_bytearray(self) -> None:
-        """Bytes that are there; the library makes room for as many as a pickle claims."""
+    def load_bytearray8(self) -> None:
         self.append(bytearray(self.read(*struct.unpack("<Q", self.read(8)))))
 
+    def load_setitem(self) -> None:
+        self.check_keys(self.stack[-2:-1])
+        super().load_setitem()
 
-def _enter(load: Callable[[_Unpickler], None], keys: slice, unpickler: _Unpickler) -> None:
-    """Fill a dictionary. Tuples are refused as keys: within one another, they take any time to compare."""
-    if any(type(key) not in KEYS for key in unpickler.stack[keys]):
-        raise Refused("it has a dictionary with keys that are no names")
-    load(unpickler)
+    def load_setitems(self) -> None:
+        self.check_keys(self.stack[::2])
+        super().load_setitems()
+
+    def load_dict(self) -> None:
+        self.check_keys(self.stack[::2])
+        super().load_dict()
+
+    def check_keys(self, keys: list[Any]) -> None:
+        """Refuse tuples as keys: within one another, they take any time to compare."""
+        if any(type(key) not in (str, int, float, bool, bytes) for key in keys):
+            raise Refused("it has a dictionary with keys that are no names")
 
 
 class _Instructions:
-    """What each instruction does, by its code; those that are unknown, and more than so many, are refused."""
+    """The method for each instruction by its code; unknown instructions, and too many, are refused."""
 
     def __init__(self, most: int) -> None:
         self.left = most
 
     def __getitem__(self, code: int) -> Callable[[_Unpickler], None]:
         self.left -= 1
-        if self.left < 0 or code not in _KNOWN:
+        if self.left < 0 or code not in KNOWN:
             raise Refused(f"it has the instruction {code:#x}, or more instructions than arrays need")
-        return _KNOWN[code]
+        return KNOWN[code]
 
 
-@dataclass(eq=False)
-class _Type:
-    """The type of an array, which a pickle makes in two steps: its size, then the order of its bytes."""
-
-    code: str
-    order: str = "|"
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(self.order + self.code if self.order in "<>" else self.code)
-
-    def complete(self, *state: Any) -> None:
-        if len(state) != 8 or state[2:5] != (None, None, None) or state[1] not in ("<", ">", "|", "="):
-            raise Refused("it makes an array of an unknown type")
-        self.order = state[1]
-
-
-@dataclass(eq=False)
-class Array:
-    """An array, which a pickle makes in two steps: an empty one, then its shape and values, which are numbers or `objects`."""
-
-    values: np.ndarray | None = None
-    shape: tuple[int, ...] = ()
-    objects: list[Any] = field(default_factory=list)
-
-    def complete(self, *state: Any) -> None:
-        """Take shape, type, whether columns come first, and values, which must be as many as the shape says."""
-        if len(state) != 5:
-            raise Refused("it makes an array in an unknown way")
-        _, shape, kind, columns, values = state
-        if type(shape) is not tuple or any(type(axis) is not int or axis < 0 for axis in shape) or type(kind) is not _Type:
-            raise Refused("it makes an array without a shape or a type")
-        count = math.prod(shape)
-        if kind.code[0] == "O":
-            if type(values) is not list or len(values) != count or columns:
-                raise Damaged(f"{count} objects are missing")
-            self.shape, self.objects = shape, values
-            return
-        if type(values) not in (bytes, bytearray) or len(values) != count * kind.dtype.itemsize:
-            raise Damaged(f"the bytes are not an array of shape {shape}")
-        self.values = np.frombuffer(values, kind.dtype).reshape(shape, order="F" if columns else "C")
-
-
-def _ndarray(*_: Any) -> Array:
-    raise Refused("it makes an array in an unknown way")
-
-
-def _empty(cls: Any, *_: Any) -> Array:
-    if cls is not _ndarray:
-        raise Refused("it makes an array of another class")
-    return Array()
-
-
-def _type(code: Any, *flags: Any) -> _Type:
-    if type(code) is not str or not PLAIN.fullmatch(code):
-        raise Refused(f"it makes an array of type {code!r:.20}")
-    return _Type(code)
-
-
-def _scalar(kind: Any, values: Any = b"") -> Any:
-    if type(kind) is not _Type or kind.code[0] in "OUS":
-        raise Refused("it makes a number that is none")
-    array = _from_buffer(values, kind, (), "C")
-    return None if array.values is None else array.values.item()
-
-
-def _from_buffer(values: Any, kind: Any, shape: Any, order: Any, *axes: Any) -> Array:
-    array = Array()
-    array.complete(1, shape, kind, order == "F", values)
-    return array
-
-
-_STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy", "ndarray"): _ndarray,
-    ("numpy", "dtype"): _type,
-    **{(module, "_reconstruct"): _empty for module in MULTIARRAY},
-    **{(module, "scalar"): _scalar for module in MULTIARRAY},
-    **{(module, "_frombuffer"): _from_buffer for module in NUMERIC},
-}
-_NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE
+NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE
 SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BINSTRING SHORT_BINSTRING STRING EMPTY_LIST EMPTY_DICT EMPTY_TUPLE LIST
-TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS MEMOIZE BINPUT LONG_BINPUT PUT BINGET LONG_BINGET GET GLOBAL STACK_GLOBAL"""
-_CODES = {instruction.name: ord(instruction.code) for instruction in pickletools.opcodes}
-_KNOWN: dict[int, Callable[[_Unpickler], None]] = {
-    **{_CODES[name]: LIBRARY.dispatch[_CODES[name]] for name in _NAMES.split()},
-    _CODES["REDUCE"]: _Unpickler.call,
-    _CODES["BUILD"]: _Unpickler.build,
-    _CODES["BYTEARRAY8"]: _Unpickler.read_bytearray,
-    _CODES["SETITEM"]: partial(_enter, _Unpickler.load_setitem, slice(-2, -1)),
-    _CODES["SETITEMS"]: partial(_enter, _Unpickler.load_setitems, slice(None, None, 2)),
-    _CODES["DICT"]: partial(_enter, _Unpickler.load_dict, slice(None, None, 2)),
+TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS MEMOIZE BINPUT LONG_BINPUT PUT BINGET LONG_BINGET GET GLOBAL STACK_GLOBAL REDUCE"""
+CODES = {instruction.name: ord(instruction.code) for instruction in pickletools.opcodes}
+KNOWN: dict[int, Callable[[_Unpickler], None]] = {
+    **{CODES[name]: LIBRARY.dispatch[CODES[name]] for name in NAMES.split()},
+    CODES["BUILD"]: _Unpickler.load_build,
+    CODES["BYTEARRAY8"]: _Unpickler.load_bytearray8,
+    CODES["SETITEM"]: _Unpickler.load_setitem,
+    CODES["SETITEMS"]: _Unpickler.load_setitems,
+    CODES["DICT"]: _Unpickler.load_dict,
 }
+
+
+def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:
+    """Arrays of objects as lists, or as arrays if all objects are numbers; a value that occurs several times is converted once."""
+    if type(value) in (str, bytes, bytearray, float, bool, type(None)) or (type(value) is int and abs(value) < LARGEST):
+        return value
+    if type(value) not in (dict, list, tuple, Array) or depth > DEEPEST:
+        raise Refused(f"it holds a {type(value).__name__}, a large integer, or lists deep in one another")
+    if type(value) is Array and value.values is not None:
+        return value.values
+    if id(value) not in done and type(value) is dict:
+        done[id(value)] = {key: _plain(entry, done, depth + 1) for key, entry in value.items()}
+    elif id(value) not in done:
+        inside, shape = (value.objects, value.shape) if type(value) is Array else (value, (len(value),))
+        entries = [_plain(entry, done, depth + 1) for entry in inside]
+        numbers = entries and all(type(entry) in (int, float, bool) for entry in entries)
+        listed = np.array(entries).reshape(shape) if numbers else entries
+        done[id(value)] = entries[0] if entries and shape == () else listed
+    return done[id(value)]

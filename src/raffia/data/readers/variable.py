@@ -5,36 +5,64 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, naming
+from raffia.data.readers.damage import damaged_if, naming
 from raffia.data.readers.layout import Layout
 from raffia.errors import RaffiaError
 
 Rows = slice | None
+Read = Callable[[Path], "dict[str, Variable]"]
+"""Gives the arrays of a file by name."""
 
+COMPLEX = "complex"  # the name of the axis of real and imaginary parts
+FILLS = ("_FillValue", "missing_value", "FillValue", "fill_value")
+IN_MEMORY = "<"  # begins the label that stands for the path of data in memory
 WILDCARDS = re.compile(r"[*?\[]")
 COMPRESSION = 2000  # no common format packs numbers tighter, unless they are all equal
 MODEST = 2**28  # bytes that may be asked for whatever the size of the file
 PACKED = 32  # values a byte of a file that is believed, as functions of few values pack well
 MOST_PACKED = 2**26  # values that are believed by that ratio: half a gigabyte
 LOOKED_AT = 2**22  # values that may be looked at before anybody asks for them, whatever the size of the file
+SMALL = 2**18  # bytes of a file whose arrays may stay in memory with those of many others
 MOST = 1024  # arrays, groups and lists in a file; some formats need milliseconds for each
 DEFLATED = 1032  # times, at most, that gzip's method packs zeros
 
 
 @dataclass(frozen=True)
 class Variable:
-    """An array in a file, by its name; `read` reads it, or some rows of it. `block` rows are read together: chunks, or all.
+    """An array in a file, which is not read before its values are asked for.
 
-    `notes` say what its reader had to guess; `layout` is where samples are, in a table or a folder.
-    `beside` are files that its values lie in, where that is not the file itself.
+    Attributes
+    ----------
+    name
+        Its name: a column, a key, or a path of groups in the file.
+    shape
+        Its shape in the file; `read` gives rows along the first axis.
+    dtype
+        The type of its values, as NumPy writes it, such as "<f8".
+    dims
+        The name of each axis, which may be empty, or None if the file does not name axes.
+    attributes
+        What the file says of it: units, fill values, and for fields on a mesh the names of the arrays of nodes and cells.
+    path
+        The file, the folder or the pattern that it is in.
+    load
+        Reads rows of it; `read` also checks their number.
+    block
+        How many rows are read together: those of a chunk, or all.
+    notes
+        What its reader had to assume or to change.
+    layout
+        Where samples are in a table or a folder.
+    beside
+        Files that its values lie in, if that is not the file itself.
     """
 
     name: str
@@ -71,7 +99,7 @@ class Variable:
         return min(n, -(-rows // block) * block) * math.prod(self.shape[1:])
 
     def affordable(self, rows: int) -> int:
-        """How many of these first rows can be looked at on opening: a small file may claim any size, or unpack to it."""
+        """How many of these first rows may be read on opening: a small file may claim any size, or unpack to it."""
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
         most = LOOKED_AT if cost <= LOOKED_AT else unpackable(held(self.path, cost, *self.beside)) // 8
         if least > most:
@@ -82,7 +110,7 @@ class Variable:
         return rows if cost <= most else most // least * block
 
     def glance(self) -> np.ndarray:
-        """All of it, if it can be looked at on opening: coordinates and the like."""
+        """All of it, if it may be read on opening: coordinates and the like."""
         n = (self.shape or (1,))[0]
         if self.affordable(n) < n:
             raise RaffiaError(
@@ -92,21 +120,46 @@ class Variable:
         return self.read()
 
     def read(self, rows: slice | None = None) -> np.ndarray:
-        """The rows along the first axis; None reads all of them."""
+        """Read rows.
+
+        Parameters
+        ----------
+        rows
+            The rows along the first axis; None for all.
+
+        Returns
+        -------
+        ndarray
+            A copy of the values, of the type and the shape that the variable has.
+        """
         n = self.shape[0] if self.shape else 1
         wanted = self.shape if rows is None or not self.shape else (len(range(*rows.indices(n))), *self.shape[1:])
         check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
         with naming(self.path, self.name):
             values = np.asarray(self.load(rows if self.shape else None))
-            if values.shape != wanted:
-                raise Damaged(f"it has shape {wanted} in its header and {values.shape} in its body")
+            damaged_if(values.shape != wanted, f"it has shape {wanted} in its header and {values.shape} in its body")
             return values
 
 
-class Whole:
-    """Rows of an array that its format gives as a whole: it is read once, and kept while somebody asks for rows.
+def real_parts(v: Variable) -> Variable:
+    """A variable with the real and the imaginary part along a last axis, called complex, if it is complex."""
+    if np.dtype(v.dtype).kind != "c":
+        return v
+    dims = (*(v.dims or [""] * len(v.shape)), COMPLEX)
+    dtype = np.zeros((), v.dtype).real.dtype.str
+    note = f"{v.name} is complex: its real and imaginary parts are two channels, along a last axis."
+    return replace(v, shape=(*v.shape, 2), dtype=dtype, dims=dims, load=partial(_parts, v), notes=(*v.notes, note))
 
-    The `first` rows of a large array are read alone, where its format can.
+
+def _parts(v: Variable, rows: Rows) -> np.ndarray:
+    values = v.read(rows)
+    return np.stack([values.real, values.imag], axis=-1)
+
+
+class Whole:
+    """Reads rows of an array whose format gives only all of it: it is read once, and stays in memory.
+
+    The `first` rows of a large array are read alone, if its format can.
     """
 
     def __init__(self, load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | None = None) -> None:
@@ -122,6 +175,38 @@ class Whole:
                 return self.first(rows.stop)
             self.array = self.load()
         return self.array[rows].copy()
+
+
+def reread(read: Read, path: Path, *beside: Path) -> dict[str, Variable]:
+    """The arrays of a file that is read as a whole, again whenever values are asked for: few files stay in memory."""
+    arrays = _as_it_is(read, path, beside)
+    return {name: replace(v, load=partial(_again, read, path, beside, name), beside=beside) for name, v in arrays.items()}
+
+
+def _again(read: Read, path: Path, beside: tuple[Path, ...], name: str, rows: Rows) -> np.ndarray:
+    arrays = _as_it_is(read, path, beside)
+    if name not in arrays:
+        raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
+    return arrays[name].load(rows)
+
+
+def _as_it_is(read: Read, path: Path, beside: tuple[Path, ...]) -> dict[str, Variable]:
+    """The arrays of a file, which is read anew if it, or one that it names, has changed."""
+    cached = _large_files if path.stat().st_size > SMALL else _small_files
+    return cached(read, path, stamp(path, *beside))
+
+
+def stamp(*paths: Path) -> tuple[int, ...]:
+    """Sizes and times of files, which change with their content."""
+    facts = [path.stat() for path in paths]
+    return tuple(number for fact in facts for number in (fact.st_size, fact.st_mtime_ns))
+
+
+def _read(read: Read, path: Path, _: tuple[int, ...]) -> dict[str, Variable]:
+    return read(path)
+
+
+_large_files, _small_files = lru_cache(maxsize=2)(_read), lru_cache(maxsize=256)(_read)
 
 
 def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
@@ -165,8 +250,7 @@ def check_inflated(read: Callable[[], bytes], size: int, most: int, wbits: int) 
     while packed and not unpacker.eof:
         most -= len(unpacker.decompress(packed, 2**20))
         packed = unpacker.unconsumed_tail
-        if most < 0:
-            raise Damaged("a chunk unpacks to more bytes than it says")
+        damaged_if(most < 0, "a chunk unpacks to more bytes than it says")
 
 
 def unpackable(size: int) -> int:
@@ -204,6 +288,8 @@ def has_wildcards(path: Path) -> bool:
 
 def held(path: Path, enough: int, *beside: Path) -> int:
     """The bytes of a file, of those `beside` it, or of all files in a folder or of a pattern, counted until there are `enough`."""
+    if path.name.startswith(IN_MEMORY):
+        return enough
     total = sum(file.lstat().st_size for file in beside)
     for file in files_of(path):
         total += file.lstat().st_size
@@ -219,3 +305,34 @@ def optional(module: str, kind: str, package: str = "raffia[data]") -> Any:
     except ImportError:
         name = module.partition(".")[0]
         raise RaffiaError(f"{kind} files need the package {name}. Run: pip install {package}") from None
+
+
+def decode(variable: Variable, values: np.ndarray) -> np.ndarray:
+    """Fill values to NaN, scale and offset applied, integers to floats: float32 stays, all else becomes float64."""
+    gaps = np.zeros(values.shape, dtype=bool)
+    for fill in (_number(variable.attributes.get(key)) for key in FILLS):
+        if fill is not None:
+            gaps |= values == (np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else fill)
+    floats = values.astype(np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64)
+    scale, offset = (_number(variable.attributes.get(key)) for key in ("scale_factor", "add_offset"))
+    if scale is not None or offset is not None:
+        floats = floats.astype(np.float64) * (1 if scale is None else scale) + (0 if offset is None else offset)
+    floats[gaps] = np.nan
+    return floats
+
+
+def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0, each: int = 0) -> None:
+    """Refuse samples with missing or infinite values; `first` is the number of the first sample, a trajectory has `each` of them."""
+    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
+    if len(bad):
+        sample = first + int(bad[0])
+        where = f" (trajectory {sample // each}, pair {sample % each} of it, counted from 0)" if each else ""
+        what = "trajectories" if each else "samples"
+        raise RaffiaError(
+            f"{path}: {name} must be finite; {len(bad)} of the {len(values)} samples read have missing values (NaN, infinite or "
+            f"fill values), the first is sample {sample}{where}. Leave those {what} out or fill their gaps first."
+        )
+
+
+def _number(value: Any) -> int | float | None:
+    return value if type(value) in (int, float) else None  # a bool is no number here

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, guarded, naming
+from raffia.data.readers.damage import Damaged, damaged_if, guarded, naming
 from raffia.data.readers.variable import LOOKED_AT, MODEST, Rows, Variable, check_count, check_inflated, held, optional
 from raffia.errors import RaffiaError
 
@@ -95,11 +95,9 @@ def _codecs(folder: Path) -> list[str]:
 
 def _dictionaries(*lists: Any) -> list[dict[str, Any]]:
     """The entries of lists that may be missing, each of which is a dictionary, or nothing."""
-    if any(type(entries) is not list for entries in lists if entries):
-        raise Damaged("its codecs are not listed")
+    damaged_if(any(type(entries) is not list for entries in lists if entries), "its codecs are not listed")
     there = [entry for entries in lists if entries for entry in entries if entry]
-    if any(type(entry) is not dict for entry in there):
-        raise Damaged("its codecs are not described")
+    damaged_if(any(type(entry) is not dict for entry in there), "its codecs are not described")
     return there
 
 
@@ -154,12 +152,10 @@ def _packed(file: IO[bytes], size: int, array: Any) -> Iterator[tuple[int, int]]
     length = 16 * count + 4 * (len(sharding["index_codecs"]) > 1)
     file.seek(max(0, size - length) if str(sharding["index_location"]) == "end" else 0)
     index = file.read(16 * count) if length <= size else b""
-    if len(index) < 16 * count:
-        raise Damaged("a shard has no index")
+    damaged_if(len(index) < 16 * count, "a shard has no index")
     for start, inner in np.frombuffer(index, "<u8").reshape(count, 2).tolist():
         if start != ABSENT:
-            if start + inner > size:
-                raise Damaged("the index of a shard leads out of it")
+            damaged_if(start + inner > size, "the index of a shard leads out of it")
             yield start, inner
 
 
@@ -180,8 +176,7 @@ def _check_packed(file: IO[bytes], start: int, size: int, whole: int, names: lis
         file.seek(start)
         with guarded(Path(file.name)):
             check_inflated(partial(file.read, size), size, most, 32 + zlib.MAX_WBITS)
-    if said > most or not fits:
-        raise Damaged(f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
+    damaged_if(said > most or not fits, f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
 
 
 def _zstd(head: bytes, size: int) -> int:

@@ -1,1 +1,46 @@
-"""Files of meshes: VTK, XDMF, Gmsh and Exodus. Each format is a module that gives the `Variable`s of a file."""
+"""Files of meshes: VTK, XDMF, Gmsh and Exodus. Each format is a module that gives the variables of a file."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from raffia.data.readers.damage import naming
+from raffia.data.readers.meshes import exodus, gmsh, vtk_hdf, vtk_legacy, vtk_xml, xdmf
+from raffia.data.readers.meshes.content import Content
+from raffia.data.readers.meshes.structured import Lattice
+from raffia.data.readers.variable import Read, Variable, reread
+
+ALONE = (".vtu", ".vtp", ".vti", ".vtr", ".vts")
+NAMING = (".pvtu", ".pvtp", ".pvti", ".pvtr", ".pvts", ".vtm")
+LEADING, LED = (".xdmf", ".xmf", ".pvd", *NAMING), (".h5", ".hdf5", *ALONE, *NAMING)
+"""Suffixes of files that name others, and of those that are named."""
+VTK = {".vtk": vtk_legacy.content, ".vtkhdf": vtk_hdf.content} | dict.fromkeys((*ALONE, *NAMING), vtk_xml.content)
+
+
+def _arrays(read: Callable[[Path], Content | Lattice], path: Path) -> dict[str, Variable]:
+    return read(path).variables(path)
+
+
+def _with_parts(path: Path) -> dict[str, Variable]:
+    """The arrays of a file that names others."""
+    return reread(XML, path, *vtk_xml.named_files(path))
+
+
+XML = partial(_arrays, vtk_xml.content)
+READERS: dict[str, Read] = {
+    **{suffix: partial(reread, partial(_arrays, read)) for suffix, read in VTK.items()},
+    **dict.fromkeys(NAMING, _with_parts),
+    ".pvd": vtk_xml.series,
+    ".msh": gmsh.variables,
+    **dict.fromkeys((".xdmf", ".xmf"), xdmf.variables),
+    **dict.fromkeys((".e", ".exo"), exodus.variables),
+}
+SUFFIXES = tuple(READERS)
+
+
+def original(path: Path) -> Content | Lattice | None:
+    """A file of VTK as it is, with cells that are not divided; None for other files."""
+    if path.suffix.lower() not in VTK or not path.is_file():
+        return None
+    with naming(path):
+        return VTK[path.suffix.lower()](path)

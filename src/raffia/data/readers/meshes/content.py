@@ -1,21 +1,20 @@
 """What a file of a mesh or a grid holds, as variables: nodes, cells, and fields with one sample each, or one at each time.
 
-Fields say by their attributes on which nodes they are given, so that nobody has to guess.
+Fields name by their attributes the arrays of nodes and cells that they are given on.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.kinds import Block, divided
-from raffia.data.readers.variable import Rows, Variable, check_count, rows_of
-from raffia.errors import RaffiaError
+from raffia.data.readers.variable import Variable, check_count, stack
 from raffia.spaces.simplices import volumes
 
 GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
@@ -23,6 +22,21 @@ NODES, CELLS, WEIGHTS, PART, NOTES = "mesh nodes", "mesh cells", "mesh weights",
 """Attributes of fields: the variables of their nodes, cells and weights, and notes; and of those variables: that they are such."""
 
 Fields = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A field at some times: `read` gives the values at one of them, (points,) or (points, components)."""
+
+    count: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    read: Callable[[int], np.ndarray]
+
+    @classmethod
+    def of(cls, states: Sequence[np.ndarray]) -> "Steps":
+        """A field that is in memory."""
+        return cls(len(states), states[0].shape, states[0].dtype, states.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -52,21 +66,11 @@ class Content:
         """How many points and cells it has."""
         return len(self.points), self.cells
 
-    def pieces(self) -> "Pieces":
+    def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
-        geometry, names = self.geometry, {*self.point_data, *self.cell_data}
-        pieces = geometry.pieces(names, bool(self.cell_data))
-        for data, places, total, dim in (
-            (self.point_data, geometry.kept, len(self.points), "point"),
-            (self.cell_data, geometry.cells, self.cells, "cell"),
-        ):
-            for name, values in data.items() if len(places) else ():
-                if len(values) != total:
-                    raise Damaged(f"{name} has {len(values)} values for {total} {dim}s")
-                array = flattened(values)[places][None]
-                dims = ("sample", dim, "component")[: array.ndim]
-                pieces[free_name(name, pieces)] = Piece(array, dims, geometry.attributes(names, dim == "cell"))
-        return pieces
+        at_points = {name: Steps.of([values]) for name, values in self.point_data.items()}
+        in_cells = {name: Steps.of([values]) for name, values in self.cell_data.items()}
+        return described(path, self, at_points, in_cells, beside=beside)
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -107,28 +111,10 @@ def _without_ghosts(mesh: Content) -> Content:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """An array of a file: its values, the names of its axes, and what else is known."""
-
-    array: np.ndarray
-    dims: tuple[str, ...]
-    attributes: dict[str, Any]
-
-    def variable(self, name: str, path: Path, beside: tuple[Path, ...]) -> Variable:
-        """It as a variable, which stays in memory."""
-        return Variable.of_array(name, self.array, self.dims, self.attributes, path, block=len(self.array), beside=beside)
-
-
-Pieces = dict[str, Piece]
-Read = Callable[[Path], Any]
-"""Reads a mesh or a grid."""
-
-
-@dataclass(frozen=True)
 class Geometry:
     """The nodes of a mesh that count, in as many coordinates as vary, and its cells as simplices.
 
-    `kept` are the numbers of these nodes in the file, `cells` those of its cells; `owner` says which of them a simplex is part of.
+    `kept` are the indices of these nodes in the file, `cells` those of its cells; `owner` is the cell that a simplex is part of.
     """
 
     nodes: np.ndarray
@@ -151,38 +137,69 @@ class Geometry:
         nodes = points[kept].astype(np.float64)
         extent = np.ptp(nodes, axis=0)
         varying = extent > 1e-9 * extent.max()
-        if not varying.any():
-            raise Damaged("all its points coincide")
+        damaged_if(not varying.any(), "all its points coincide")
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
         return cls(nodes[:, varying], np.searchsorted(kept, simplices), kept, cells, owner, tuple(notes))
 
-    def pieces(self, fields: Collection[str], centres: bool) -> Pieces:
-        """Nodes and cells, and where there are values in cells, the centres and volumes of those; none has the name of a field."""
-        part = {PART: True}
-        found = {unlike("points", fields): Piece(self.nodes, ("point", "axis"), part)}
-        if len(self.simplices):
-            found[unlike("cells", fields)] = Piece(self.simplices, ("cell", "corner"), part)
-        if centres and len(self.simplices):
-            sizes = volumes(torch.from_numpy(self.nodes), torch.from_numpy(self.simplices)).numpy()
-            middles = self.nodes[self.simplices].mean(1) * sizes[:, None]
-            total = np.bincount(self.owner, sizes, len(self.cells))
-            if (total <= 0).any():
-                raise Damaged("it has cells without a volume")
-            middle = np.stack([np.bincount(self.owner, along, len(self.cells)) / total for along in middles.T], 1)
-            found[unlike("cell centres", fields)] = Piece(middle, ("cell", "axis"), part)
-            found[unlike("cell volumes", fields)] = Piece(total, ("cell",), part)
-        return found
+    @cached_property
+    def centres(self) -> tuple[np.ndarray, np.ndarray]:
+        """The centres and the volumes of cells."""
+        sizes = volumes(torch.from_numpy(self.nodes), torch.from_numpy(self.simplices)).numpy()
+        middles = self.nodes[self.simplices].mean(1) * sizes[:, None]
+        total = np.bincount(self.owner, sizes, len(self.cells))
+        damaged_if((total <= 0).any(), "it has cells without a volume")
+        return np.stack([np.bincount(self.owner, along, len(self.cells)) / total for along in middles.T], 1), total
 
-    def attributes(self, fields: Collection[str], in_cells: bool) -> dict[str, Any]:
-        """What fields at the points, or in the cells, say of their places."""
-        if in_cells:
-            note = "values in cells are taken at the centres of the cells, with their volumes as weights."
-            places = {NODES: unlike("cell centres", fields), WEIGHTS: unlike("cell volumes", fields)}
-            return places | {NOTES: (note, *self.notes)}
-        places = {NODES: unlike("points", fields)} | ({CELLS: unlike("cells", fields)} if len(self.simplices) else {})
-        return places | {NOTES: self.notes}
+
+def described(
+    path: Path,
+    mesh: Content,
+    at_points: dict[str, Steps],
+    in_cells: dict[str, Steps],
+    times: np.ndarray | None = None,
+    beside: tuple[Path, ...] = (),
+) -> dict[str, Variable]:
+    """The arrays of a file: nodes, cells, times, and each field (times, points) on this mesh.
+
+    Where there are values in cells, also the centres and the volumes of those. Fields keep their names, and nothing else has them.
+    """
+    geometry, names = mesh.geometry, {*at_points, *in_cells}
+    arrays: dict[str, Variable] = {}
+
+    def add(name: str, values: np.ndarray, dims: tuple[str, ...], attributes: dict[str, Any]) -> str:
+        name = unlike(name, names)
+        arrays[name] = Variable.of_array(name, values, dims, attributes, path, block=len(values), beside=beside)
+        return name
+
+    places: dict[str, Any] = {NOTES: geometry.notes, NODES: add("points", geometry.nodes, ("point", "axis"), {PART: True})}
+    if len(geometry.simplices):
+        places[CELLS] = add("cells", geometry.simplices, ("cell", "corner"), {PART: True})
+    sections = [(at_points, geometry.kept, len(mesh.points), "point", places)]
+    if in_cells and len(geometry.simplices):
+        note = "values in cells are taken at the centres of the cells, with their volumes as weights."
+        centres, sizes = geometry.centres
+        middles = {NOTES: (note, *geometry.notes), NODES: add("cell centres", centres, ("cell", "axis"), {PART: True})}
+        middles[WEIGHTS] = add("cell volumes", sizes, ("cell",), {PART: True})
+        sections.append((in_cells, geometry.cells, mesh.cells, "cell", middles))
+    if times is not None:
+        add("time", times, ("time",), {})
+    for fields, chosen, total, dim, attributes in sections:
+        check_count(path, len(fields))
+        for name, steps in fields.items():
+            if steps.shape[0] != total:
+                raise Damaged(f"{name} has {steps.shape[0]} values for {total} {dim}s")
+            inner, dtype = int(np.prod(steps.shape[1:])), steps.dtype.newbyteorder("=").str
+            shape = (len(chosen), inner) if inner > 1 else (len(chosen),)
+            dims = ("time" if steps.count > 1 else "sample", dim, "component")[: 1 + len(shape)]
+            load, name = partial(stack, partial(_at, steps, chosen), steps.count, shape, dtype), free_name(name, arrays)
+            arrays[name] = Variable(name, (steps.count, *shape), dtype, dims, attributes, path, load, beside=beside)
+    return arrays
+
+
+def _at(steps: Steps, places: np.ndarray, step: int) -> np.ndarray:
+    return flattened(steps.read(step))[places]
 
 
 def flattened(values: np.ndarray) -> np.ndarray:
@@ -205,35 +222,3 @@ def free_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name = f"{name} in cells"
     return name
-
-
-def variables(path: Path, read: Read, named_files: Callable[[Path], list[Path]] = lambda path: []) -> dict[str, Variable]:
-    """The arrays of a file that is read as a whole, and of those that it names, again whenever values are asked for.
-
-    Those of two files are kept, not of all.
-    """
-    arrays: dict[str, Variable] = {}
-    beside = tuple(named_files(path))
-    pieces = _pieces(read, path, stamp(path, *beside))
-    check_count(path, len(pieces) + len(beside))
-    for name, piece in pieces.items():
-        arrays[name] = replace(piece.variable(name, path, beside), load=partial(_load, read, path, beside, name))
-    return arrays
-
-
-def _load(read: Read, path: Path, beside: tuple[Path, ...], name: str, rows: Rows) -> np.ndarray:
-    pieces = _pieces(read, path, stamp(path, *beside))
-    if name not in pieces:
-        raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
-    return rows_of(pieces[name].array, rows)
-
-
-@lru_cache(maxsize=2)
-def _pieces(read: Read, path: Path, stamps: tuple[int, ...]) -> Pieces:
-    return read(path).pieces()
-
-
-def stamp(*paths: Path) -> tuple[int, ...]:
-    """Sizes and times of files, which change with their content."""
-    facts = [path.stat() for path in paths]
-    return tuple(number for fact in facts for number in (fact.st_size, fact.st_mtime_ns))

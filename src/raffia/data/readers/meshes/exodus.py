@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from raffia.data.readers import hdf5, netcdf
-from raffia.data.readers.damage import Damaged
-from raffia.data.readers.meshes.content import Geometry
+from raffia.data.readers.damage import Damaged, damaged_if
+from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import Block
-from raffia.data.readers.meshes.series import Series, Steps
 from raffia.data.readers.variable import Variable
 
 KINDS = {
@@ -42,16 +41,14 @@ def variables(path: Path) -> dict[str, Variable]:
         parts = [held[f"{key[:-1]}{number + 1}"] for number in range(len(sizes)) if f"{key[:-1]}{number + 1}" in held]
         if len(parts) == len(sizes):  # fields of some blocks only are no functions on the mesh
             in_cells[name] = _steps(parts)
-    geometry = Geometry.of(points, tuple(blocks))
-    return Series(path, geometry, len(points), sum(sizes), fields, in_cells, times).variables()
+    return described(path, Content(points, tuple(blocks)), fields, in_cells, times)
 
 
 def _points(held: dict[str, Variable]) -> np.ndarray:
     if "coord" in held and len(held["coord"].shape) == 2:
         return held["coord"].glance().astype(np.float64).T.copy()
     axes = [held[f"coord{axis}"].glance().astype(np.float64) for axis in "xyz" if f"coord{axis}" in held]
-    if not axes or len({axis.shape for axis in axes}) > 1 or axes[0].ndim != 1:
-        raise Damaged("it has no coordinates")
+    damaged_if(not axes or len({axis.shape for axis in axes}) > 1 or axes[0].ndim != 1, "it has no coordinates")
     return np.stack(axes, axis=1)
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, floats, integer
-from raffia.data.readers.meshes.content import Geometry
+from raffia.data.readers.damage import Damaged, damaged_if, floats, integer
+from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.kinds import Block
-from raffia.data.readers.meshes.series import Series, Steps
 from raffia.data.readers.variable import LOOKED_AT, MOST, Variable
 from raffia.errors import RaffiaError
 
@@ -50,8 +49,7 @@ class _Numbers:
         count = int(np.prod(shape, dtype=object))
         size = np.dtype(kind).itemsize if self.binary else 1
         left = (len(self.body) if self.binary else len(self.words)) - self.at
-        if min(shape) < 0 or count * size > left:
-            raise Damaged(f"{count} numbers are said to follow, and there are fewer")
+        damaged_if(min(shape) < 0 or count * size > left, f"{count} numbers are said to follow, and there are fewer")
         start, self.at = self.at, self.at + count * size
         words = np.frombuffer(self.body, f"<{kind}", count, start) if self.binary else self.words[start : self.at].astype(kind)
         return words.reshape(shape)
@@ -61,8 +59,7 @@ def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a file."""
     content = path.read_bytes()
     sections = list(_sections(content))
-    if not sections or sections[0][0] != "MeshFormat":
-        raise Damaged("it does not begin with $MeshFormat")
+    damaged_if(not sections or sections[0][0] != "MeshFormat", "it does not begin with $MeshFormat")
     version, mode, size, *_ = (*sections[0][1].decode("ascii", "replace").split(None, 3), "", "", "")
     if version not in ("2.2", "2", "4.1") or size != "8":
         raise RaffiaError(f"it is of Gmsh's version {version[:8]}; raffia reads 2.2 and 4.1. Save it with -format msh41.")
@@ -75,18 +72,16 @@ def variables(path: Path) -> dict[str, Variable]:
             mesh.elements = list((_elements4 if newer else _elements2)(body, binary))
         elif name in mesh.views:
             mesh.views[name].append(_view(body, binary))
-    return _series(path, mesh, max(LOOKED_AT, len(content))).variables()
+    return _series(path, mesh, max(LOOKED_AT, len(content)))
 
 
 def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
     """Names of sections and what is between $Name and $EndName."""
     at = count = 0
     while found := re.compile(rb"^\$(\w+)[ \t\r]*\n", re.MULTILINE).search(content, at):
-        if count >= MOST:
-            raise Damaged(f"it has more than {MOST} sections")
+        damaged_if(count >= MOST, f"it has more than {MOST} sections")
         end = content.find(b"$End" + found[1], found.end())
-        if end < 0:
-            raise Damaged(f"its section {found[1].decode('ascii', 'replace')[:20]} does not end")
+        damaged_if(end < 0, f"its section {found[1].decode('ascii', 'replace')[:20]} does not end")
         yield found[1].decode("ascii", "replace"), content[found.end() : end]
         at, count = end + 4 + len(found[1]), count + 1
 
@@ -142,8 +137,7 @@ def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
             kind, many, tags = numbers.take("i4", 3).tolist()
         else:
             label, kind, tags, many = *[*words[at : at + 3], 0, 0, 0][:3], 1
-        if many < 1 or tags < 0:
-            raise Damaged("its elements do not add up")
+        damaged_if(many < 1 or tags < 0, "its elements do not add up")
         if binary:
             rows = numbers.take("i4", many, 1 + tags + _size(kind))
             parts.setdefault(kind, []).extend(np.delete(rows, slice(1, 1 + tags), axis=1))
@@ -151,8 +145,7 @@ def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
             start, at = at + 3 + tags, at + 3 + tags + _size(kind)
             parts.setdefault(kind, []).append([label, *words[start:at]])
         read += many
-    if at > len(words):
-        raise Damaged("its elements do not add up")
+    damaged_if(at > len(words), "its elements do not add up")
     for kind, some in parts.items():
         rows = np.array(some, np.int64)
         yield kind, rows[:, 0], rows[:, 1:]
@@ -163,19 +156,17 @@ def _view(body: bytes, binary: bool) -> tuple[str, float, Rows]:
     tags = []
     for _ in range(3):
         count, body = _first_line(body)
-        if not 0 <= count <= MOST:
-            raise Damaged(f"a view has {count} tags")
+        damaged_if(not 0 <= count <= MOST, f"a view has {count} tags")
         *lines, body = body.split(b"\n", count)
         tags.append([line.strip() for line in lines])
     texts, reals, (_, many, count, *_) = tags[0], tags[1], [*map(integer, tags[2]), 0, 0, 0]
     name = texts[0].strip(b'"').decode("utf-8", "replace") if texts else ""
     time = floats(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
-    if not 1 <= many <= max(1, len(body)) or len(time) != 1:
-        raise Damaged(f"a view claims {count} times {many} values")
+    damaged_if(not 1 <= many <= max(1, len(body)) or len(time) != 1, f"a view claims {count} times {many} values")
     return name, float(time[0]), _labelled(_Numbers(body, binary), count, many)
 
 
-def _series(path: Path, mesh: _Mesh, most: int) -> Series:
+def _series(path: Path, mesh: _Mesh, most: int) -> dict[str, Variable]:
     """A mesh and its fields, of so many values at most. Values that a view leaves out are missing; views of one name are times."""
     if mesh.nodes is None:
         raise Damaged("it has no nodes")
@@ -199,14 +190,11 @@ def _series(path: Path, mesh: _Mesh, most: int) -> Series:
             array = np.full((len(known), values.shape[1]), np.nan)
             array[_places(known[sorting], sorting, rows)] = values
             steps.setdefault(name, []).append(array)
-        fields[section] = {
-            name: Steps(len(some), some[0].shape, some[0].dtype, some.__getitem__) for name, some in steps.items()
-        }
+        fields[section] = {name: Steps.of(some) for name, some in steps.items()}
         several = next((name for name, some in steps.items() if len(some) > 1), None)
         if several is not None and times is None:
             times = np.sort([time for name, time, _ in mesh.views[section] if name == several])
-    geometry = Geometry.of(points, tuple(blocks))
-    return Series(path, geometry, len(points), before, fields["NodeData"], fields["ElementData"], times)
+    return described(path, Content(points, tuple(blocks)), fields["NodeData"], fields["ElementData"], times)
 
 
 def _places(known: np.ndarray, order: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.errors import RaffiaError
 
 POLYGON, STRIP, POLY_LINE, POLY_VERTEX, WEDGE = 7, 6, 4, 2, 13
@@ -86,8 +86,7 @@ def blocks_of(kinds: np.ndarray, ends: np.ndarray, nodes: np.ndarray) -> tuple[B
     """Cells of any kinds, one after the other: VTK's number of each, and where it ends in the list of all their nodes."""
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     sizes = ends.astype(np.int64) - starts
-    if len(kinds) != len(ends) or (sizes < 0).any() or (len(ends) and ends[-1] > len(nodes)):
-        raise Damaged("its cells do not add up")
+    damaged_if(len(kinds) != len(ends) or (sizes < 0).any() or (len(ends) and ends[-1] > len(nodes)), "its cells do not add up")
     if not len(kinds):
         return ()
     if kinds.min() < 0 or kinds.max() > 255:

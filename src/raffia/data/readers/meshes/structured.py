@@ -3,13 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged
-from raffia.data.readers.meshes.content import PART, Content, Fields, Piece, Pieces, common, flattened, free_name, unlike
+from raffia.data.readers.damage import Damaged, damaged_if
+from raffia.data.readers.meshes.content import PART, Content, Fields, common, flattened, free_name, unlike
 from raffia.data.readers.meshes.kinds import Block
+from raffia.data.readers.variable import Variable
 from raffia.errors import RaffiaError
 
 LINE, QUAD, HEXAHEDRON = 3, 9, 12
@@ -45,24 +48,24 @@ class Lattice:
         points = np.stack([x.reshape(-1) for x in np.meshgrid(*self.axes[::-1], indexing="ij")][::-1], axis=1)
         return Content(points, cells_of(self.shape), self.point_data, self.cell_data)
 
-    def pieces(self) -> Pieces:
+    def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the grid, with fields as one sample; where it is not equispaced, those of a mesh."""
         shape, fields = self.shape, {*self.point_data, *self.cell_data}
         check_fields(shape, self.point_data, self.cell_data)
         long = [axis for axis, size in enumerate(shape) if size > 1]
         if len(long) > 1 and not all(_equispaced(self.axes[axis]) for axis in long):
-            return self.as_mesh().pieces()
-        pieces: Pieces = {}
+            return self.as_mesh().variables(path, beside)
+        of_array, arrays = partial(Variable.of_array, path=path, beside=beside), dict[str, Variable]()
         for data, less, word in ((self.point_data, 0, ""), (self.cell_data, 1, " centre")):
             names = [unlike(f"{'xyz'[axis]}{word}", fields) for axis in long]
             for name, axis in zip(names, long if data else (), strict=False):
                 x = self.axes[axis].astype(np.float64)
-                pieces[name] = Piece((x[1:] + x[:-1]) / 2 if less else x, (name,), {PART: True})
+                arrays[name] = of_array(name, (x[1:] + x[:-1]) / 2 if less else x, (name,), {PART: True})
             for name, values in data.items():
                 array = along_axes(flattened(values), tuple(max(1, size - less) for size in shape))
-                dims = ("sample", *names, *("component",) * (array.ndim - len(long)))
-                pieces[free_name(name, pieces)] = Piece(array[None], dims, {})
-        return pieces
+                dims, name = ("sample", *names, *("component",) * (array.ndim - len(long))), free_name(name, arrays)
+                arrays[name] = of_array(name, array[None], dims, {})
+        return arrays
 
 
 def along_axes(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -79,37 +82,31 @@ def listed(values: np.ndarray, dim: int) -> np.ndarray:
 
 def check_fields(shape: tuple[int, ...], point_data: Fields, cell_data: Fields) -> None:
     """Refuse a grid without values, which may claim any size, and values of another number than it has."""
-    if len(shape) != 3 or min(shape) < 1 or not (point_data or cell_data):
-        raise Damaged(f"its grid of {shape} points has no values")
+    damaged_if(len(shape) != 3 or min(shape) < 1 or not (point_data or cell_data), f"its grid of {shape} points has no values")
     for data, less in ((point_data, 0), (cell_data, 1)):
         count = math.prod(max(1, size - less) for size in shape)
         for name, values in data.items():
-            if len(values) != count:
-                raise Damaged(f"{name} has {len(values)} values where the grid has {count}")
+            damaged_if(len(values) != count, f"{name} has {len(values)} values where the grid has {count}")
 
 
 def assembled(spans: Spans, pieces: Sequence[Spans], parts: Sequence[Fields], less: int) -> Fields:
     """Fields of a grid from those of its pieces, which lie in `spans` of points; values of cells are one `less` along each axis."""
-    shape = tuple(max(1, last - first + 1 - less) for first, last in spans)
-    places = [_places(shape, spans, piece, less) for piece in pieces]
-    names = common(parts)
-    whole = {name: np.empty((sum(map(len, places)), *parts[0][name].shape[1:]), parts[0][name].dtype) for name in names}
-    if len(np.unique(np.concatenate(places))) != math.prod(shape):
-        raise Damaged(f"its pieces leave out points of the grid of {shape}")
-    for place, part in zip(places, parts, strict=True):
-        for name in names:
-            whole[name][place] = part[name]
-    return {name: values[: math.prod(shape)] for name, values in whole.items()}
-
-
-def _places(shape: tuple[int, ...], spans: Spans, piece: Spans, less: int) -> np.ndarray:
-    """Where the values of a piece stand in the list of those of the grid, with x running fastest."""
-    if any(first < start or last > stop for (first, last), (start, stop) in zip(piece, spans, strict=True)):
-        raise Damaged("a piece of the grid lies outside of it")
-    lines = zip(piece, spans, strict=True)
-    axes = [np.arange(first - start, max(first + 1, last + 1 - less) - start) for (first, last), (start, _) in lines]
-    z, y, x = np.ix_(*axes[::-1])
-    return ((z * shape[1] + y) * shape[0] + x).reshape(-1)
+    shape = tuple(max(1, last - first + 1 - less) for first, last in spans[::-1])
+    whole = {name: np.empty((*shape, *parts[0][name].shape[1:]), parts[0][name].dtype) for name in common(parts)}
+    filled = np.zeros(shape, bool)
+    for piece, part in zip(pieces, parts, strict=True):
+        if any(first < start or last > stop for (first, last), (start, stop) in zip(piece, spans, strict=True)):
+            raise Damaged("a piece of the grid lies outside of it")
+        lines = [
+            (first - start, max(first + 1, last + 1 - less) - start)
+            for (first, last), (start, _) in zip(piece, spans, strict=True)
+        ]
+        place = tuple(slice(*line) for line in lines[::-1])
+        filled[place] = True
+        for name, values in whole.items():
+            values[place] = part[name].reshape(values[place].shape)
+    damaged_if(not filled.all(), f"its pieces leave out points of the grid of {shape[::-1]}")
+    return {name: values.reshape(-1, *values.shape[3:]) for name, values in whole.items()}
 
 
 def cells_of(shape: tuple[int, ...]) -> tuple[Block, ...]:

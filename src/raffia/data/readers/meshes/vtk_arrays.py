@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, entry, floats, guarded, integer, integers
+from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, guarded, integer, integers
 from raffia.data.readers.meshes.content import Fields
 from raffia.data.readers.variable import optional, unpackable
 from raffia.errors import RaffiaError
@@ -46,8 +46,7 @@ class Arrays:
             appended = b"".join(appended.partition(b"<")[0].split())
         left = unpackable(path.stat().st_size)
         header = np.dtype(entry(TYPES, root.get("header_type", "UInt32"), "type of headers"))
-        if header.kind == "f":
-            raise Damaged("its headers are no integers")
+        damaged_if(header.kind == "f", "its headers are no integers")
         return cls(path, order, header, compressor, appended, encoded, left)
 
     def fields(self, piece: Element, tag: str, count: int) -> Fields:
@@ -67,21 +66,18 @@ class Arrays:
         many = integer(array.get("NumberOfComponents") or "1")
         dtype = np.dtype(entry(TYPES, array.get("type"), "type of an array")).newbyteorder(self.order)
         count, how = rows * many, array.get("format", "ascii")
-        if rows < 0 or many < 1:
-            raise Damaged(f"{array.get('Name')} claims {rows} times {many} values")
+        damaged_if(rows < 0 or many < 1, f"{array.get('Name')} claims {rows} times {many} values")
         if how == "ascii":
             values = (floats if dtype.kind == "f" else integers)(array.text or "").astype(dtype)
         elif how == "binary":
             values = self._decoded("".join((array.text or "").split()).encode("ascii", "replace"), True, dtype, count)
         elif how == "appended":
             start = integer(array.get("offset"))
-            if not 0 <= start <= len(self.appended):
-                raise Damaged(f"{array.get('Name')} begins behind the end")
+            damaged_if(not 0 <= start <= len(self.appended), f"{array.get('Name')} begins behind the end")
             values = self._decoded(self.appended[start:], self.encoded, dtype, count)
         else:
             raise Damaged(f"{array.get('Name')} has the format {how[:20]}")
-        if len(values) != count:
-            raise Damaged(f"{array.get('Name')} has {len(values)} values, not {count}")
+        damaged_if(len(values) != count, f"{array.get('Name')} has {len(values)} values, not {count}")
         return values.reshape(rows, many)
 
     def _decoded(self, data: bytes, encoded: bool, dtype: np.dtype, count: int) -> np.ndarray:
@@ -89,23 +85,20 @@ class Arrays:
         size = count * dtype.itemsize
         if self.compressor:
             return np.frombuffer(self._unpacked(data, encoded, size), dtype)
-        if size > len(data):
-            raise Damaged(f"{count} values are said to be there, and {len(data)} bytes are")
+        damaged_if(size > len(data), f"{count} values are said to be there, and {len(data)} bytes are")
         head = self.header.itemsize
         if encoded and data[: _letters(head)].endswith(b"="):  # the size was encoded alone, else with the values
             content = self._decode(data, True, 0, head) + self._decode(data, True, _letters(head), size)
         else:
             content = self._decode(data, encoded, 0, head + size)
         (claimed,) = self._integers(content, 1)
-        if claimed != size or len(content) != head + size:
-            raise Damaged(f"{claimed} bytes are there for {count} values")
+        damaged_if(claimed != size or len(content) != head + size, f"{claimed} bytes are there for {count} values")
         return np.frombuffer(content, dtype, count, head)
 
     def _unpacked(self, data: bytes, encoded: bool, size: int) -> bytes:
         """So many bytes, from blocks that are packed each for itself."""
         (blocks,) = self._integers(self._decode(data, encoded, 0, self.header.itemsize), 1)
-        if not 0 <= blocks <= len(data):
-            raise Damaged(f"{blocks} blocks are said to be there, and {len(data)} bytes are")
+        damaged_if(not 0 <= blocks <= len(data), f"{blocks} blocks are said to be there, and {len(data)} bytes are")
         self.left -= size
         if self.left < 0:
             raise RaffiaError("it unpacks to many more values than it has bytes. Write it without a compressor.")
@@ -120,13 +113,11 @@ class Arrays:
             with guarded(self.path):
                 content.append(_inflated(str(self.compressor), packed[at : at + length], most))
             at += length
-            if len(content[-1]) != most:
-                raise Damaged("a block unpacks to more or fewer bytes than it should")
+            damaged_if(len(content[-1]) != most, "a block unpacks to more or fewer bytes than it should")
         return b"".join(content)
 
     def _integers(self, head: bytes, count: int) -> list[int]:
-        if len(head) < count * self.header.itemsize:
-            raise Damaged("an array has no header")
+        damaged_if(len(head) < count * self.header.itemsize, "an array has no header")
         return np.frombuffer(head, self.header.newbyteorder(self.order), count).tolist()
 
     def _decode(self, data: bytes, encoded: bool, start: int, size: int) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from raffia.data.readers import hdf5
-from raffia.data.readers.damage import Damaged
+from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.content import Content, Fields, joined
 from raffia.data.readers.meshes.kinds import blocks_of
 from raffia.data.readers.meshes.structured import Lattice, check_fields, lines_of
@@ -35,8 +35,7 @@ def _fields(held: dict[str, Variable], group: str) -> Fields:
 
 def _image(described: dict[str, Any], held: dict[str, Variable]) -> Lattice:
     extent, origin, spacing = (np.ravel(described.get(name, ())) for name in ("WholeExtent", "Origin", "Spacing"))
-    if len(extent) != 6 or extent.dtype.kind not in "iu":
-        raise Damaged("its grid has no extent")
+    damaged_if(len(extent) != 6 or extent.dtype.kind not in "iu", "its grid has no extent")
     spans = list(zip(extent[::2].tolist(), extent[1::2].tolist(), strict=True))
     shape = tuple(last - first + 1 for first, last in spans)
     data = [{name: values.reshape(-1, *values.shape[3:]) for name, values in _fields(held, group).items()} for group in GROUPS]

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, entry, floats, integer, integers
+from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers
 from raffia.data.readers.meshes.content import Content, Fields
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
 from raffia.data.readers.meshes.structured import Lattice, cells_of, check_fields, lines_of
@@ -29,8 +29,7 @@ COMPONENTS = {"vectors": 3, "normals": 3, "tensors": 9, "tensors6": 6, "global_i
 def content(path: Path) -> Content | Lattice:
     """A file as it is: a mesh or a grid."""
     file = _File(path.read_bytes())
-    if not file.line().lower().startswith("# vtk datafile"):
-        raise Damaged("it does not begin with '# vtk DataFile Version'")
+    damaged_if(not file.line().lower().startswith("# vtk datafile"), "it does not begin with '# vtk DataFile Version'")
     file.line()
     file.binary = entry({"ascii": False, "binary": True}, file.line().strip().lower(), "encoding")
     dataset = _DataSet()
@@ -74,8 +73,7 @@ class _File:
 
     def numbers(self, kind: str, count: int, many: int = 1) -> np.ndarray:
         """So many rows of numbers of a type."""
-        if count < 0 or many < 1:
-            raise Damaged(f"{count} rows of {many} numbers are said to follow")
+        damaged_if(count < 0 or many < 1, f"{count} rows of {many} numbers are said to follow")
         kind, size = kind.lower(), count * many
         if kind == "bit":
             values = np.unpackbits(self._bytes("u1", -(-size // 8)))[:size] if self.binary else self._text("u1", size)
@@ -96,8 +94,7 @@ class _File:
         start, there = self.at, 0
         while there < count and self.at < len(self.content):
             there += len(self.line().split())
-        if there != count:
-            raise Damaged(f"{count} numbers are said to follow, and {there} words do")
+        damaged_if(there != count, f"{count} numbers are said to follow, and {there} words do")
         text = self.content[start : self.at].decode("ascii", "replace")
         return (floats(text) if dtype[0] == "f" else integers(text)).astype(dtype)
 
@@ -145,8 +142,7 @@ class _DataSet:
     def _field(self, file: _File, word: str, words: list[str]) -> None:
         name, (where, count) = unquote(words[1]), self.active
         keep = self.data[where]
-        if len(keep) > MOST:
-            raise Damaged(f"it has more than {MOST} fields")
+        damaged_if(len(keep) > MOST, f"it has more than {MOST} fields")
         if word == "field":
             keep.update(_arrays(file, integer(words[2])))
         elif word == "scalars":
@@ -200,8 +196,7 @@ def _cells(file: _File, count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     if words[0].upper() == "OFFSETS":
         ends = file.numbers(words[1], count)[1:]
         words = file.words() or [""]
-        if words[0].upper() != "CONNECTIVITY":
-            raise Damaged("its cells have no nodes")
+        damaged_if(words[0].upper() != "CONNECTIVITY", "its cells have no nodes")
         return ends, file.numbers(words[1], size)
     file.at = before
     mixed = file.numbers("int", size).astype(np.int64)
@@ -209,8 +204,7 @@ def _cells(file: _File, count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     while at < size and sizes[at] >= 0:
         starts.append(at)
         at += sizes[at] + 1
-    if at != size or len(starts) != count:
-        raise Damaged("its cells do not add up")
+    damaged_if(at != size or len(starts) != count, "its cells do not add up")
     inner = np.ones(size, dtype=bool)
     inner[starts] = False
     return np.cumsum(mixed[starts]), mixed[inner]
@@ -220,17 +214,13 @@ def _arrays(file: _File, count: int) -> Fields:
     """The arrays of a field section; texts in it are passed over."""
     found: Fields = {}
     for _ in range(count):
-        words = file.words()
-        while words and words[0] == "METADATA":
+        while (words := file.words() or [""])[0] == "METADATA":
             file.pass_paragraph()
-            words = file.words()
-        if not words:
-            raise Damaged(f"it ends before {count} arrays are there")
+        damaged_if(not words[0], f"it ends before {count} arrays are there")
         name, many, rows, kind = unquote(words[0]), integer(words[1]), integer(words[2]), words[3]
         if kind.lower() == "string":
             for _ in range(many * rows):
-                if file.at >= len(file.content):
-                    raise Damaged(f"it ends before {many * rows} texts are there")
+                damaged_if(file.at >= len(file.content), f"it ends before {many * rows} texts are there")
                 file.pass_text()
         else:
             found[name] = file.numbers(kind, rows, many)

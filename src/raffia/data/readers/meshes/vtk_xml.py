@@ -1,4 +1,4 @@
-"""VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, files of pieces (.pvtu and the like), and blocks (.vtm), by a parser of ours.
+"""VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, files of pieces (.pvtu and the like), blocks (.vtm), and series of times (.pvd).
 
 Pieces and blocks lie in files of their own, in the folder of the file that names them or below it. No other file is read.
 """
@@ -6,19 +6,19 @@ Pieces and blocks lie in files of their own, in the folder of the file that name
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, floats, integer, integers, naming
-from raffia.data.readers.meshes.content import Content, Fields, joined
+from raffia.data.readers.damage import Damaged, damaged_if, floats, integer, integers, naming, tree
+from raffia.data.readers.meshes.content import Content, Fields, joined, unlike
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
 from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of
 from raffia.data.readers.meshes.vtk_arrays import Arrays
-from raffia.data.readers.meshes.xml import tree
-from raffia.data.readers.variable import MOST, check_count, file_beside
+from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, stack, stamp
 from raffia.errors import RaffiaError
 
 POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips": STRIP}
@@ -29,17 +29,16 @@ def content(path: Path) -> Content | Lattice:
     """A file as it is: a mesh or a grid."""
     kind, body, arrays = _opened(path)
     if kind == MULTIBLOCK:
-        return joined([block(file) for file in _files(path, kind, body)])
+        return joined([_part(file) for file in _files(path, kind, body)])
     pieces = [_Piece(element, arrays) for element in body.findall("Piece")]
     if whole := PARALLEL.get(kind):
         pieces = [piece for file in _files(path, kind, body) for piece in _pieces_of(file, whole)]
         kind = whole
-    if not pieces or kind == COLLECTION:
-        raise Damaged("it has no pieces")
+    damaged_if(not pieces or kind == COLLECTION, "it has no pieces")
     return GRIDS[kind](body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
 
 
-def block(path: Path) -> Content | Lattice:
+def _part(path: Path) -> Content | Lattice:
     """The mesh or the grid of a file that another one names."""
     with naming(path):
         return content(path)
@@ -58,19 +57,44 @@ def _files(path: Path, kind: str, body: Element) -> list[Path]:
     files = [file_beside(path, name) for name in names]
     if kind != COLLECTION and (len(set(files)) < len(files) or any(file.suffix.lower() == ".vtm" for file in files)):
         raise RaffiaError(f"{path} names a file twice, or other files of blocks. Write all its blocks into one.")
-    if not files:
-        raise Damaged("it names no files")
+    damaged_if(not files, "it names no files")
     return files
 
 
-def times(path: Path) -> list[tuple[float, Path]]:
-    """The times and files of a collection (.pvd)."""
+def series(path: Path) -> dict[str, Variable]:
+    """The arrays of ParaView's series, .pvd: nodes and cells of the first time, times, and each field (times, points)."""
     kind, body, _ = _opened(path)
     files = _files(path, kind, body)
-    numbers = floats(" ".join(one.get("timestep", "") for one in body.findall("DataSet")))
-    if len(numbers) != len(files):
-        raise Damaged("its data sets have no times")
-    return list(zip(numbers.tolist(), files, strict=True))
+    numbers = floats(" ".join(element.get("timestep", "") for element in body.findall("DataSet")))
+    check_count(path, len(files))
+    damaged_if(kind != COLLECTION or len(numbers) != len(files), "its data sets have no times")
+    times = np.unique(numbers)
+    steps = [tuple(file for at, file in zip(numbers, files, strict=True) if at == time) for time in times]
+    arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in _state(steps[0], stamp(*steps[0])).items()}
+    if len(steps) == 1:
+        return arrays
+    for name, v in arrays.items():
+        if v.dims is not None and v.dims[0] == "sample":
+            load = partial(stack, partial(_at_time, steps, name), len(steps), v.shape[1:], v.dtype)
+            arrays[name] = replace(v, shape=(len(steps), *v.shape[1:]), dims=("time", *v.dims[1:]), load=load, block=1)
+    name = unlike("time", arrays)
+    return arrays | {name: Variable.of_array(name, times, ("time",), {}, path, beside=tuple(files))}
+
+
+def _at_time(steps: list[tuple[Path, ...]], name: str, index: int) -> np.ndarray:
+    """A field at one time, whose mesh must be that of the first."""
+    first, state = (_state(step, stamp(*step)) for step in (steps[0], steps[index]))
+    fixed = [key for key, v in first.items() if v.dims is not None and v.dims[0] != "sample"]
+    same = all(key in state and np.array_equal(state[key].read(), first[key].read()) for key in fixed)
+    if not same or name not in state or state[name].shape != first[name].shape:
+        raise RaffiaError(f"its mesh changes with {steps[index][0].name}, or {name} does. Give the files, as in 'runs/*.vtu'.")
+    return state[name].read()[0]
+
+
+@lru_cache(maxsize=2)
+def _state(files: tuple[Path, ...], stamps: tuple[int, ...]) -> dict[str, Variable]:
+    """The arrays of the files of one time."""
+    return joined([_part(file) for file in files]).variables(files[0])
 
 
 @dataclass(frozen=True)
@@ -118,8 +142,7 @@ def _opened(path: Path) -> tuple[str, Element, Arrays]:
     text, appended = path.read_bytes(), b""
     if found := re.search(rb"<AppendedData[^>]*>", text):
         start = text.find(b"_", found.end())
-        if start < 0:
-            raise Damaged("its appended data do not begin")
+        damaged_if(start < 0, "its appended data do not begin")
         text, appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
     root = tree(path, text)
     kind, body = root.get("type", ""), root.find(root.get("type") or "*")
@@ -134,8 +157,7 @@ def _pieces_of(path: Path, kind: str) -> Iterator[_Piece]:
     """The pieces in a file that another one names."""
     with naming(path):
         found, body, arrays = _opened(path)
-        if found != kind:
-            raise Damaged(f"it is of type {found}, not {kind}")
+        damaged_if(found != kind, f"it is of type {found}, not {kind}")
         yield from (_Piece(element, arrays) for element in body.findall("Piece"))
 
 
@@ -163,8 +185,7 @@ def _structured(piece: _Piece) -> Content:
 def _spans(extent: str | None) -> list[tuple[int, int]]:
     ends = integers(extent or "").tolist()
     spans = list(zip(ends[::2], ends[1::2], strict=False))
-    if len(ends) != 6 or any(last < first for first, last in spans):
-        raise Damaged(f"its extent is {extent!r:.40}")
+    damaged_if(len(ends) != 6 or any(last < first for first, last in spans), f"its extent is {extent!r:.40}")
     return spans
 
 
@@ -195,8 +216,7 @@ def _rectilinear(body: Element, pieces: list[_Piece]) -> Lattice:
     axes = tuple(np.full(size, np.nan) for size in _shape(spans))
     for piece in pieces:
         lines = piece.element.findall("Coordinates/DataArray")
-        if len(lines) != 3:
-            raise Damaged("its grid has no coordinates")
+        damaged_if(len(lines) != 3, "its grid has no coordinates")
         for axis, line, (first, last), (start, _) in zip(axes, lines, piece.spans(), spans, strict=True):
             axis[first - start : last - start + 1] = piece.arrays.read(line, last - first + 1).reshape(-1)
     return Lattice(axes, at_points, in_cells)

@@ -12,12 +12,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raffia.data.readers import hdf5
-from raffia.data.readers.damage import Damaged, entry, floats, integer, integers
-from raffia.data.readers.meshes.content import Geometry
+from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers, tree
+from raffia.data.readers.meshes.content import Content, Steps, described
 from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, Block, blocks_of
-from raffia.data.readers.meshes.series import Series, Steps
-from raffia.data.readers.meshes.xml import tree
 from raffia.data.readers.variable import Variable, file_beside
 from raffia.errors import RaffiaError
 
@@ -39,15 +37,11 @@ def variables(path: Path) -> dict[str, Variable]:
     file = _File(path)
     meshes = [grid for grid in file.grids if grid.find("Geometry") is not None]
     steps = [grid for grid in file.grids if grid.find("Attribute") is not None]
-    if not meshes or not steps:
-        raise Damaged("it has no mesh with unstructured cells, or no fields")
-    points, blocks = file.points(meshes[0]), file.blocks(meshes[0])
+    damaged_if(not meshes or not steps, "it has no mesh with unstructured cells, or no fields")
+    mesh = Content(file.points(meshes[0]), file.blocks(meshes[0]))
     file.check_one_mesh(meshes)
-    cells = sum(len(block.numbers) for block in blocks)
-    fields = {centre: file.fields(steps, centre) for centre in ("node", "cell")}
-    geometry = Geometry.of(points, blocks)
     beside = tuple(path.parent / name for name in file.beside)
-    return Series(path, geometry, len(points), cells, fields["node"], fields["cell"], _times(steps), beside).variables()
+    return described(path, mesh, file.fields(steps, "node"), file.fields(steps, "cell"), _times(steps), beside)
 
 
 class _File:
@@ -56,8 +50,7 @@ class _File:
     def __init__(self, path: Path) -> None:
         self.path = path
         root = tree(path, path.read_bytes())
-        if root.tag != "Xdmf":
-            raise Damaged(f"it begins with {root.tag[:20]}, not with Xdmf")
+        damaged_if(root.tag != "Xdmf", f"it begins with {root.tag[:20]}, not with Xdmf")
         self.grids = [grid for grid in root.iter("Grid") if grid.find("Grid") is None]
         self.beside: dict[str, dict[str, Variable]] = {}
 
@@ -108,8 +101,7 @@ class _File:
     def _steps(self, name: str, items: list[Element]) -> Steps:
         readers = [self._reader(item) for item in items]
         shapes = {shape for shape, _, _ in readers}
-        if len(shapes) != 1 or not next(iter(shapes)):
-            raise Damaged(f"{name} has other shapes at other times")
+        damaged_if(len(shapes) != 1 or not next(iter(shapes)), f"{name} has other shapes at other times")
         return Steps(
             len(items), readers[0][0], np.result_type(*(dtype for _, dtype, _ in readers)), lambda step: readers[step][2]()
         )
@@ -152,16 +144,14 @@ Reader = tuple[tuple[int, ...], np.dtype, Callable[[], np.ndarray]]
 
 def _in_rows(values: np.ndarray, size: int) -> np.ndarray:
     """Values in rows of so many."""
-    if size < 1 or values.size % size:
-        raise Damaged(f"{values.size} values do not fill rows of {size}")
+    damaged_if(size < 1 or values.size % size, f"{values.size} values do not fill rows of {size}")
     return values.reshape(-1, size)
 
 
 def _item(element: Element) -> Element:
     """The one data item of an element."""
     items = element.findall("DataItem")
-    if len(items) != 1:
-        raise Damaged(f"its {element.tag} {element.get('Name', '')[:40]} has {len(items)} data items, not one")
+    damaged_if(len(items) != 1, f"its {element.tag} {element.get('Name', '')[:40]} has {len(items)} data items, not one")
     return items[0]
 
 
@@ -177,14 +167,12 @@ def _mixed(listed: np.ndarray) -> tuple[Block, ...]:
     kinds, ends, nodes, at = [], [], list[int](), 0
     while at < len(numbers):
         kind = numbers[at]
-        if kind not in MIXED:
-            raise Damaged(f"its cells of kind {kind} are not known")
+        damaged_if(kind not in MIXED, f"its cells of kind {kind} are not known")
         at += 2 if kind in COUNTED else 1
         size = (
             numbers[at - 1] if kind in COUNTED and at <= len(numbers) else 0 if kind in COUNTED else VTK_KINDS[MIXED[kind]].size
         )
-        if size < 1 or at + size > len(numbers):
-            raise Damaged("its cells do not add up")
+        damaged_if(size < 1 or at + size > len(numbers), "its cells do not add up")
         nodes += numbers[at : at + size]
         at += size
         kinds.append(MIXED[kind])

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from raffia.data.readers.damage import Damaged, guarded
 from raffia.errors import RaffiaError
 
@@ -22,33 +24,35 @@ MISSING = ("", "na", "n/a", "#n/a", "null", "none", "-nan", "<na>")
 
 @dataclass(frozen=True)
 class Dialect:
-    """What was found of a text: the rows below its header are all that follows line `skipped`."""
+    """How a text writes its table, whose rows are all that follows line `skipped`.
+
+    `headed` is whether the header has names; it may also have the numbers of columns alone.
+    """
 
     delimiter: str
     decimal: str
     comment: str
     header: tuple[str, ...]
+    headed: bool
     skipped: int
     width: int
     notes: tuple[str, ...] = ()
 
 
 def decoded(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The text of a file, and how it was encoded if that is unusual."""
-    content = path.read_bytes()
+    """The text of a file, and a note if its encoding is unusual."""
+    content, notes = path.read_bytes(), tuple[str, ...]()
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         with guarded(path):
-            return _lines(content.decode("utf-16")), ("the text is UTF-16.",)
-    if b"\0" in content:
+            text, notes = content.decode("utf-16"), ("the text is UTF-16.",)
+    elif b"\0" in content:
         raise RaffiaError(f"{path} is damaged or no table: it holds bytes that are no text. Export it as text (CSV).")
-    try:
-        return _lines(content.decode("utf-8-sig")), ()
-    except UnicodeDecodeError:
-        return _lines(content.decode("latin-1")), ("the text is no UTF-8, so it is taken for Latin-1.",)
-
-
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text, notes = content.decode("latin-1"), ("the text is no UTF-8, so it is taken for Latin-1.",)
+    return text.replace("\r\n", "\n").replace("\r", "\n"), notes
 
 
 def sniffed(path: Path, text: str) -> Dialect:
@@ -62,12 +66,8 @@ def sniffed(path: Path, text: str) -> Dialect:
     commas, stops = (
         sum(bool(re.search(rf"\d{mark}\d", cell)) for row in below for cell in row if is_number(cell)) for mark in ",."
     )
-    headed, notes = _headed(rows)
-    header = tuple(rows[0]) if headed else ()
-    if not headed and above:
-        named = next((names for mark in (delimiter, " ") if len(names := cells(above, mark)) == len(rows[0])), [])
-        if named and not all(map(is_number, named)):
-            header, notes = tuple(named), ["the names of the columns are in the last line of the comment."]
+    header, headed, notes = _header(rows, above, delimiter)
+    above_rows = int(header is rows[0])
     if delimiter != "," or commas > stops:
         notes.insert(0, f"columns are separated by {DELIMITERS[delimiter]}{', decimals by commas' if commas > stops else ''}.")
     width = len(header) or max(len(row) for row in rows)
@@ -77,12 +77,14 @@ def sniffed(path: Path, text: str) -> Dialect:
     if width > MOST:
         raise RaffiaError(f"{path} has more than {MOST} columns. Write it with a row for each point, or as an .npz file.")
     if header and longest == width + 1:  # as R writes the names of rows, without a name for their column
-        header, width = ("", *header), width + 1
+        header = ["", *header]
         notes.append("the first column has no name: there is one name less than columns.")
     elif header and len(below[0]) == width + 1:  # a delimiter at the end of every row
-        header, width = (*header, ""), width + 1
-    skipped = body[headed][0] if headed and len(body) > 1 else body[0][0] if not headed else len(text.splitlines())
-    return Dialect(delimiter, "," if commas > stops else ".", comment, header, skipped, width, tuple(notes))
+        header = [*header, ""]
+    skipped = body[above_rows][0] if len(body) > above_rows else len(text.splitlines())
+    return Dialect(
+        delimiter, "," if commas > stops else ".", comment, tuple(header), headed, skipped, len(header) or width, tuple(notes)
+    )
 
 
 def cells(line: str, delimiter: str) -> list[str]:
@@ -106,9 +108,9 @@ def is_number(cell: str) -> bool:
 
 def _first_lines(path: Path, text: str) -> tuple[list[tuple[int, str]], str, str]:
     """The first lines that are neither empty nor comments, each with its number; the mark of comments, and the last one above."""
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     start, at, comment, above = 0, 0, None, ""
-    while len(found) < LOOKED and start < len(text) and (len(found) < 3 or start < ENOUGH):
+    while len(lines) < LOOKED and start < len(text) and (len(lines) < 3 or start < ENOUGH):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         if end - start > LONGEST:
@@ -117,11 +119,11 @@ def _first_lines(path: Path, text: str) -> tuple[list[tuple[int, str]], str, str
         if line.strip():
             comment = next((mark for mark in COMMENTS if line.startswith(mark)), "") if comment is None else comment
             if not (comment and line.startswith(comment)):
-                found.append((at, line))
-            elif not found:
+                lines.append((at, line))
+            elif not lines:
                 above = line[len(comment) :].strip()
         start, at = end + 1, at + 1
-    return found, comment or "", above
+    return lines, comment or "", above
 
 
 def _score(delimiter: str, lines: list[str]) -> tuple[bool, float, int]:
@@ -135,24 +137,47 @@ def _score(delimiter: str, lines: list[str]) -> tuple[bool, float, int]:
     return counts.count(common) >= 0.9 * len(rows), round(numbers, 2), common
 
 
-def _headed(rows: Sequence[list[str]]) -> tuple[bool, list[str]]:
-    """Whether the first row names the columns."""
+def _header(rows: Sequence[list[str]], above: str, delimiter: str) -> tuple[list[str], bool, list[str]]:
+    """The cells that name or number the columns, whether they are names, and notes."""
     first, below = rows[0], rows[1:]
+    if below and _counts_columns(first, below):
+        return first, False, ["the first line is taken for the numbers of columns, as it counts them."]
+    if _names(first, below):
+        return first, True, []
+    if below and _in_steps(first) and not any(map(_in_steps, below[:3])):
+        return first, True, ["the first line is taken for the names of columns, as it counts in equal steps."]
+    named = next((names for mark in (delimiter, " ") if len(names := cells(above, mark)) == len(first)), [])
+    if above and named and not all(map(is_number, named)):
+        return named, True, ["the names of the columns are in the last line of the comment."]
+    return [], False, ["there is no line with the names of columns."] if any(map(is_number, first)) and below else []
+
+
+def _names(first: list[str], below: Sequence[list[str]]) -> bool:
+    """Whether the first row has a text above numbers, or, where all rows are texts, a different one in each column."""
     if not below:
-        return not all(map(is_number, first)), []
+        return not all(map(is_number, first))
     for column, cell in enumerate(first):
         under = [row[column] for row in below if column < len(row)]
         if cell and not is_number(cell) and cell.lower() not in MISSING and any(map(is_number, under)):
-            return True, []
-    if any(map(is_number, first)):
-        if _in_steps(first) and not any(map(_in_steps, below[:3])):
-            return True, ["the first line is taken for the names of columns, as it counts in equal steps."]
-        return False, ["there is no line with the names of columns."]
-    return len(set(first)) == len(first) and len(first) > 1, []
+            return True
+    return not any(map(is_number, first)) and len(set(first)) == len(first) > 1
+
+
+def _counts_columns(first: list[str], below: Sequence[list[str]]) -> bool:
+    """Whether a row has the numbers of columns: it counts from 0 or 1, and its like is not below it."""
+    counted = len(first) > 1 and first in ([str(i + start) for i in range(len(first))] for start in (0, 1))
+    if not counted or any(re.fullmatch(r"[-+]?\d*", cell) for row in below for cell in row):
+        return False
+    for columns in zip(first, *below[:2], strict=False):
+        if all(re.fullmatch(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?", cell) for cell in columns):
+            steps = np.diff(np.array(columns, float))
+            if len(set(steps.round(9))) == 1 and steps.any():
+                return False  # a column goes on in equal steps, from the first row on
+    return True
 
 
 def _in_steps(row: list[str]) -> bool:
-    """Whether a row counts in equal steps; what is no number at its start may name the index."""
+    """Whether a row counts in equal steps; a text at its start may name the index."""
     numbers = [float(cell) for cell in row if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", cell)]
     if len(numbers) < 4 or len(numbers) < len(row) - 2:
         return False

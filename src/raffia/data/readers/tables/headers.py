@@ -1,6 +1,8 @@
-"""What the names of columns say: units, and which columns are values of one function at the numbers or dates in their names."""
+"""The names of columns: units, words for samples and coordinates, and columns that are one function at the numbers in their names."""
 
+import calendar
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,106 +10,114 @@ from itertools import pairwise
 UNITS = re.compile(r"(.*\S)(?:\s+[\[(]([^\[\]()]+)[\])]|\[([^\[\]()]+)\])")
 NUMBERED = re.compile(r"(.*?)(?:\s*=\s*|[\s_.\[(]*)((?:(?<![^\s_=])[-+])?(?:\d+\.\d+|\d+)(?:[eE][-+]?\d+)?)[\])]?")
 MEASURED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([^\W\d_]{1,3}(?:-1)?)")
-MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 DATED = re.compile(r"([a-z]{3,9})[\s_.-]*(\d{1,2})?")
 DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
+SAMPLES = {
+    "id", "sample", "samples", "run", "test", "specimen", "case", "experiment", "trial", "subject", "curve", "series", "repeat",
+    "replicate", "simulation", "sim", "realization", "realisation", "instance", "patient", "station", "site", "profile",
+}  # fmt: skip
+PLACES = {
+    "x", "y", "z", "t", "r", "s", "time", "lat", "lon", "latitude", "longitude", "strain", "wavelength", "wavenumber", "frequency",
+    "freq", "position", "distance", "depth", "height", "displacement", "angle", "theta", "day", "hour", "month", "year", "date",
+}  # fmt: skip
+
+
+def words(name: str) -> set[str]:
+    """The words of a name, as in TestID, test_id or "test id"."""
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+", name)}
+
+
+def names_samples(name: str) -> bool:
+    """Whether a column of this name usually names the sample that a row belongs to."""
+    return bool(words(name) & SAMPLES)
+
+
+def names_places(name: str) -> bool:
+    """Whether an array of this name usually has coordinates."""
+    every = words(name)
+    return bool(every & PLACES) and (len(every) == 1 or "coordinate" in every)
+
+
+def named(headers: Iterable[str]) -> dict[str, str]:
+    """A name for each column, which occurs once and has no units, and its units."""
+    whole = [header.strip() for header in headers]
+    split = [(match[1], match[2] or match[3]) if (match := UNITS.fullmatch(header)) else (header, "") for header in whole]
+    alike = Counter(name for name, _ in {*zip((name for name, _ in split), whole, strict=True)})
+    units: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for number, (header, (name, unit)) in enumerate(zip(whole, split, strict=True), 1):
+        chosen = first = (header if alike[name] > 1 else name) or f"column {number}"
+        while chosen in units:
+            counts[first] += 1
+            chosen = f"{first} ({counts[first] + 1})"
+        units[chosen] = unit
+    return units
 
 
 @dataclass(frozen=True)
 class Run:
-    """Columns that are one function, in order, with the numbers in their names where these are more than a count."""
+    """Columns that are one function, in order, with the numbers in their names if these are more than a count.
+
+    The numbers are coordinates, unless they are not in order: then they are `labels`.
+    """
 
     name: str
     columns: tuple[str, ...]
     numbers: tuple[float, ...] | None = None
     units: str = ""
+    labels: bool = False
+    note: str = ""
 
-
-def named(headers: Iterable[str]) -> tuple[list[str], dict[str, str]]:
-    """Names for columns, each once, without units; and the units by name."""
-    whole = [header.strip() for header in headers]
-    short = [(match[1], match[2] or match[3]) if (match := UNITS.fullmatch(header)) else (header, "") for header in whole]
-    alike: dict[str, set[str]] = {}
-    for header, (name, _) in zip(whole, short, strict=True):
-        alike.setdefault(name, set()).add(header)
-    taken: dict[str, int] = {}
-    names: list[str] = []
-    units: dict[str, str] = {}
-    for number, (header, (name, unit)) in enumerate(zip(whole, short, strict=True), 1):
-        chosen = (name if len(alike[name]) == 1 else header) or f"column {number}"
-        count = taken[chosen] = taken.get(chosen, 0) + 1
-        while count > 1 and f"{chosen} ({count})" in taken:
-            count = taken[chosen] = count + 1
-        names.append(chosen if count == 1 else f"{chosen} ({count})")
-        taken.setdefault(names[-1], 1)
-        if unit:
-            units[names[-1]] = unit
-    return names, units
+    @classmethod
+    def of(cls, stem: str, units: str, members: list[tuple[str, float]]) -> "Run":
+        """Columns of a common stem in the order of the file, or columns that are named by numbers alone, sorted by these."""
+        ordered = members if stem else sorted(members, key=lambda member: member[1])
+        columns, numbers = zip(*ordered, strict=True)
+        name = stem or f"{columns[0]}..{columns[-1]}"
+        steps = [b - a for a, b in pairwise(numbers)]
+        labels, counted = min(steps) < 0 < max(steps), numbers[0] in (0, 1) and set(steps) == {1.0}
+        note = "" if ordered == members else f"the columns of {name} are sorted by the numbers that are their names."
+        if labels:
+            note = f"the columns of {name} stay in the order of the file: the numbers in their names are taken for labels."
+        return cls(name, columns, None if counted else numbers, units, labels, note)
 
 
 def runs(names: Sequence[str]) -> list[Run]:
     """Columns whose names have a common stem and a number, or are numbers, months or days."""
-    groups: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
     days = dates(names)
-    dated = set() if days is None else set(days.columns)
     for name in names:
-        if name not in dated and (found := _numbered(name)) is not None:
-            stem, number, unit = found
-            groups.setdefault((stem, unit), []).append((number, name))
-    several = [_run(stem, unit, members) for (stem, unit), members in groups.items() if _distinct(members)]
+        match, measured = NUMBERED.fullmatch(name[:100]), MEASURED.fullmatch(name)
+        if days is not None and name in days.columns:
+            continue
+        if measured is not None:
+            groups.setdefault(("", measured[2]), []).append((name, float(measured[1])))
+        elif match is not None and len(name) < 100:
+            groups.setdefault((match[1].rstrip(" _-.=[("), ""), []).append((name, float(match[2])))
+    several = [
+        Run.of(*key, members)
+        for key, members in groups.items()
+        if len(members) > 1 and len({number for _, number in members}) == len(members)
+    ]
     return several + ([] if days is None else [days])
 
 
 def dates(names: Sequence[str]) -> Run | None:
-    """Columns that go through months, days of months, or dates, each later than the one before."""
-    found = [(day, name) for name in names if (day := _day(name)) is not None]
-    if len(found) < 3 or any(later[0] <= earlier[0] for earlier, later in pairwise(found)):
+    """Columns that go through months, days of months, weekdays or dates, each later than the one before."""
+    dated = [(day, name) for name in names if (day := _day(name)) is not None]
+    if len(dated) < 3 or any(later[0] <= earlier[0] for earlier, later in pairwise(dated)):
         return None
-    return Run(f"{found[0][1]}..{found[-1][1]}", tuple(name for _, name in found))
-
-
-def counts(numbers: Sequence[float]) -> bool:
-    """Whether numbers count from 0 or 1."""
-    return numbers[0] in (0, 1) and all(number == numbers[0] + i for i, number in enumerate(numbers))
-
-
-def _numbered(name: str) -> tuple[str, float, str] | None:
-    """The stem, the number and the unit of a name that ends in a number."""
-    if (match := MEASURED.fullmatch(name)) is not None:
-        return "", float(match[1]), match[2]
-    match = NUMBERED.fullmatch(name) if len(name) < 100 else None
-    return None if match is None else (match[1].rstrip(" _-.=[("), float(match[2]), "")
-
-
-def _distinct(members: list[tuple[float, str]]) -> bool:
-    return len(members) > 1 and len({number for number, _ in members}) == len(members)
-
-
-def _run(stem: str, unit: str, members: list[tuple[float, str]]) -> Run:
-    ordered = sorted(members)
-    numbers = tuple(number for number, _ in ordered)
-    name = stem or f"{ordered[0][1]}..{ordered[-1][1]}"
-    return Run(name, tuple(column for _, column in ordered), None if counts(numbers) else numbers, unit)
+    return Run(f"{dated[0][1]}..{dated[-1][1]}", tuple(name for _, name in dated))
 
 
 def _day(name: str) -> int | None:
-    """A number that grows with the date in a name: a month, a day of a month, a weekday, or a date of a year."""
+    """A number that grows with the date in a name."""
     if (match := DAY.fullmatch(name)) is not None:
         return 372 * int(match[1]) + 31 * int(match[2]) + int(match[3] or 0)
-    match = DATED.fullmatch(name.lower())
-    known = [cycle.index(word) for cycle in (MONTHS, WEEKDAYS) for word in cycle if match and word.startswith(match[1])]
-    return 40 * known[0] + int(match[2] or 0) if match and known else None
+    if (match := DATED.fullmatch(name.lower())) is None:
+        return None
+    for cycle in (calendar.month_name[1:], calendar.day_name):
+        for number, word in enumerate(cycle):
+            if word.lower().startswith(match[1]):
+                return 40 * number + int(match[2] or 0)
+    return None

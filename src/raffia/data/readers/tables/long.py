@@ -4,53 +4,133 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raffia.data.readers.layout import LONG, Layout
-from raffia.data.readers.tables.groups import Groups
+from raffia.data.readers.layout import LONG, Curves, Layout, common
+from raffia.data.readers.tables.headers import names_places, names_samples
 from raffia.data.readers.tables.parse import Table
-from raffia.data.readers.tables.words import names_places, names_samples
+from raffia.data.readers.tables.wide import PARAMETERS, SAMPLE, labels, together, variable
+from raffia.data.readers.variable import Variable, optional
 from raffia.errors import RaffiaError
 
 ORDERLY = 0.02  # of the rows of a sample: how many may be out of order, as measured strains are
 DISTINCT = 0.9  # of the rows of a sample: how many places must differ
 FEWEST = 3  # rows a sample, on average
+MOST = 2**17  # samples
+NODES = "nodes"
 
 
 @dataclass(frozen=True)
-class Found:
-    """How a table may be long, and whether that is `certain` by what was said or by the names of its columns."""
+class Groups:
+    """Rows by their sample: `order` has the rows of the first sample, then those of the next; `starts` is where each begins."""
 
-    layout: Layout
-    certain: bool
+    order: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, keys: dict[str, np.ndarray]) -> "Groups":
+        """Rows with equal keys are a sample; samples are in the order of their first rows."""
+        codes = optional("pandas", "Table").DataFrame(keys).groupby(list(keys), sort=False).ngroup().to_numpy()
+        order = np.argsort(codes, kind="stable")
+        return cls(order, np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1]))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many rows each sample has."""
+        return np.diff(np.append(self.starts, len(self.order)))
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The index of the sample that each row of `order` belongs to."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first row of each sample."""
+        return self.order[self.starts]
+
+    def split(self, values: np.ndarray) -> list[np.ndarray]:
+        """The values of each sample."""
+        return np.split(values[self.order], self.starts[1:])
+
+    def sorted_by(self, places: list[np.ndarray]) -> "Groups":
+        """The same samples, with their rows sorted by the first of the places, then by the next."""
+        return Groups(self.order[np.lexsort([*(place[self.order] for place in reversed(places)), self.samples])], self.starts)
+
+    def constant(self, values: np.ndarray) -> bool:
+        """Whether a column has one value in each sample."""
+        there = values[self.order]
+        return bool(np.array_equal(there, np.repeat(there[self.starts], self.sizes), equal_nan=values.dtype.kind == "f"))
+
+    def distinct(self, places: list[np.ndarray]) -> float:
+        """The share of rows that are at a place of their own in their sample."""
+        rows = np.stack([self.samples, *(place[self.order] for place in places)], axis=1)
+        return len(np.unique(rows, axis=0)) / len(rows)
+
+    def disorder(self, values: np.ndarray) -> float:
+        """The share of rows where a column does not rise, or not fall; 1 if it does not begin again with each sample."""
+        steps = np.diff(values[self.order].astype(np.float64))
+        across = self.starts[1:] - 1
+        within = np.delete(steps, across)
+        ways = [sign for sign in (1.0, -1.0) if (sign * steps[across] < 0).all()]
+        return min((np.count_nonzero(~(sign * within > 0)) / len(values) for sign in ways), default=1.0)
 
 
-def recognised(table: Table, asked: Layout) -> Found | None:
-    """Which columns name samples and places, as far as it was not said; None for tables that are not long."""
+def recognised(table: Table, asked: Layout) -> tuple[Layout | None, bool]:
+    """The columns of samples and places of a table that may be long, and whether that is certain by options or names of columns."""
     columns = table.numbers | table.texts
     by_name = tuple(name for name in columns if names_samples(name) and _repeats(columns[name]))
     ids = asked.samples or by_name or tuple(name for name in columns if _in_blocks(columns[name]))
-    told = tuple(name for name in asked.coordinates if name in table.numbers)
-    certain = bool(asked.samples or by_name or told)
+    given = tuple(name for name in asked.coordinates if name in table.numbers)
+    certain = bool(asked.samples or by_name or given)
     if not ids:
-        return None
-    groups = Groups.of([column(table, name) for name in ids])
+        return None, certain
+    groups = Groups.of({name: column(table, name) for name in ids})
     varying = [name for name in table.numbers if name not in ids and not groups.constant(table.numbers[name])]
-    places = told or tuple(_places(table, varying, groups, certain))
+    places = given or tuple(_places(table, varying, groups, certain))
     if not places or not set(varying) - set(places) | set(asked.functions):
-        return None
-    return Found(replace(asked, table=LONG, samples=ids, coordinates=places), certain)
+        return None, certain
+    return replace(asked, table=LONG, samples=ids, coordinates=places), certain
 
 
 def column(table: Table, name: str) -> np.ndarray:
     """A column that names samples: all its cells must be filled."""
     values = table.texts.get(name, table.numbers.get(name))
     if values is None:
-        raise RaffiaError(
-            f"there is no column {name!r} for sample_column=… (--sample-column). It has {', '.join(table.names[:24])}."
-        )
+        raise RaffiaError(f"there is no column {name!r} for sample_column=… (--sample-column). It has {table.listed()}.")
     empty = values == "" if name in table.texts else np.isnan(values.astype(np.float64))
     if np.any(empty):
         raise RaffiaError(f"{table.path}: {name} names the samples, and is empty in row {int(np.argmax(empty)) + 1}.")
     return values
+
+
+def variables(table: Table, layout: Layout) -> dict[str, Variable]:
+    """Labels and parameters, which are the same in all rows of a sample, and all other columns as functions."""
+    groups = Groups.of({name: column(table, name) for name in layout.samples})
+    _check(table, layout, groups)
+    fields, notes = _fields(table, layout, groups)
+    layout = layout if fields.curves is None else fields.curves.in_other_files(layout)
+    table = replace(table, notes=(*table.notes, *notes))
+    first = groups.first
+    texts = {name: values[first] for name, values in table.texts.items()}
+    labelled = set(filter(names_samples, table.numbers))  # others that tell samples apart, as a Reynolds number, are parameters
+    texts |= {name: table.numbers[name][first].astype(str).astype(object) for name in layout.samples if name in labelled}
+    numbers = {name: values for name, values in table.numbers.items() if name not in (*texts, *layout.coordinates)}
+    stays = {name for name, values in numbers.items() if name not in layout.functions and groups.constant(values)}
+    if missing := set(layout.parameters) - stays:
+        raise RaffiaError(f"{table.path}: {', '.join(sorted(missing))} must stay the same in every sample, as in training.")
+    constant = {name: numbers[name][first] for name in layout.parameters or numbers if name in stays}
+    layout = replace(layout, parameters=tuple(constant), functions=tuple(name for name in numbers if name not in constant))
+    if len(constant) > 1:
+        note = f"{PARAMETERS} are {', '.join(constant)}, which stay the same in every sample."
+        arrays = together(replace(table, notes=(*table.notes, note)), layout, constant)
+    else:
+        arrays = {name: variable(table, name, values, (SAMPLE,), layout) for name, values in constant.items()}
+    for name in layout.functions:
+        arrays[name] = variable(table, name, fields.of(numbers[name]), (SAMPLE, *fields.axes), layout)
+    arrays |= {name: variable(table, name, values, dims, layout) for name, (values, dims) in fields.coordinates.items()}
+    return arrays | labels(table, texts, layout)
 
 
 def _places(table: Table, varying: list[str], groups: Groups, certain: bool) -> list[str]:
@@ -72,3 +152,67 @@ def _in_blocks(values: np.ndarray) -> bool:
     """Whether values stay the same over several rows, at least three on average."""
     blocks = 1 + int(np.count_nonzero(values[1:] != values[:-1]))
     return 2 <= blocks <= len(values) / FEWEST
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Where the values of functions are: the rows of each sample in order, the names of axes, and coordinates by name."""
+
+    groups: Groups
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    coordinates: dict[str, tuple[np.ndarray, tuple[str, ...]]]
+    curves: Curves | None = None
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """A column as (samples, *shape)."""
+        if self.curves is None or self.curves.grid is None:
+            return values[self.groups.order].reshape(len(self.groups), *self.shape)
+        return np.stack([self.curves.values(index, curve) for index, curve in enumerate(self.groups.split(values))])
+
+
+def _check(table: Table, layout: Layout, groups: Groups) -> None:
+    for name in layout.coordinates:
+        if name not in table.numbers:
+            raise RaffiaError(
+                f"there is no column of numbers {name!r} for coordinates=… (--coordinates). It has {table.listed()}."
+            )
+    if len(groups) > MOST:
+        raise RaffiaError(f"it is a long table of more than {MOST} samples. Write them as an array, into an .npz file.")
+    lone = groups.first[groups.sizes < 2]
+    if len(lone):
+        raise RaffiaError(
+            f"{table.path}: {len(lone)} of {len(groups)} samples, by {' and '.join(layout.samples)}, have a single row, such as row "
+            f"{int(lone[0]) + 1}. If each row is a sample, pass table='wide' (--table wide); else leave them out."
+        )
+
+
+def _fields(table: Table, layout: Layout, groups: Groups) -> tuple[_Fields, list[str]]:
+    """Where values are, along a line that curves share, or on nodes, and notes."""
+    places = layout.coordinates
+    rows = groups.sorted_by([table.numbers[name] for name in places])
+    notes = [f"{len(groups)} samples, told apart by {' and '.join(layout.samples)}, with values along {' and '.join(places)}."]
+    if moved := len(np.unique(groups.samples[rows.order != groups.order])):
+        notes.append(f"the rows of {moved} samples are sorted by {' and '.join(places)}.")
+    if len(places) > 1:
+        return _on_nodes(table, places, rows), notes
+    curves = common(table.path, places[0], rows.split(table.numbers[places[0]].astype(np.float64)), layout)
+    line = {places[0]: (curves.points, places)}
+    return _Fields(rows, places, curves.points.shape, line, curves), [*notes, *([curves.note] if curves.note else [])]
+
+
+def _on_nodes(table: Table, places: tuple[str, ...], rows: Groups) -> _Fields:
+    """Fields in several dimensions, on a grid or on scattered nodes, which all samples share."""
+    each = rows.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))
+    nodes, size = each[0], np.abs(each[0]).max() or 1.0
+    if any(other.shape != nodes.shape or not np.abs(other - nodes).max() <= 1e-9 * size for other in each):
+        raise RaffiaError(
+            f"{table.path}: samples have their values at different places {', '.join(places)}, and only curves are resampled. Write all on "
+            "one grid or at the same nodes."
+        )
+    lines = [np.unique(x) for x in nodes.T]
+    shape = tuple(map(len, lines))
+    if len(nodes) == np.prod(shape) == len(np.unique(nodes, axis=0)):
+        return _Fields(rows, places, shape, {name: (line, (name,)) for name, line in zip(places, lines, strict=True)})
+    scattered = {name: (x, (NODES,)) for name, x in zip(places, nodes.T, strict=True)}
+    return _Fields(rows, (NODES,), (len(nodes),), {NODES: (nodes, (NODES, "axis")), **scattered})

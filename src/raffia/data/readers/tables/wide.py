@@ -1,27 +1,33 @@
-"""Tables with a row for each sample: columns of numbers, and runs of columns that are functions."""
+"""Tables whose columns are numbers of a sample or functions: a row a sample, a column a sample, or one sample with rows for points."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from raffia.data.readers.layout import WIDE, Layout
-from raffia.data.readers.tables.headers import Run, runs
+from raffia.data.readers.layout import COLUMNS, POINTS, WIDE, Layout
+from raffia.data.readers.meshes.content import Content
+from raffia.data.readers.tables.headers import Run, dates, names_places, names_samples, runs
 from raffia.data.readers.tables.parse import WIDEST, Table
 from raffia.data.readers.variable import Rows, Variable, check_count
+from raffia.errors import RaffiaError
 
 FEW = 8  # so many columns with a common stem are rather parameters than a function
+FEWEST = 4  # points that a function has
 PARAMETERS = "parameters"
 SAMPLE = "sample"  # the name of the axis that counts samples
+COMPONENT = re.compile(r"(.+)[:_](\d)")
+NODES_OF_PARAVIEW = "Points"
 
 
 def variables(table: Table, parameters: tuple[str, ...] = ()) -> dict[str, Variable]:
-    """A number a sample for each column, an array for each run of them, and the numbers in their names as its coordinates.
+    """A row a sample: a number a sample for each column, an array for each run of columns, and the numbers in their names.
 
     Columns that were `parameters` of a long table are one array, as there.
     """
     layout = Layout(WIDE)
-    found = together(table, layout, {name: table.numbers[name] for name in parameters}) if len(parameters) > 1 else {}
+    arrays = together(table, layout, {name: table.numbers[name] for name in parameters}) if len(parameters) > 1 else {}
     whole = [] if table.headed or len(table.numbers) < 2 else [Run(table.path.stem, tuple(table.numbers))]
     groups = whole or runs(list(table.numbers))
     starts = {run.columns[0]: run for run in groups}
@@ -29,10 +35,65 @@ def variables(table: Table, parameters: tuple[str, ...] = ()) -> dict[str, Varia
     check_count(table.path, len(table.numbers) - len(inside) + len(groups))
     for name, values in table.numbers.items():
         if name in starts:
-            found |= _run(table, starts[name], layout)
+            arrays |= _run(table, starts[name], layout)
         elif name not in inside:
-            found[name] = variable(table, name, values, (SAMPLE,), layout)
-    return found | labels(table, table.texts, layout)
+            arrays[name] = variable(table, name, values, (SAMPLE,), layout)
+    return arrays | labels(table, table.texts, layout)
+
+
+def may_be_columns(table: Table) -> bool:
+    """Whether columns may be samples: rows go through dates, or the first column rises, and the others are many or named alike."""
+    first, others = table.names[0], [name for name in table.names[1:] if name in table.numbers]
+    if len(table) < FEWEST or len(others) < 2 or set(table.texts) - {first} or names_samples(first):
+        return False
+    if first in table.texts:
+        days = dates([str(text) for text in table.texts[first]])
+        rises = days is not None and len(days.columns) == len(table)
+    else:
+        rises = first in table.numbers and _rises(table.numbers[first])
+    alike = any(len(run.columns) == len(others) for run in runs(others))
+    return rises and (alike or (len(others) > FEW and (first in table.texts or names_places(first))))
+
+
+def columns(table: Table) -> dict[str, Variable]:
+    """A column a sample: one array with a row for each column, coordinates along its columns, and the numbers in their names."""
+    layout, first, name = Layout(COLUMNS), table.names[0], table.path.stem
+    across = [column for column in table.numbers if column != first]
+    if not across:
+        raise RaffiaError("table='columns' (--table columns) needs a column of coordinates and more, with values.")
+    place = first if first in table.numbers else f"rows of {name}"
+    joined = np.stack([table.numbers[column] for column in across])
+    arrays = {name: variable(table, name, joined, (SAMPLE, place), layout)}
+    for run in runs(across):
+        if run.numbers is not None and len(run.columns) == len(across):
+            known = dict(zip(run.columns, run.numbers, strict=True))
+            numbers = np.array([known[column] for column in across])
+            arrays["column numbers"] = variable(table, "column numbers", numbers, (SAMPLE,), layout)
+    if first in table.numbers:
+        arrays[first] = variable(table, first, table.numbers[first], (first,), layout)
+    return arrays
+
+
+def points(table: Table) -> dict[str, Variable]:
+    """One sample: each column as a function along the rows; without names, all of them as one array."""
+    layout, rows = Layout(POINTS), f"rows of {table.path.stem}"
+    if not table.headed and len(table.numbers) > 1:
+        joined = np.stack(list(table.numbers.values()), axis=1)
+        return {table.path.stem: variable(table, table.path.stem, joined, (rows, "columns"), layout)}
+    place = next((name for name, values in table.numbers.items() if names_places(name) and _rises(values)), rows)
+    return {name: variable(table, name, values, (place,), layout) for name, values in table.numbers.items()}
+
+
+def nodes(table: Table) -> dict[str, Variable]:
+    """The fields of a table that ParaView wrote on its nodes, which are the columns Points:0 to Points:2; nothing of other tables."""
+    fields: dict[str, list[np.ndarray]] = {}
+    for name, values in table.numbers.items():
+        match = COMPONENT.fullmatch(name)
+        fields.setdefault(match[1] if match else name, []).append(values)
+    if len(coordinates := fields.pop(NODES_OF_PARAVIEW, [])) != 3:
+        return {}
+    data = {name: np.stack(several, axis=1) for name, several in fields.items()}
+    return Content(np.stack(coordinates, axis=1), (), data).variables(table.path)
 
 
 def variable(
@@ -52,23 +113,31 @@ def together(table: Table, layout: Layout, columns: dict[str, np.ndarray]) -> di
 
 def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[str, Variable]:
     """Texts, which name samples."""
-    held = {}
+    arrays = {}
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
         load = partial(_texts, values, kind)
-        held[name] = Variable(name, values.shape, kind, (SAMPLE,), {}, table.path, load, notes=table.notes, layout=layout)
-    return held
+        arrays[name] = Variable(name, values.shape, kind, (SAMPLE,), {}, table.path, load, notes=table.notes, layout=layout)
+    return arrays
 
 
 def _run(table: Table, run: Run, layout: Layout) -> dict[str, Variable]:
+    """The array of some columns, and coordinates for its columns if their names have them."""
+    table = replace(table, notes=(*table.notes, run.note)) if run.note else table
     values = np.stack([table.numbers[column] for column in run.columns], axis=1)
     places = f"columns of {run.name}"
-    found = {run.name: variable(table, run.name, values, (SAMPLE, places), layout, run.columns)}
-    if run.numbers is not None and len(run.columns) > FEW:
+    arrays = {run.name: variable(table, run.name, values, (SAMPLE, places), layout, run.columns)}
+    if run.numbers is not None and not run.labels and len(run.columns) > FEW:
         line = variable(table, places, np.array(run.numbers), (places,), layout)
-        found[places] = replace(line, attributes={"units": run.units}) if run.units else line
-    return found
+        arrays[places] = replace(line, attributes={"units": run.units}) if run.units else line
+    return arrays
 
 
 def _texts(values: np.ndarray, kind: str, rows: Rows) -> np.ndarray:
     return (values if rows is None else values[rows]).astype(kind)
+
+
+def _rises(values: np.ndarray) -> bool:
+    """Whether values rise or fall, from each row to the next."""
+    steps = np.diff(values.astype(np.float64))
+    return len(steps) > 0 and bool((steps > 0).all() or (steps < 0).all())

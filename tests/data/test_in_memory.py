@@ -207,5 +207,5 @@ def test_files_of_other_programs_say_what_to_convert_them_to(name, target, tmp_p
 def test_a_case_of_openfoam_says_what_to_convert_it_to(tmp_path):
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "controlDict").write_text("")
-    with pytest.raises(RaffiaError, match="OpenFOAM.*foamToVTK"):
+    with pytest.raises(RaffiaError, match=r"OpenFOAM.*foamToVTK"):
         variables(tmp_path)

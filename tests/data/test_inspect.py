@@ -69,7 +69,7 @@ def test_a_damaged_file_is_one_line(tmp_path):
 
 
 def test_inspect_takes_the_options_of_fit_and_names_them_in_the_next_command(tmp_path, capsys):
-    a, u = np.random.default_rng(0).standard_normal((2, 20, 12)).cumsum(2)
+    a, u = np.random.default_rng(0).standard_normal((2, 20, 3)) @ np.cos(np.outer(np.arange(3), np.linspace(0, 2, 12)))
     np.savez(tmp_path / "d.npz", a=a, u=u)
     for flag, sides in (("--vectors", (True, True)), ("--input-vectors", (True, False)), ("--output-vectors", (False, True))):
         code, out, _ = run(capsys, "inspect", tmp_path / "d.npz", flag)

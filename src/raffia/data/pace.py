@@ -5,6 +5,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+LAGS = (1, 2, 3, 4)  # between values that are compared with their neighbours: channels may lie between them
 STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
 EQUAL = 1e-6  # a relative change in a step: below it states are the same
 TORN = 3.0  # times the steps before and after: what changes that much more is a gap
@@ -110,7 +111,8 @@ def noise(u: States) -> float:
     one, other = (float(np.sqrt(np.mean(d**2) / math.comb(2 * p, p))) for d, p in ((third, 3), (fourth, 4)))
     if not one or abs(other / one - 1) > WHITE:
         return 0.0
-    if u.shape[2] >= LEAST and np.mean(third[..., 1:] * third[..., :-1]) > APART * np.mean(third**2):
+    alike = [np.mean(third[..., lag:] * third[..., :-lag]) for lag in LAGS if u.shape[2] >= LEAST]
+    if any(one > APART * np.mean(third**2) for one in alike):
         return 0.0
     return min(one, other)
 

@@ -123,6 +123,8 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     by_name = [(numeric[lower[a]], numeric[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
     by_name = [two for two in by_name if not _beside_functions(two, numeric)]
     bare = (numeric[lower["x"]], numeric[lower["y"]]) if "x" in lower and "y" in lower else None
+    if NUMBERS in numeric and len(numeric) > 3 and (sides := _by_roles(likely(arrays))):
+        return sides
     matches = [two for two in by_name if _in_rows(*two)] or [two for two in by_name if _in_columns(*two)]
     matches = [two for two in matches if "train" in two[0].name.lower()] or matches
     if not matches and bare and _in_rows(*bare) and not _beside_functions(bare, numeric):
@@ -183,7 +185,7 @@ def _by_roles(candidates: Sequence[Variable]) -> tuple[list[Variable], list[Vari
     ins = [v for v in candidates if v.name == NUMBERS] or [v for v in candidates if _bare(v.name) in (*LOADS, *INPUTS)]
     rest = [v for v in candidates if v not in ins and v.shape[0] == ins[0].shape[0] > 1] if ins else []
     outs = [v for v in rest if SOLUTIONS.fullmatch(_bare(v.name))]
-    if len(ins) == 1 and rest and (len(outs) == len(rest) or ins[0].name == NUMBERS) and len({v.shape for v in rest}) == 1:
+    if len(ins) == 1 and rest and (len(outs) == len(rest) or ins[0].name == NUMBERS) and len({v.shape[:2] for v in rest}) == 1:
         names = ", ".join(v.name for v in rest)
         few = f" {FLAGS['output']} takes fewer." if len(rest) > 1 else ""
         return ins, rest, f"inputs are {ins[0].name}, outputs are {names}: their names say so.{few}"

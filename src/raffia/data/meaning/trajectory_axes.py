@@ -54,6 +54,8 @@ def samples_axis(look: Look, time: int | None, arrays: Variables, beside: Sequen
     if len(named) == 1:
         return named[0], _note(named[0], f"which is called {(v.dims or ())[named[0]]}")
     bare = without_coordinates(v, places, arrays)
+    if time is not None and not bare:
+        return None, []
     as_long = [axis for axis in bare if any(other.shape[:1] == (v.shape[axis],) for other in beside)]
     if len(as_long) == 1:
         return as_long[0], _note(as_long[0], f"as long as {beside[0].name}")
@@ -101,11 +103,11 @@ def swapped(look: Look, time: int, samples: int | None) -> bool:
 
 def without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) -> list[int]:
     """Return the axes that have neither coordinates nor a name of a place or of channels; all of them, where lengths do not tell."""
-    named = [axis for axis in places if v.dims and not _is_place(v.dims[axis], arrays)]
-    if v.dims and len(named) < len(places):
-        return named
+    left = [axis for axis in places if not (v.dims and v.dims[axis] and _is_place(v.dims[axis], arrays))]
+    if v.dims and all(v.dims) and len(left) < len(places):
+        return left
     lines = {name: size for name, size in lengths(arrays).items() if not is_time(arrays[name]) and goes_one_way(arrays[name])}
-    left, sizes = list(places), sorted(lines.values())
+    places, sizes = left, sorted(lines.values())
     if sizes == sorted(v.shape[axis] for axis in places):
         return []
     for length in sizes:

@@ -597,7 +597,7 @@ def test_ctrl_c_ends_a_whole_fit_with_one_line_in_the_middle_of_its_contest(tmp_
 
 @pytest.mark.parametrize("after", [0.3, 1.0])
 def test_ctrl_c_while_importing_is_silent(after):
-    command = [sys.executable, "-m", "raffia", "--version"]
+    command = [sys.executable, "-m", "raffia", "export", "--help"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(after)
         process.send_signal(signal.SIGINT)

@@ -32,6 +32,20 @@ def unwinding() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """In the block, Ctrl-C ends the process at once, as while Python imports there is nothing to clean up."""
+    before = signal.getsignal(signal.SIGINT)
+    if not _is_command() or before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 

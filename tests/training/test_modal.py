@@ -12,7 +12,6 @@ from sklearn.base import clone
 from raffia import (
     Burgers,
     Channels,
-    Cholesky,
     Darcy,
     Domain,
     FourierFeatures,
@@ -26,6 +25,7 @@ from raffia import (
     resample,
 )
 from raffia.regression import ModalDual, ModalEquations, modal_left_out, solved, unpacked
+from raffia.solvers import Cholesky
 from raffia.spaces import carry
 from raffia.training.accumulator import Accumulator
 from raffia.training.coefficients import Modal

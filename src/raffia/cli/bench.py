@@ -9,7 +9,8 @@ from rich.table import Table
 
 from raffia.bench import Bench
 from raffia.checks import check_device
-from raffia.cli.common import app, check_output, console, print_table, write_json
+from raffia.cli.common import check_output, print_table, write_json
+from raffia.cli.console import app, console
 
 
 @app.command()

@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if find_spec(f"raffia.{name}"):
         return import_module(f"raffia.{name}")
-    for room in ("api", "features", "problems", "solvers", "measures", "regression", "kernel"):
+    for room in ("api", "features", "problems", "solvers", "measures", "regression"):
         if hasattr(import_module(f"raffia.{room}"), name):
             return getattr(import_module(f"raffia.{room}"), name)
     raise AttributeError(f"raffia has no {name!r}. docs/api.md lists the public names, and the rooms that hold others.")

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from raffia import RandomFeatureModel, metrics
-from raffia.features import BrownianBridge
-from raffia.kernel import empirical_kernel
+from raffia.features import BrownianBridge, empirical_kernel
 from raffia.problems import BridgeRegression
 from raffia.tuning import GradientSearch
 

@@ -19,5 +19,6 @@ from raffia.features.union import Union
 __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
     "IteratedFeatures", "LocalFeatures", "Network",
-    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union", "empirical_kernel",
+    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "empirical_kernel",
 ]  # fmt: skip

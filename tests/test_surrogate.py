@@ -19,12 +19,12 @@ from raffia import (
     Vectors,
 )
 from raffia.data import open_source
+from raffia.model.preprocessing import prepare
+from raffia.model.settings import Settings
 from raffia.surrogate.candidates import Candidate, candidates, named
 from raffia.surrogate.contest import Contest, Entry, Judge, contest
 from raffia.surrogate.fitting import too_large
 from raffia.surrogate.plan import Choice
-from raffia.training.frame import prepare
-from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1)

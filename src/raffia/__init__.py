@@ -17,7 +17,7 @@ from raffia.features import (
     Union,
 )
 from raffia.features.base import FeatureMap
-from raffia.kernel import empirical_kernel
+from raffia.features.empirical_kernel import empirical_kernel
 from raffia.measures import GaussianField, LevelSet, Pushforward
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import (

@@ -20,9 +20,9 @@ from raffia.cli.options import reading
 from raffia.data import ReadingOptions, open_source
 from raffia.data.options import listed
 from raffia.errors import RaffiaError
+from raffia.model.settings import check_numbers
 from raffia.pages import LEVEL
 from raffia.surrogate import FAMILIES
-from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
 Judged, Modelled, Worked, Written = (

@@ -15,7 +15,7 @@ from raffia.data.paths import Paths, growing_paths
 from raffia.data.readers.writing import GROWING
 from raffia.errors import RaffiaError
 from raffia.model import load
-from raffia.model.marching import Lost
+from raffia.model.time_stepping import Lost
 from raffia.surrogate.rollouts import GROWN, usual_value
 
 STARTS = 1024  # whose novelty is looked at

@@ -277,6 +277,6 @@ def test_a_pickle_that_unpacks_to_much_is_refused(tmp_path):
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", as_npy(b"\x80\x04]" + b"N" * 3 * 10**7 + b"."))
-    with pytest.raises(RaffiaError, match=r"bomb.npz is damaged: a unpacks to more"):
+    with pytest.raises(RaffiaError, match=r"bomb.npz is damaged.*a.npy unpacks to more"):
         variables(path)
     assert path.stat().st_size < 10**6

@@ -17,7 +17,6 @@ from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.variable import Rows, Variable, check_count
 from raffia.spaces.simplices import volumes
 
-GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
 NODES, CELLS, WEIGHTS, PART, NOTES = "mesh nodes", "mesh cells", "mesh weights", "mesh part", "mesh notes"
 """Attributes of fields: the variables of their nodes, cells and weights, and notes; and of those variables: that they are such."""
 
@@ -55,40 +54,6 @@ class Content:
             for data in (self.point_data, self.cell_data)
         ]
         return described(path, self, series, beside=beside)
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """One mesh of several, or of grids; those of lower dimension, as boundaries, are left out, and so are ghost cells.
-
-    Fields are those that all parts have. A part alone stays as it is.
-    """
-    if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
-        return parts[0]
-    meshes = [_without_ghosts(part if type(part) is Content else part.as_mesh()) for part in parts]
-    dim = max(mesh.cells.dim for mesh in meshes)
-    meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
-    before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
-    cells = Cells.joined(mesh.cells.moved(int(start)) for mesh, start in zip(meshes, before, strict=False))
-    fields = (
-        {name: np.concatenate([part[name] for part in data]) for name in common(data) if name != GHOSTS}
-        for data in ([mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes])
-    )
-    return Content(np.concatenate([mesh.points for mesh in meshes]), cells, *fields)
-
-
-def common(parts: Sequence[Fields]) -> list[str]:
-    """The names of the fields that all parts have, with as many components."""
-    return [name for name in parts[0] if len({part[name].shape[1:] if name in part else None for part in parts}) == 1]
-
-
-def _without_ghosts(mesh: Content) -> Content:
-    """A mesh without the cells that it has of its neighbours."""
-    if GHOSTS not in mesh.cell_data or any(len(values) != len(mesh.cells) for values in mesh.cell_data.values()):
-        return mesh
-    own = mesh.cell_data[GHOSTS].reshape(-1) == 0
-    return Content(
-        mesh.points, mesh.cells.chosen(own), mesh.point_data, {name: values[own] for name, values in mesh.cell_data.items()}
-    )
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import numpy as np
 
 from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.cells import Cells
-from raffia.data.readers.meshes.content import PART, Content, Fields, common, free_name, unlike
+from raffia.data.readers.meshes.content import PART, Content, Fields, free_name, unlike
 from raffia.data.readers.variable import Variable
 from raffia.errors import RaffiaError
 
+GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
 KINDS = (1, 3, 9, 12)  # VTK's numbers of vertices, lines, quadrilaterals and hexahedra
 LEFT_OUT = (0, 1)  # how many fewer values there are along an axis than points, at points and in cells
 
@@ -97,21 +98,66 @@ def check_fields(shape: tuple[int, ...], *fields: Fields) -> None:
             damaged_if(len(values) != count, f"{name} has {len(values)} values where the grid has {count}")
 
 
-def assembled(spans: Spans, pieces: Sequence[Spans], parts: Sequence[Fields], less: int) -> Fields:
-    """Fields of a grid from those of its pieces, which lie in `spans` of points; values of cells are one `less` along each axis."""
-    shape = sizes_of([last - first + 1 for first, last in spans[::-1]], less)
-    whole = {name: np.empty((*shape, *parts[0][name].shape[1:]), parts[0][name].dtype) for name in common(parts)}
-    filled = np.zeros(shape, bool)
-    for piece, part in zip(pieces, parts, strict=True):
-        lines = list(zip(piece, spans, strict=True))[::-1]
-        if any(first < start or last > stop for (first, last), (start, stop) in lines):
-            raise Damaged("a piece of the grid lies outside of it")
-        place = tuple(slice(first - start, max(first + 1, last + 1 - less) - start) for (first, last), (start, _) in lines)
-        filled[place] = True
-        for name, values in whole.items():
-            values[place] = part[name].reshape(values[place].shape)
-    damaged_if(not filled.all(), f"its pieces leave out points of the grid of {shape[::-1]}")
-    return {name: values.reshape(-1, *values.shape[3:]) for name, values in whole.items()}
+def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
+    """One grid of several that fill it, else one mesh; parts of lower dimension, as boundaries, are left out, and so are ghost cells.
+
+    Fields are those that all parts have. A part alone stays as it is.
+    """
+    if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
+        return parts[0]
+    grids = [part for part in parts if type(part) is Lattice]
+    if len(grids) == len(parts) and (grid := _tiled(grids)) is not None:
+        return grid
+    meshes = [_without_ghosts(part if type(part) is Content else part.as_mesh()) for part in parts]
+    dim = max(mesh.cells.dim for mesh in meshes)
+    meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
+    before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
+    cells = Cells.joined(mesh.cells.moved(int(start)) for mesh, start in zip(meshes, before, strict=False))
+    fields = (
+        {name: np.concatenate([part[name] for part in data]) for name in _common(data)}
+        for data in ([mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes])
+    )
+    return Content(np.concatenate([mesh.points for mesh in meshes]), cells, *fields)
+
+
+def _tiled(parts: Sequence[Lattice]) -> Lattice | None:
+    """The grid that others fill, which may share points and cells; None if they leave out some."""
+    axes = tuple(np.unique(np.concatenate(lines)) for lines in zip(*(part.axes for part in parts), strict=True))
+    shape, fields = tuple(map(len, axes)), list[Fields]()
+    begins = [[int(np.searchsorted(axis, line[0])) for axis, line in zip(axes, part.axes, strict=True)] for part in parts]
+    for part, begin in zip(parts, begins, strict=True):
+        there = [axis[first : first + size] for axis, first, size in zip(axes, begin, part.shape, strict=True)]
+        if not all(map(np.array_equal, there, part.axes)):
+            return None
+    for data, less in (([part.point_data for part in parts], 0), ([part.cell_data for part in parts], 1)):
+        filled = np.zeros(sizes_of(shape, less)[::-1], bool)
+        whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
+        for part, values, begin in zip(parts, data, begins, strict=True):
+            place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[
+                ::-1
+            ]
+            filled[place] = True
+            for name, array in whole.items():
+                array[place] = values[name].reshape(array[place].shape)
+        if not filled.all():
+            return None
+        fields.append({name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()})
+    return Lattice(axes, *fields)
+
+
+def _common(parts: Sequence[Fields]) -> list[str]:
+    """The names of the fields that all parts have, with as many components."""
+    names = [name for name in parts[0] if name != GHOSTS]
+    return [name for name in names if len({part[name].shape[1:] if name in part else None for part in parts}) == 1]
+
+
+def _without_ghosts(mesh: Content) -> Content:
+    """A mesh without the cells that it has of its neighbours."""
+    if GHOSTS not in mesh.cell_data or any(len(values) != len(mesh.cells) for values in mesh.cell_data.values()):
+        return mesh
+    own = mesh.cell_data[GHOSTS].reshape(-1) == 0
+    in_cells = {name: values[own] for name, values in mesh.cell_data.items()}
+    return Content(mesh.points, mesh.cells.chosen(own), mesh.point_data, in_cells)
 
 
 def cells_of(shape: tuple[int, ...]) -> Cells:

@@ -13,7 +13,7 @@ import pytest
 
 from raffia import Domain, RaffiaError
 from raffia.data import open_source, variables
-from raffia.data.readers import pickled
+from raffia.data.readers.numpy_files import loaded
 from tests.data.test_source import said, waves
 
 RNG = np.random.default_rng(2)
@@ -87,7 +87,7 @@ def test_every_plain_array_comes_back_bit_by_bit(kind, protocol):
         np.array([], kind),
     ):
         content = pickle.dumps([array, (array,), {"a": array}], protocol=protocol)
-        found = pickled.loaded(content, len(content))
+        found = loaded(content, len(content))
         for one in (found[0], found[1][0], found[2]["a"]):
             np.testing.assert_array_equal(one.values, array)
             assert one.values.dtype == array.dtype

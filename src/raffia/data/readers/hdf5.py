@@ -1,4 +1,4 @@
-"""HDF5 files: every array in every group, named by its path and read lazily."""
+"""HDF5 and NetCDF files: every array in every group, named by its path and read lazily. NetCDF 4 is HDF5, the classic formats are not."""
 
 import io
 import math
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.io import netcdf_file, netcdf_variable
 
 from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_count, check_inflated, check_stored, optional
@@ -185,3 +186,31 @@ def plain(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def _h5py() -> Any:
     return optional("h5py", "HDF5, NetCDF-4 and MATLAB 7.3")
+
+
+BARE = vars(netcdf_variable(np.empty(0), "d", 8, (), ()))  # what a variable without attributes holds
+
+
+def classic(path: Path) -> dict[str, Variable]:
+    """The variables of a NetCDF-3 file, mapped into memory."""
+    arrays = {}
+    with guarded(path), netcdf_file(path, "r", mmap=True) as file:
+        for name, array in file.variables.items():
+            attributes = {key: value for key, value in vars(array).items() if key not in BARE}
+            arrays[name] = tuple(map(int, array.shape)), np.dtype(array.data.dtype), tuple(array.dimensions), attributes
+            del array
+    found = {}
+    for name, (shape, dtype, dims, attributes) in arrays.items():
+        if dtype.kind in "fiubS":
+            check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
+            load = partial(_classic_rows, path, name)
+            found[name] = Variable(name, shape, dtype.str, dims, plain(attributes), path, load)
+    return found
+
+
+def _classic_rows(path: Path, name: str, rows: Rows) -> np.ndarray:
+    with guarded(path, name), netcdf_file(path, "r", mmap=True) as file:
+        array = file.variables[name].data
+        copy = np.array(array if rows is None else array[rows])
+        del array
+    return copy

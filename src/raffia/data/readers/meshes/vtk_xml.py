@@ -20,8 +20,18 @@ import numpy as np
 
 from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, guarded, integer, integers, naming, tree
 from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
-from raffia.data.readers.meshes.content import Content, Fields, unlike
-from raffia.data.readers.meshes.structured import LEFT_OUT, Lattice, cells_of, check_fields, joined, lines_of, sizes_of
+from raffia.data.readers.meshes.content import (
+    LEFT_OUT,
+    Content,
+    Fields,
+    Lattice,
+    cells_of,
+    check_fields,
+    joined,
+    lines_of,
+    sizes_of,
+    unlike,
+)
 from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, optional, stack, stamp, unpackable
 from raffia.errors import RaffiaError
 

@@ -10,7 +10,6 @@ from raffia.data.readers import Layout, Variable, variables
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
 from raffia.data.source import Schema, Source
 from raffia.data.stepped import schema_for
-from raffia.data.trajectories import check_dense
 
 __all__ = [
     "Along",
@@ -30,7 +29,6 @@ __all__ = [
     "Source",
     "Steps",
     "Variable",
-    "check_dense",
     "domain_of",
     "elements_of",
     "open_source",

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from raffia.data.along import Along
-from raffia.data.trajectories import Trajectories, check_dense, check_steps, widened
+from raffia.data.trajectories import Trajectories, check_steps, widened
 from raffia.errors import RaffiaError
 from raffia.spaces import Space, bytes_of
+from raffia.validation import check_dense
 
 Array = np.ndarray | Tensor
 Batch = tuple[Array, Array]

@@ -14,6 +14,7 @@ from raffia.data.pace import LOOKED_AT, STATES, paced, unequal
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors
 from raffia.spaces.axes import equispaced
+from raffia.validation import check_dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +81,6 @@ class Trajectories:
         """So many states of each trajectory from one on, one after the other: (pairs, channels, *grid)."""
         states = self.u[:, offset : offset + each].flatten(0, 1)
         return states if self.space.has_components else states[:, None]
-
-
-def check_dense(name: str, values: object) -> None:
-    """Refuse tensors that do not hold all their values side by side: sparse ones, and those on the device meta."""
-    if getattr(values, "is_meta", False):
-        raise RaffiaError(
-            f"{name} must hold values; got a tensor on the device meta, which has none. Make it on the cpu or cuda."
-        )
-    if getattr(values, "layout", torch.strided) != torch.strided:
-        raise RaffiaError(f"{name} must be a dense tensor; got {values.layout}. Pass {name}.to_dense().")  # type: ignore[attr-defined]
 
 
 def check_steps(stride: object, window: object, horizon: object) -> None:

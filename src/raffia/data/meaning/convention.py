@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from raffia.data.meaning.attributes import word
-from raffia.spaces.outliers import average, largest
+from raffia.spaces.robust_sizes import average, largest
 
 
 class Ends(StrEnum):

@@ -14,10 +14,10 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
+from raffia.model.copies import folds_of
 from raffia.model.posterior import left_out_errors
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice
-from raffia.training.copies import folds_of
 
 SPREADS = 3.0  # robust standard deviations of the logarithms of errors, beyond which an error is far outside the rest
 LEAST_RATIO = 3.0  # times the median error: smaller errors are never far outside

@@ -16,8 +16,7 @@ from raffia.features import (
     ScalarFeatures,
     Union,
 )
-from raffia.features.base import FeatureMap
-from raffia.features.empirical_kernel import empirical_kernel
+from raffia.features.base import FeatureMap, empirical_kernel
 from raffia.measures import GaussianField, LevelSet, Pushforward
 from raffia.model import RandomFeatureModel, load
 from raffia.problems import (

@@ -30,7 +30,7 @@ from raffia.constraints import (
     shaped,
 )
 from raffia.constraints.divergence import wavenumbers
-from raffia.features.projected import Projected
+from raffia.features.wrapped import Projected
 from raffia.testing import check_feature_map
 from tests.hostile_models import changed, parts
 
@@ -123,7 +123,7 @@ def test_boundary_values_are_exact_on_every_grid(domain, how):
     new = random_functions(3, tuple(points + 7 for points in shape))
     for axis, kind in enumerate(domain.kinds, 1):
         ends = [model.predict(new).select(axis, end) for end in (0, -1)]
-        assert all((end == 0.25).all() for end in ends) or kind.around
+        assert all((end == 0.25).all() for end in ends) or kind.periodic
 
 
 def test_boundary_values_of_the_input_beside_an_integral():

@@ -11,7 +11,7 @@ import typer
 from sklearn.exceptions import NotFittedError
 
 from raffia import __version__
-from raffia.cli import bench, benchmark, demo, export, fit, generate, inspect, predict, reproduce, rollout, serve  # noqa: F401  (each adds its commands)
+from raffia.cli import bench, benchmark, demo, export, fit, generate, inspect, predict, reproduce, rollout, serve
 from raffia.cli.common import app, console, shown
 from raffia.errors import RaffiaError
 from raffia.interrupts import unwinding

@@ -34,8 +34,8 @@ class BoundaryValues(Equality):
         """Outputs must be on grids with ends; where values are those of inputs, both on one grid."""
         check_functions(self, "outputs", outputs)
         region = outputs.one_channel
-        without = [kind.name for kind in region.kinds if not kind.around and (kind.before or kind.after)]
-        if not region.gridded or without or all(kind.around for kind in region.kinds):
+        without = [kind.name for kind in region.kinds if not kind.periodic and (kind.before or kind.after)]
+        if not region.gridded or without or all(kind.periodic for kind in region.kinds):
             where = f"axes of kind {without[0]}, which have no nodes at their ends" if without else repr(region)
             raise RaffiaError(
                 f"constraints: {self} needs grids with both ends of an axis, as Domain(1, periodic=False); got {where}."
@@ -68,14 +68,14 @@ def parabolas(nodes: Nodes) -> Tensor:
     profile = torch.ones((), dtype=torch.float64)
     for kind, points in zip(nodes.space.kinds, nodes.shape, strict=True):
         x = torch.arange(points, dtype=torch.float64) / (points - 1 or 1)
-        profile = profile[..., None] * (torch.ones_like(x) if kind.around else 4 * x * (1 - x))
+        profile = profile[..., None] * (torch.ones_like(x) if kind.periodic else 4 * x * (1 - x))
     return profile
 
 
 def _vanishing(d: Fields, nodes: Nodes) -> Fields:
     """Π (1 − E_axis) d, exactly zero at every end."""
     for axis, (kind, points) in enumerate(zip(nodes.space.kinds, nodes.shape, strict=True), d.ndim - len(nodes.shape)):
-        if not kind.around:
+        if not kind.periodic:
             x = (torch.arange(points, dtype=torch.float64) / (points - 1)).to(d)
             x = x.reshape(-1, *[1] * (d.ndim - 1 - axis))
             d = d - ((1 - x) * d.narrow(axis, 0, 1) + x * d.narrow(axis, points - 1, 1))

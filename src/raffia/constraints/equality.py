@@ -1,23 +1,30 @@
-"""Linear equalities: whatever coefficients are, predictions are changed so that they hold, by as little as a formula allows.
+"""Linear equalities: predictions are changed so that they hold exactly, whatever the coefficients.
 
-An equality makes of any function f one that meets it, f ↦ Pf + g(a), with a linear projection P and a function g that meets it. The
-features of a model are changed so before it is trained, to such that every sum of them meets it with zero for what it prescribes, so
-coefficients are the best for what is predicted; and predictions are changed on the grid where they are asked for, so that there is no
-input and no grid where an equality does not hold, whatever the kind of coefficients and however outputs are normalised.
+An equality turns any function f into one that satisfies it, f ↦ Pf + g(a), with a linear projection P and a function g(a) that satisfies
+it. The features are projected before training, so every sum of them satisfies the equality with zero on the right-hand side. The
+coefficients are therefore optimal for what is predicted. Predictions are changed on the grid where they are evaluated, so the equality
+holds for every input and on every grid, whatever the kind of coefficients and the normalisation.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.constraints.constructor_text import as_written
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
+
+
+def as_written(constraint: Any) -> str:
+    """The class and the arguments that differ from what they are by default: `Bounded(high=0.5)`."""
+    given = {field.name: getattr(constraint, field.name) for field in fields(constraint)}
+    told = {field.name: given[field.name] for field in fields(constraint) if given[field.name] != field.default}
+    return f"{type(constraint).__name__}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+
 
 Fields = Float[Tensor, "*batch_and_shape"]
 

@@ -1,15 +1,15 @@
-"""Inequalities: they hold where they are asked for, at collocation points, which are values of outputs for training inputs."""
+"""Inequalities, which hold at collocation points: values of the outputs for training inputs. And how a list of constraints is read."""
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raffia.constraints.constructor_text import as_written
-from raffia.constraints.equality import check_channels
+from raffia.constraints.equality import Equality, as_written, check_channels
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
@@ -82,3 +82,22 @@ def elements_of(nodes: Nodes, channels: tuple[int, ...] | None) -> Int[Tensor, "
     if max(channels) >= nodes.shape[0] or min(channels) < 0:
         raise RaffiaError(f"constraints: channels {channels} are named, and outputs have those from 0 to {nodes.shape[0] - 1}.")
     return every.reshape(nodes.shape[0], -1)[list(channels)].flatten()
+
+
+Constraint = Equality | Inequality
+
+
+def equalities_in(constraints: Iterable[object]) -> tuple[Equality, ...]:
+    """Those that hold everywhere."""
+    return tuple(one for one in constraints if isinstance(one, Equality))
+
+
+def inequalities_in(constraints: Iterable[object]) -> tuple[Inequality, ...]:
+    """Those that hold at collocation points."""
+    return tuple(one for one in constraints if isinstance(one, Inequality))
+
+
+def check_spaces(constraints: Iterable[Constraint], inputs: Space, outputs: Space) -> None:
+    """Refuse constraints that say nothing of functions between these spaces."""
+    for one in constraints:
+        one.check(inputs, outputs)

@@ -35,7 +35,7 @@ class MonotoneAlong(Inequality):
         """Outputs must be on grids, with ends along this axis."""
         super().check(inputs, outputs)
         kinds = outputs.one_channel.kinds
-        if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].around:
+        if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].periodic:
             raise RaffiaError(
                 f"constraints: {self} needs outputs on a grid with an axis {self.axis} that is not periodic; got {outputs}."
             )

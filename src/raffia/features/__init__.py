@@ -12,11 +12,5 @@ from raffia.features.modulated import PlacedFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
 from raffia.features.scalar import ScalarFeatures
-from raffia.features.selected import Selected
 from raffia.features.union import Union
-
-__all__ = [
-    "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
-    "IteratedFeatures", "LocalFeatures", "Network",
-    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
-]  # fmt: skip
+from raffia.features.wrapped import Selected

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.metrics.relative import FLOOR
+from raffia.metrics.error_measure import FLOOR
 from raffia.spaces import Nodes
 
 AT_ONCE = 2**22  # values that are copied to float64

@@ -17,7 +17,6 @@ from raffia.model import cluster, file
 from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import ConformalBand, band_of
 from raffia.model.export import export
-from raffia.model.fitted_attribute import Found
 from raffia.model.inputs import inputs_of, pairs_of
 from raffia.model.novelty import warning_of
 from raffia.model.operator import Operator, elsewhere
@@ -26,13 +25,13 @@ from raffia.model.preprocessing import prepare
 from raffia.model.pruning import pruned
 from raffia.model.search import tuned
 from raffia.model.settings import Settings
-from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, Trained
+from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, Found, Trained
 from raffia.model.training import train
 from raffia.model.vector_operator import FlatOperator
 from raffia.regression import Solver
 from raffia.spaces import Domain, Mesh, Space
 from raffia.storage import archive
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 from raffia.tuning import History, Search
 from raffia.validation import check_count
 
@@ -168,7 +167,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """Add pairs to those already seen; when next used, the model is that of all (with `normalize`, in the units of the first)."""
         state, settings = self._states, self.settings
         settings.check()
-        sums = state.sums or (Accumulator.going_on(state.trained) if state.trained else Accumulator(settings.frozen()))
+        sums = state.sums or (Accumulator.resume(state.trained) if state.trained else Accumulator(settings.frozen()))
         settings.check_same(sums.settings)
         a, y = pairs_of(self, a, y, first=sums.frame is None)
         self._state = _State(sums=replace(sums, settings=settings.frozen()).add(a, y))
@@ -332,7 +331,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def _states(self) -> _State:
         return self.__dict__.setdefault("_state", _State())
 
-    @plainly()
+    @outside_transforms()
     def _operator(self) -> Operator:
         """The trained operator with the parameters of today, compared once a call with those it was trained with."""
         return self._states.operator_of(self.trained_, self.settings)

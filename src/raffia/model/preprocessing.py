@@ -10,9 +10,9 @@ from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.model.coarsening import coarse_grid
 from raffia.model.copies import firsts, groups_of
+from raffia.model.inputs import check_function, check_one_grid, output_space
 from raffia.model.scaling import Scaling
 from raffia.model.settings import Settings
-from raffia.model.shapes import check_function, check_one_grid, output_space
 from raffia.regression import fits, gains_of, root_mean_squares
 from raffia.spaces import POINT, Grid, Modes, Nodes, Space, interpolate, modes_of, resample
 from raffia.validation import as_tensor, check_pairs

@@ -14,11 +14,11 @@ from torch import Tensor
 from raffia.constraints import Constraint, Equality, Inequality, equalities_in, inequalities_in
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.features.projected import Projected
+from raffia.features.wrapped import Projected
 from raffia.measures.noise import white_noise
 from raffia.regression import FeatureStream, Solver, Workspace
 from raffia.spaces import Nodes, Space, digest_of
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 from raffia.validation import check_count, check_device, check_instance, check_seed
 
 
@@ -171,7 +171,7 @@ class Settings:
 
 
 @lru_cache(maxsize=4)
-@plainly()
+@outside_transforms()
 def _theta(n_features: int, shape: tuple[int, ...], seed: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Row j is a function of (seed, j) alone: what `FeatureMap.draw` gives."""
     return white_noise(n_features, shape, seed, stream="theta").to(device, dtype)

@@ -1,15 +1,20 @@
-"""All that training found, as one frozen value: dropping it is forgetting, encoding it is saving, sending it is sending the model."""
+"""The result of training as one frozen value, and attributes of the estimator that read it.
 
+Forgetting a model is dropping this value; saving is encoding it; using it on another machine is sending it.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
 from raffia.data import Schema
+from raffia.errors import RaffiaError
 from raffia.metrics import Sizes
 from raffia.model.error_bars import ErrorBars
 from raffia.model.novelty import Novelty
-from raffia.model.preprocessing import Frame
+from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
 from raffia.regression import Solution, Statistics
 
@@ -48,6 +53,18 @@ class Trained:
     error_bars: ErrorBars | None = None
     """Calibrated on left-out pairs by `raffia.fit`; they take the place of the posterior's."""
 
+    def known_pairs(self) -> Prepared:
+        """The training pairs, where the model still has them."""
+        if self.pairs is None:
+            raise RaffiaError("this needs the training pairs, which a model from a file does not have: call fit on them.")
+        return Prepared(self.frame, *self.pairs, self.frame.output_nodes)
+
+    def known_statistics(self) -> Any:
+        """The statistics of the training pairs, where the model still has them."""
+        if self.statistics is None:
+            raise RaffiaError("this needs the statistics of the training pairs: save the model with statistics=True.")
+        return self.statistics
+
     def light(self, statistics: bool = False) -> "Trained":
         """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""
         settings = Settings.of(self.settings.arguments | {"device": None})
@@ -58,3 +75,24 @@ class Trained:
     def with_error(self, method: str, error: float) -> "Trained":
         """The same, and the error that a method gives."""
         return replace(self, errors={**self.errors, method: error})
+
+
+T = TypeVar("T")
+
+
+class Found(Generic[T]):
+    """What `read` gives of a model's `trained_`; where that is None the attribute is not there, and the message says when it is."""
+
+    def __init__(self, read: Callable[[Trained], T | None], words: str, absent: str = "") -> None:
+        self.read, self.__doc__, self.absent = read, words, absent
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type) -> T:
+        if model is None:
+            return self  # type: ignore[return-value]  # of the class: for documentation
+        value = self.read(model.trained_)
+        if value is None:
+            raise AttributeError(f"this {owner.__name__} has no {self.name}: {self.absent}")
+        return value

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.best_ridge import best_ridge
+from raffia.regression.ridge_search import best_ridge
 
 SCANNED = 400  # pairs, left out one at a time, to compare ridges
 KEPT = 1e-12  # of the energy of outputs, below which directions of them do not count in a comparison of ridges

@@ -11,7 +11,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
 from raffia.regression.memory_budget import Workspace, arriving
 from raffia.spaces import Nodes
-from raffia.transforms import followed
+from raffia.transforms import is_tracked
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class FeatureStream:
 
     def _tiles(self, a: Tensor, prepared: Prepared | None, values: Nodes) -> Iterator[tuple[Tensor, int]]:
         size = max(1, self.tile // (len(a) * values.size))
-        seen = None if prepared is None else self.feature_map.seen(a)
+        seen = None if prepared is None else self.feature_map.precompute(a)
         for part, start in tiles((self.theta,) if prepared is None else prepared, size):
             phi = self.feature_map(a, *part) if seen is None else seen(part)
             if phi[0, 0].numel() != values.size:
@@ -106,7 +106,7 @@ def _write(rows: Tensor | None, phi: Tensor, start: int, m: int, root: Tensor | 
     if rows is None:
         rows = phi.new_empty(m, n, phi[0, 0].numel())
     values = phi.transpose(0, 1).reshape(count, n, -1)
-    if root is None or followed(phi):
+    if root is None or is_tracked(phi):
         rows[start : start + count] = values if root is None else values * root
     else:
         torch.mul(values, root, out=rows[start : start + count])

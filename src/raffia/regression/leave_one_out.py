@@ -1,9 +1,12 @@
-"""Errors of leaving out one function at a time, exactly and without training again.
+"""Errors of leaving out one function at a time, exactly and without training again, and the noise level that follows from them.
 
-Grid points of one sample are not independent, so the unit to leave out is a function, not an element of it. With
-A_i the rows of sample i and H_ii = A_i (AᵀA + mλ)⁻¹ A_iᵀ, the error of the model trained without sample i is
+Grid points of one sample are not independent, so the unit that is left out is a function, not a value. With A_i the rows of sample i and
+H_ii = A_i (AᵀA + mλ)⁻¹ A_iᵀ, the error of the model trained without sample i is
 
     e_i = (I − H_ii)⁻¹ r_i,     r_i = y_i − A_i α/m.
+
+Errors at neighbouring points are not independent either. The noise has a pointwise variance σ², and a function counts as K_eff independent
+values, so its variance in embedded coordinates is s² = σ² |D| / K_eff.
 """
 
 from collections.abc import Sequence
@@ -112,3 +115,25 @@ def _leading_modes(B: Float[Tensor, "n points m"], count: int) -> Float[Tensor, 
     span = torch.linalg.qr(columns @ start)[0]
     span = torch.linalg.qr(columns @ (columns.mT @ span))[0]
     return span @ torch.linalg.svd(span.mT @ columns, full_matrices=False)[0][:, :count]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """σ², the pointwise variance of what the model cannot say, and K_eff, as how many independent numbers a function counts."""
+
+    variance: float
+    effective_points: float
+
+    def scale(self, grid: Nodes) -> float:
+        """s² = σ² |D| / K_eff."""
+        return self.variance * grid.volume / self.effective_points
+
+
+def noise_of(left_out: LeftOut, grid: Nodes) -> Noise:
+    """From e_i: K_eff is the participation ratio of their covariance; σ² makes mean ‖e_i‖² equal to its expectation."""
+    e = left_out.functions
+    second = (e @ e.mT if len(e) < e.shape[1] else e.mT @ e) / len(e)  # whichever is smaller: their spectra agree
+    energy = float(second.diagonal().sum())
+    effective = energy**2 / float(second.square().sum()) if energy > 0 else 1.0
+    leverage = float(left_out.leverages.mean())
+    return Noise(energy / (grid.volume * (1 + leverage / effective)), effective)

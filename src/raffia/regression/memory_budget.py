@@ -9,7 +9,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements
-from raffia.transforms import followed
+from raffia.transforms import is_tracked
 
 Batch = tuple[Tensor, ...]
 CGROUPS = (
@@ -93,7 +93,7 @@ def joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
     """The parts in one preallocated tensor; keeping many small ones until the end raises peak memory several times."""
     whole, done = None, 0
     for part in parts:
-        if len(part) == rows or followed(part):
+        if len(part) == rows or is_tracked(part):
             return torch.cat([part, *parts]) if whole is None else torch.cat([whole[:done], part, *parts])
         whole = part.new_empty(rows, *part.shape[1:]) if whole is None else whole
         whole[done : done + len(part)] = part

@@ -1,4 +1,4 @@
-"""Modal coefficients where they outnumber the samples: the features themselves are kept, and systems have the size of the samples.
+"""Modal coefficients that outnumber the samples: statistics hold the features, and systems have the size of the number of samples.
 
 With K_k = V_kᴴ V_k / m, the solution of `modal_equations.py` is α(k) = α⁰ + V_k c_k with (K_k + λ_k) c_k = Y_k − V_kᴴ α⁰/m, and leaving
 out sample i leaves r_i(k)/(1 − h_i(k)) = c_i(k) / ((K_k + λ_k)⁻¹)_ii.
@@ -12,18 +12,17 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.regression.blocks import factorised, ranges, squared
-from raffia.regression.modal_equations import ModalEquations, check_sums, refuse_indefinite
-from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets
+from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums, refuse_indefinite
+from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, factorised, ranges, squared
 from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.statistics import Statistics
 
 MOST_SCANNED = {"cpu": 512, "cuda": 4096}
-"""Samples that ridges are compared with."""
+"""Ridges are compared with this many samples at most."""
 
 
 @dataclass(frozen=True, eq=False)
-class ModalDual(Statistics):
+class ModalDual(ModalProblem, Statistics):
     """V_k and Y_k of all samples."""
 
     portable: ClassVar[bool] = False
@@ -34,7 +33,6 @@ class ModalDual(Statistics):
     energy: Float[Tensor, ""]
     n_samples: int
     features: int
-    """m."""
 
     @classmethod
     def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalDual":  # type: ignore[override]
@@ -55,7 +53,7 @@ class ModalDual(Statistics):
         return type(self)(self.V[blocks], self.Y[blocks], self.twice[blocks], self.energy, self.n_samples, self.features)
 
     def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalDual", Tensor, Tensor]:
-        """Fewer of the samples, evenly spread, where their number makes systems large: ridges are sums' own, whatever that number is."""
+        """Fewer samples, evenly spread, where many would make large systems. Ridges do not depend on the number of samples."""
         if self.n_samples <= MOST_SCANNED[self.V.device.type]:
             return self, a, y
         rows = torch.linspace(0, self.n_samples - 1, MOST_SCANNED[self.V.device.type]).round().long()
@@ -98,46 +96,32 @@ class ModalDual(Statistics):
         return torch.einsum("k,kij->ij", self.twice, (self.V @ self.Y).real)
 
     @property
-    def n_features(self) -> int:
-        """m."""
-        return self.features
-
-    @property
     def scales(self) -> Float[Tensor, "blocks"]:
-        """tr G_k over the features."""
+        """tr G_k over the random features."""
         traces = torch.stack([squared(V[: self.features]).sum() for V in self.V]) / self.features
         return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
 
-    @property
-    def scale(self) -> float:
-        """tr G over the features."""
-        return float((self.twice * self.scales).sum())
-
-    def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
-        """G x, of ordinary coefficients."""
-        return self.gram @ x
-
     def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
-        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, after an ordinary part that is not used here; or for ordinary ones alone."""
+        """Σ_i ‖y_i − F(a_i)‖², as `ModalEquations.residual`."""
         coef = (coef.expand(1 + len(self.V), *coef.shape) if coef.ndim == 2 else coef)[1:].to(self.V)
         wrong = squared(self.Y - self.V.mH @ coef / self.features).sum((1, 2))
         return (self.energy + (self.twice * (wrong - self._energies)).sum()).clamp(min=0)
 
     def check(self) -> None:
-        """Refuse features that are not finite, or all zero, on the data."""
+        """Refuse features that are not finite or all zero on the data."""
         diagonal = torch.stack([squared(V).sum(1) for V in self.V])
         sides = torch.stack([V @ Y for V, Y in zip(self.V, self.Y, strict=True)])
         check_sums(diagonal.sum(0)[: self.features], sides, self.energy)
 
     def solve(
-        self, ridges: Float[Tensor, "blocks"], start: Tensor, careless: bool = False
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
     ) -> Inexact[Tensor, "blocks p columns"]:
-        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there. A block that fails is NaN, if that is not refused."""
+        """By a Cholesky factorisation of K_k + λ_k."""
         start = start.to(self.V)
         coef = self.V.new_empty(*self.V.shape[:2], start.shape[1])
         for part in ranges(self._kernels):
             factor, failed = factorised(self._kernels[part], ridges[part])
-            if failed.any() and not careless:
+            if failed.any() and not allow_failures:
                 refuse_indefinite(failed)
             V = self.V[part]
             step = V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
@@ -146,17 +130,14 @@ class ModalDual(Statistics):
         return coef
 
     def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
-        """Some of the samples, by their numbers."""
+        """Some of the samples, by their indices."""
         rows = rows.to(self.V.device)
         return Sampled(self.V[:, :, rows], self.Y[:, rows], rows)
 
     def left_out(
         self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
     ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
-        """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
-
-        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
-        """
+        """r_i(k) and 1 − h_i(k) of some samples, as `ModalEquations.left_out` gives them."""
         starts, rows = starts.to(self.V), some.rows.to(self.V.device)
         residuals, gaps = [], []
         unit = torch.zeros(self.n_samples, len(rows), dtype=self.V.dtype, device=self.V.device)

@@ -11,21 +11,17 @@ Ridges are a vector (λ₀, λ₁, …, λ_B): λ₀ of the ordinary part, infin
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.metrics import ErrorMeasure
-from raffia.regression.blocks import squared
 from raffia.regression.leave_one_out import leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
-from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets
-from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets, squared
 from raffia.regression.ridge_choice import LEFT_OUT_SAMPLES, SCANNED_SAMPLES, best_ridge, fold_ridge
-from raffia.regression.ridge_path import RidgePath
 from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
@@ -55,37 +51,6 @@ class ModalLeftOut:
     """e_i(k) of the samples that were left out."""
 
 
-def ordinary_equations(statistics: ModalStatistics) -> NormalEquations:
-    """Those of ordinary coefficients, of the features alone: the sum of all blocks."""
-    m = statistics.features
-    return NormalEquations(statistics.gram[:m, :m], statistics.rhs[:m], statistics.energy, statistics.n_samples)
-
-
-def ordinary_path(statistics: ModalStatistics) -> RidgePath:
-    """Ordinary coefficients for every ridge; kept as long as the statistics are."""
-    if statistics not in _PATHS:
-        _PATHS[statistics] = RidgePath(ordinary_equations(statistics))
-    return _PATHS[statistics]
-
-
-_PATHS: WeakKeyDictionary[ModalStatistics, RidgePath] = WeakKeyDictionary()
-
-
-def ordinary_part(statistics: ModalStatistics, ridge: float) -> Float[Tensor, "p columns"]:
-    """α⁰, with zeros for the inputs; zero for an infinite ridge."""
-    start = torch.zeros(statistics.start_shape, dtype=statistics.twice.dtype, device=statistics.twice.device)
-    if ridge != INF:
-        start[: statistics.features] = ordinary_path(statistics).coef(ridge)
-    return start
-
-
-def solved(statistics: ModalStatistics, ridges: Float[Tensor, "ridges"], careless: bool = False) -> Tensor:
-    """α⁰ and after it α(k) of every block: (1 + blocks, p, columns). A block that fails is NaN, if that is not refused."""
-    start = ordinary_part(statistics, float(ridges[0]))
-    coef = statistics.solve(ridges[1:].to(statistics.twice), start, careless)
-    return torch.cat([start.to(coef)[None], coef])
-
-
 def modal_ridges(
     statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> Float[Tensor, "ridges"]:
@@ -96,7 +61,7 @@ def modal_ridges(
     some_a, some_y = (f[few.to(f.device)] for f in (a, y))
     some, sizes = statistics.sampled(stream, a, y, few), measure.sizes(some_y, stream.stream.grid).to(statistics.twice)
     towards, outside = _ordinary_left_out(statistics, stream, some, some_a, some_y, measure)
-    ordinary = ordinary_part(statistics, towards)
+    ordinary = statistics.ordinary_part(towards)
     starts = torch.cat([torch.zeros_like(ordinary), ordinary], dim=1)
     apart = outside - (some.Y - some.V.mH @ ordinary.to(some.V) / statistics.features)
     apart = torch.cat([torch.zeros_like(apart), apart], dim=2)
@@ -130,11 +95,11 @@ def modal_left_out(
     Unless `every` sample is wanted, of many samples some are left out, spread evenly: 512, or of expensive features, 128.
     """
     own, towards = ridges[1:].to(statistics.twice), float(ridges[0])
-    start = ordinary_part(statistics, towards)
+    start = statistics.ordinary_part(towards)
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
     errors, wrong, total = [], [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    most = len(a) if every else SCANNED_SAMPLES if stream.stream.feature_map.dear else LEFT_OUT_SAMPLES
+    most = len(a) if every else SCANNED_SAMPLES if stream.stream.feature_map.expensive else LEFT_OUT_SAMPLES
     everyone = torch.linspace(0, len(a) - 1, min(len(a), most)).round().long()
     for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
@@ -142,7 +107,7 @@ def modal_left_out(
         e = _quotient(residual, gap)
         if towards != INF:
             part_a, part_y = (f[rows.to(f.device)] for f in (a, y))
-            left_out = leave_one_out(ordinary_path(statistics), RealRows(stream, some), part_a, part_y, [towards])
+            left_out = leave_one_out(statistics.ordinary_path, RealRows(stream, some), part_a, part_y, [towards])
             outside = RealRows(stream).modal_of(left_out.functions, some.Y)
             e = e + outside - (some.Y - some.V.mH @ start.to(some.V) / statistics.features)
         squares = squared(e)
@@ -155,10 +120,10 @@ def modal_left_out(
 
 def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "ridges"], float]:
     """The ridges of the least k-fold error, and that error, from the statistics of the folds alone."""
-    towards, _ = fold_ridge([ordinary_equations(fold) for fold in folds])
+    towards, _ = fold_ridge([fold.ordinary() for fold in folds])
     total = sum(folds[1:], start=folds[0])
     parts = [(total - fold, fold) for fold in folds]
-    starts = [[ordinary_part(rest, ridge) for rest, _ in parts] for ridge in (INF, towards)]
+    starts = [[rest.ordinary_part(ridge) for rest, _ in parts] for ridge in (INF, towards)]
 
     def squares(ridges: Float[Tensor, "blocks"], which: Int[Tensor, "blocks"] | None) -> Squares:
         """Over all folds together, as one sample."""
@@ -179,7 +144,7 @@ def _ordinary_left_out(
     """The ridge of ordinary coefficients, and their errors of leaving out each of `some` samples; of too many features, infinite."""
     if statistics.features > MOST_ORDINARY:
         return INF, some.Y
-    path = ordinary_path(statistics)
+    path = statistics.ordinary_path
     few = torch.linspace(0, len(a) - 1, min(len(a), ORDINARY_SAMPLES)).long()
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
@@ -195,7 +160,7 @@ def _ordinary_left_out(
 def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: Tensor) -> Float[Tensor, "blocks"]:
     """Σ_i |Y_i − F_i|² in each block, over a fold, by what the rest gives; infinite where that has no solution."""
     nowhere = torch.isinf(ridges).all()
-    coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, careless=True)
+    coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, allow_failures=True)
     gain = ((2 * fold.sides - fold.grams @ coef) * coef.conj()).real.sum((1, 2)) / fold.features
     return torch.nan_to_num((fold.energies - gain).clamp(min=0), nan=INF)
 

@@ -1,9 +1,10 @@
-"""Features and outputs by their modes, a batch of samples at a time: what modal coefficients are found from.
+"""Features and outputs expanded in the modes of the outputs, a batch of samples at a time: the data of modal coefficients.
 
-With (ψ_k) orthonormal modes of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩, and after them ⟨a_c, ψ_k⟩ for each
-channel of the input itself, GAIN times as large as features are: a ridge on its coefficient is then GAIN² times weaker than on those of
-the others. The last is the same at every sample, which makes a mean function, as features that know no places cannot; it is as large as
-others in its block, and ONES √m times that.
+With orthonormal modes (ψ_k) of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩. Two kinds of further features follow:
+
+* ⟨a_c, ψ_k⟩ for each channel of the input, scaled to be GAIN times as large as the random features. A ridge penalises its
+  coefficient GAIN² times less than the others.
+* a constant, the same for every sample, which gives a mean function. It is ONES √m times as large as other features of its block.
 """
 
 import math
@@ -15,9 +16,32 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.regression.blocks import squared
 from raffia.regression.feature_stream import FeatureStream
 from raffia.spaces import Modes, Nodes
+
+BYTES = {"cpu": 2**27, "cuda": 2**33}
+"""Of the matrices that are factorised at once."""
+
+
+def ranges(matrices: Inexact[Tensor, "blocks p p"]) -> Iterator[slice]:
+    """Slices of the blocks that fit into memory together, a few times over."""
+    size = max(1, BYTES[matrices.device.type] // max(1, matrices[0].nbytes))
+    return (slice(start, start + size) for start in range(0, len(matrices), size))
+
+
+def factorised(
+    matrices: Inexact[Tensor, "blocks p p"], ridges: Float[Tensor, "blocks"]
+) -> tuple[Inexact[Tensor, "blocks p p"], Int[Tensor, "blocks"]]:
+    """L of G + λ = L Lᴴ for each block, and whether that failed; where λ is infinite, of G + 1, which nobody should use."""
+    shifted = matrices.clone()
+    shifted.diagonal(dim1=1, dim2=2).add_(torch.where(torch.isinf(ridges), 1.0, ridges)[:, None])
+    return torch.linalg.cholesky_ex(shifted)
+
+
+def squared(z: Inexact[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """|z|², without the root that torch would take first."""
+    return torch.view_as_real(z.resolve_conj()).square().sum(-1) if z.is_complex() else z.square()
+
 
 GAIN = 30.0
 """How large inputs are beside features, where they are some: larger ones are no freer, and round off what ridges on the others do."""
@@ -83,7 +107,7 @@ class ModalStream:
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
         """(V, Y) of each batch: V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
         nodes, m = self.stream.values_at(a), self.n_features
-        fewest = 1 if self.stream.feature_map.dear else FEWEST
+        fewest = 1 if self.stream.feature_map.expensive else FEWEST
         at_once = max(fewest, self.stream.tile // (m * nodes.size * (FEWEST // fewest)))
         for tiled, inputs, outputs in self.stream.tiled(a, y, at_once):
             V: Tensor | None = None

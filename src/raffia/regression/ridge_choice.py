@@ -8,11 +8,11 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure
-from raffia.regression.best_ridge import best_ridge
 from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
+from raffia.regression.ridge_search import best_ridge
 from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import Statistics
 from raffia.regression.streamed import Streamed

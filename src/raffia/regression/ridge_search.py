@@ -1,9 +1,10 @@
-"""A ridge for every block at once: a few powers of ten, a few more around the best, then the vertex of a parabola.
+"""The ridge of the least error: one ridge for a whole problem (`best_ridge`), or one for each block at once (`search_ridges`).
 
-Two variants of a model are compared on the way, and the better one is searched: its squared errors of samples add over the blocks.
+Both try a few powers of ten, then take the vertex of a parabola through the best and its neighbours. `search_ridges` compares two
+variants of a model on the way. It keeps the better one; its squared errors add over the blocks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -11,6 +12,31 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+
+DECADES = tuple(range(-16, 1))
+
+
+def best_ridge(
+    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, decades: Sequence[int] = DECADES
+) -> tuple[float, float]:
+    """The ridge of the least mean error, and that error.
+
+    Powers of ten times `scale`, one a decade from 1e-16 to 1 unless told, then the vertex of the parabola through the best and its
+    neighbours, on logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a
+    smooth fit.
+    """
+    means = errors([scale * 10.0**k for k in decades]).mean(1)
+    best = int(means.argmin())
+    if not torch.isfinite(means[best]):
+        raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
+    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
+        return scale * 10.0 ** decades[best], float(means[best])
+    left, middle, right = means[best - 1 : best + 2].log().tolist()
+    bend = left - 2 * middle + right
+    step = (decades[1] - decades[0]) * ((left - right) / (2 * bend) if bend > 0 else 0.0)
+    ridge = scale * 10.0 ** (decades[best] + step)
+    return ridge, float(errors([ridge]).mean())
+
 
 COARSE, AROUND, SMALL, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), -15.5, 0.0
 """Powers of ten of a block's scale; around the best of them; and for blocks that want a smaller or a larger one."""

@@ -1,4 +1,4 @@
-"""What training needs to know of the data, in whatever form a solver wants it; all forms add.
+"""The data of a least-squares problem, in the form that a solver needs; statistics of disjoint samples add.
 
 The conventions, written once. With A the matrix whose column j holds the embedded feature φ_j at all samples:
 
@@ -30,10 +30,12 @@ Form = TypeVar("Form", bound="Statistics")
 
 
 class Statistics(ABC):
-    """A least-squares problem. A new form is one file with a frozen dataclass, and a line in `forms.py`."""
+    """A least-squares problem in one form. A new form is one file with a frozen dataclass that derives from this class."""
 
+    forms: ClassVar[dict[str, type["Statistics"]]] = {}
+    """All forms, by the names that files and workers use."""
     portable: ClassVar[bool] = True
-    """Whether they can be stored and sent: they hold sums, and no data."""
+    """Whether they can be stored and sent: they hold sums and not the data."""
 
     gram: Float[Tensor, "m m"]
     """G = AᵀA/m, formed if it is not there."""
@@ -42,6 +44,10 @@ class Statistics(ABC):
     energy: Float[Tensor, ""]
     """‖y‖²."""
     n_samples: int
+
+    def __init_subclass__(cls) -> None:
+        """Register a form under its name."""
+        Statistics.forms[cls.__name__] = cls
 
     @classmethod
     @abstractmethod
@@ -91,6 +97,11 @@ class Statistics(ABC):
         own = {name: value for name, value in content.items() if name != "kind"}
         held = (np.ndarray, Tensor)
         return cls(**{name: _own(value, device) if isinstance(value, held) else value for name, value in own.items()})
+
+
+def unpacked(content: Packed, device: torch.device | str = "cpu") -> Statistics:
+    """Statistics of any form, from the result of `Statistics.packed`."""
+    return Statistics.forms[content["kind"]].unpacked(content, device)
 
 
 def _own(value: np.ndarray | Tensor, device: torch.device | str) -> Tensor:

@@ -32,7 +32,7 @@ class Axis:
     name: str
     before: float
     after: float
-    around: bool = False
+    periodic: bool = False
     in_words: str = ""
 
     def intervals(self, points: int) -> int:
@@ -50,7 +50,7 @@ class Axis:
 
     def period(self, points: int) -> int:
         """How many nodes one period has: the circle, or there and back."""
-        return self.intervals(points) * (1 if self.around else 2)
+        return self.intervals(points) * (1 if self.periodic else 2)
 
     def coordinates(self, points: int, extent: float) -> Float[Tensor, "points"]:
         """Where the nodes are."""
@@ -60,7 +60,7 @@ class Axis:
     def weights(self, points: int, extent: float) -> Float[Tensor, "points"]:
         """The length of what is nearest to each node: the composite trapezoid rule, and the midpoint rule of cells."""
         weights = torch.ones(points, dtype=torch.float64)
-        if not self.around:
+        if not self.periodic:
             weights[0] += self.before - 0.5
             weights[-1] += self.after - 0.5
         return extent / self.intervals(points) * weights
@@ -73,7 +73,7 @@ class Axis:
     @property
     def left_out(self) -> tuple[int, int]:
         """Whether the first and the last end must be put back."""
-        return int(self.before == 1), int(self.after == 1 and not self.around)
+        return int(self.before == 1), int(self.after == 1 and not self.periodic)
 
     @property
     def with_ends(self) -> "Axis":
@@ -100,7 +100,7 @@ class Axis:
 
     def reflected(self, f: Tensor, dim: int, odd: bool) -> Tensor:
         """One period of the even or odd extension, from the first node on; functions on a circle are their own."""
-        if self.around:
+        if self.periodic:
             return f
         first, last = self.left_out
         begin, end = int(self.before == 0), int(self.after == 0)  # nodes at an end, which are not mirrored
@@ -149,7 +149,7 @@ class Axis:
         return waves * _factors(waves, period, boundary, math.sqrt(2))
 
 
-PERIODIC = Axis("periodic", 0.0, 1.0, around=True, in_words="periodic, so the right end is left out")
+PERIODIC = Axis("periodic", 0.0, 1.0, periodic=True, in_words="periodic, so the right end is left out")
 BOX = Axis("box", 0.0, 0.0, in_words="a box, so both ends are in it")
 CELLS = Axis("cells", 0.5, 0.5, in_words="centres of cells, half a step from either end")
 LEFT = Axis("left", 0.0, 1.0, in_words="a box without its last end")

@@ -1,4 +1,4 @@
-"""Moving a function from one grid to another, by evaluating its interpolant at the new nodes."""
+"""Interpolation of a function from one grid or mesh to another."""
 
 import math
 from functools import lru_cache
@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.interpolate import make_interp_spline
+from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator, RegularGridInterpolator, make_interp_spline
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -15,8 +15,42 @@ from raffia.spaces.axes import Axis
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.mesh import Mesh
-from raffia.spaces.scattered_values import values_at
-from raffia.transforms import followed, plainly
+from raffia.spaces.simplices import between
+from raffia.transforms import is_tracked, outside_transforms
+
+WRAPPED = 4  # points of a periodic axis that are repeated at either end, for splines to be smooth across it
+
+
+def values_at(f: np.ndarray, nodes: Grid | Mesh, positions: np.ndarray) -> np.ndarray:
+    """Functions (n, *shape) at positions (points, dim) from the lower corner of the domain, (n, points).
+
+    From a grid by splines. From a mesh linearly within its cells, or within those of a Delaunay triangulation where it has none, and
+    by the nearest node outside of them.
+    """
+    if isinstance(nodes, Grid):
+        return np.stack([_on_grid(one, nodes, positions) for one in f])
+    known = nodes.positions.numpy()
+    if nodes.cells is not None and known.shape[1] > 1:
+        return between(known, nodes.cells.numpy(), positions)(f)
+    return np.stack([_among(known, one, positions) for one in f])
+
+
+def _on_grid(f: np.ndarray, grid: Grid, positions: np.ndarray) -> np.ndarray:
+    wrapped = [min(WRAPPED, points) if kind.periodic else 0 for kind, points, _ in grid.lines]
+    f = np.pad(f, [(many, many) for many in wrapped], mode="wrap")
+    steps = zip(grid.axes(), grid.spacings, wrapped, strict=True)
+    axes = [float(x[0]) + np.arange(-many, len(x) + many) * h for x, h, many in steps]
+    method = "cubic" if min(f.shape) > 3 else "linear"
+    return RegularGridInterpolator(axes, f, method=method, bounds_error=False, fill_value=None)(positions)
+
+
+def _among(known: np.ndarray, f: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    if known.shape[1] == 1:
+        order = known[:, 0].argsort()
+        return np.interp(positions[:, 0], known[order, 0], f[order])
+    values = LinearNDInterpolator(known, f)(positions)
+    return np.where(np.isnan(values), NearestNDInterpolator(known, f)(positions), values)
+
 
 INTERPOLANTS = ("linear", "spline", "cosine", "sine")
 FOLDS = 6  # one inner node in six is left out at a time
@@ -42,9 +76,9 @@ def resample(
         if f.shape[position] != points:
             line = f.transpose(position, -1)
             if smooth:
-                line = _truncated(line, points) if kind.around else _best(line, points, kind, len(source.shape))
+                line = _truncated(line, points) if kind.periodic else _best(line, points, kind, len(source.shape))
             else:
-                line = _trigonometric(line, points) if kind.around else _piecewise_linear(line, points, kind)
+                line = _trigonometric(line, points) if kind.periodic else _piecewise_linear(line, points, kind)
             f = line.transpose(position, -1)
     return f.contiguous()
 
@@ -62,7 +96,7 @@ def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
     if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
         raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its nodes have shape {source.shape}.")
     here, there = cast(Mesh, source), cast(Mesh, target)
-    with plainly():
+    with outside_transforms():
         places = (there.positions if Grid in kinds else there.nodes - torch.tensor(here.origin, dtype=torch.float64)).numpy()
     return moved(f, here, places).reshape(*f.shape[: f.ndim - len(source.shape)], *target.shape)
 
@@ -70,9 +104,9 @@ def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
 def moved(f: Float[Tensor, "*batch_and_shape"], nodes: Grid | Mesh, places: np.ndarray) -> Float[Tensor, "n points"]:
     """Functions at positions anywhere, by `values_at`, which leaves torch: where derivatives follow f, by the matrix that it is."""
     f = f.reshape(-1, *nodes.shape)
-    if not followed(f):
+    if not is_tracked(f):
         return torch.from_numpy(values_at(f.numpy(force=True), nodes, places)).to(f)
-    with plainly():
+    with outside_transforms():
         matrix = torch.from_numpy(values_at(np.eye(nodes.size).reshape(-1, *nodes.shape), nodes, places))
     return f.flatten(1) @ matrix.to(f)
 
@@ -118,14 +152,14 @@ def _best(f: Tensor, points: int, kind: Axis, dim: int) -> Tensor:
 
 
 @lru_cache(maxsize=64)
-@plainly()
+@outside_transforms()
 def _matrix(name: str, n: int, points: int, kind: Axis) -> Float[Tensor, "points n"]:
     """Values at `points` equispaced points of the interpolant through n, as a matrix."""
     return torch.from_numpy(_interpolation(name, kind, *(kind.coordinates(count, 1.0).numpy() for count in (n, points))))
 
 
 @lru_cache(maxsize=64)
-@plainly()
+@outside_transforms()
 def _left_out(name: str, n: int, kind: Axis) -> Float[Tensor, "n n"]:
     """Differences between each node and its prediction when one inner node in `FOLDS` is left out, as a matrix."""
     x, node, matrix = kind.coordinates(n, 1.0).numpy(), np.arange(n), np.zeros((n, n))
@@ -150,3 +184,12 @@ def _interpolation(name: str, kind: Axis, old: np.ndarray, new: np.ndarray) -> n
         degree = 1 if name == "linear" else min(5, n - 1 - (n % 2 == 1))
         return np.ascontiguousarray(make_interp_spline(old, np.eye(n), k=degree)(new))
     return np.linalg.solve(waves[0].T, waves[1].T).T.copy()
+
+
+def interpolate(f: Tensor, here: Nodes | None, there: Nodes) -> Tensor:
+    """Interpolate f, (*shape), from the nodes `here` to those `there`.
+
+    It is returned as it is where the nodes are equal, or where it is a constant (`here` is None).
+    """
+    one, other = there.one_channel if here is None else here.one_channel, there.one_channel
+    return f if one is other or one == other else resample(f, one, other, smooth=True)

@@ -1,21 +1,23 @@
-"""Series of waves, cosines or sines on a grid: transforms and gradients, for radial multipliers.
+"""Series of waves, cosines or sines: on a grid, with gradients, for radial multipliers; and on a mesh, by quadrature and summation.
 
-Along an axis of up to `MATRIX_POINTS` points a transform is a product with a dense matrix; longer axes use the FFT, where they are
-periodic or have both ends.
+Along a grid axis of up to `MATRIX_POINTS` points a transform is a product with a dense matrix. Longer axes use the FFT where they are
+periodic or include both ends.
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary
 from raffia.spaces.grid import Grid
-from raffia.transforms import plainly
+from raffia.spaces.mesh import Mesh
+from raffia.transforms import outside_transforms
 
 Field = Float[Tensor, "*shape_and_batch"]
 Spectrum = Float[Tensor, "*ranks_and_batch"]
@@ -56,7 +58,8 @@ class Series:
         domain, unit = self.grid.domain, self.grid.domain.longest * (1 if self.grid.domain.periodic else 2)
         axes = zip(self.grid.shape, domain.kinds, domain.boundaries(self.boundary), domain.extents, strict=True)
         return [
-            Line(points, kind, boundary, unit / (extent * (1 if kind.around else 2))) for points, kind, boundary, extent in axes
+            Line(points, kind, boundary, unit / (extent * (1 if kind.periodic else 2)))
+            for points, kind, boundary, extent in axes
         ]
 
     @property
@@ -154,12 +157,12 @@ def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
 
 
 @lru_cache(maxsize=64)
-@plainly()
+@outside_transforms()
 def _matrices(points: int, kind: Axis, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends that were left out are put back."""
     whole, (first, last) = kind.with_ends, kind.left_out
     there, intervals = points + first + last, kind.intervals(points)
-    k, length = _wavenumbers(intervals, boundary), (2 if kind.around else 1) * math.pi
+    k, length = _wavenumbers(intervals, boundary), (2 if kind.periodic else 1) * math.pi
     phase = whole.coordinates(there, length)[:, None] * k
     sines = torch.arange(len(k)) >= {"periodic": (intervals + 1) // 2, "neumann": len(k), "dirichlet": 0}[boundary]
     back, slopes = torch.where(sines, phase.sin(), phase.cos()), k * torch.where(sines, phase.cos(), -phase.sin())
@@ -173,3 +176,32 @@ def _along(f: Tensor, matrix: Float[Tensor, "rows columns"], axis: int) -> Tenso
     """The matrix applied along an axis."""
     before, after = f.shape[:axis], f.shape[axis + 1 :]
     return (matrix.to(f) @ f.reshape(math.prod(before), f.shape[axis], -1)).reshape(*before, len(matrix), *after)
+
+
+@lru_cache(maxsize=8)
+@outside_transforms()
+def waves(
+    mesh: Mesh, shape: tuple[int, ...], boundary: Literal["neumann", "dirichlet"]
+) -> tuple[Complex[Tensor, "points waves"], Complex[Tensor, "waves points"]]:
+    """Matrices to and from the spectrum that `torch.fft.rfftn(…, norm="forward")` has on a torus of so many points.
+
+    Along a periodic axis, ∫ f e^(−ikx) / |T|. Along one with ends the torus is twice as long, and f is continued evenly or oddly: it has
+    cos kx, or −i sin kx, in place of the exponential.
+    """
+    domain = mesh.domain
+    assert domain is not None  # a mesh always has one
+    lengths = [length * (1 if kind.periodic else 2) for kind, length in zip(domain.kinds, domain.extents, strict=True)]
+    axes = [torch.fft.fftfreq(n, 1 / n).double() for n in shape[:-1]] + [torch.arange(shape[-1] // 2 + 1).double()]
+    vectors = torch.cartesian_prod(*axes).reshape(-1, len(shape))
+    phases = [2 * math.pi / L * vectors[:, j, None] * mesh.positions[:, j] for j, L in enumerate(lengths)]
+    total = torch.stack(phases).sum(0)
+    alone = (vectors[:, -1] == 0) | (2 * vectors[:, -1] == shape[-1])  # k that are −k too
+    twice = torch.where(alone, 1.0, 2.0)
+    synthesis = twice[:, None] * torch.polar(torch.ones_like(total), total)
+    turns = -sum((phase for kind, phase in zip(domain.kinds, phases, strict=True) if kind.periodic), torch.zeros_like(total))
+    analysis = torch.polar(torch.ones_like(total), turns)
+    for kind, phase in zip(domain.kinds, phases, strict=True):
+        if not kind.periodic:
+            analysis = analysis * (phase.cos() if boundary == "neumann" else -1j * phase.sin())
+    weights = mesh.root_weights.square() / math.prod(domain.extents)
+    return (analysis * weights).mT.contiguous(), synthesis

@@ -7,5 +7,3 @@ from raffia.regression.solvers.nystrom_pcg import NystromPCG
 from raffia.regression.solvers.pseudoinverse import Pseudoinverse
 from raffia.regression.solvers.sketched_lsqr import SketchedLSQR
 from raffia.regression.solvers.triangular_qr import TriangularQR
-
-__all__ = ["Cholesky", "Dual", "NystromPCG", "Pseudoinverse", "SketchedLSQR", "Solution", "Solver", "TriangularQR"]

@@ -4,7 +4,7 @@ from raffia.constraints.boundary import BoundaryValues
 from raffia.constraints.bounds import Bounded, Positive
 from raffia.constraints.detect import conserved_by
 from raffia.constraints.divergence import DivergenceFree
-from raffia.constraints.equality import Equality, imposed, shaped
+from raffia.constraints.equality import Equality, impose, project_features
 from raffia.constraints.inequality import (
     Collocation,
     Constraint,

@@ -1,4 +1,4 @@
-"""Bounds on values: positive, or between two numbers."""
+"""Bounds on output values."""
 
 import math
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ class Positive(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return "values are not negative"
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Values of outputs."""
+        """Output values."""
         return _values(inputs, nodes, self.points, self.channels, 0.0, math.inf)
 
 
 @dataclass(frozen=True, repr=False)
 class Bounded(Inequality):
-    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either may be missing."""
+    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either bound may be infinite."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -38,17 +38,17 @@ class Bounded(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values are between {self.low} and {self.high}"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """And bounds that leave something between them."""
+        """Also refuse bounds without anything between them."""
         super().check(inputs, outputs)
         if not self.low <= self.high or self.low == math.inf or self.high == -math.inf:
             raise RaffiaError(f"constraints: {self} needs low <= high.")
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Values of outputs."""
+        """Output values."""
         return _values(inputs, nodes, self.points, self.channels, self.low, self.high)
 
 

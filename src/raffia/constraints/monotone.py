@@ -1,4 +1,4 @@
-"""Outputs that go up, or down: along an axis, or in a parameter."""
+"""Outputs that are monotone along an axis, or in a parameter."""
 
 import math
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 STEPS = 20
-"""Between the least and the greatest value of a parameter."""
+"""Steps between the least and the greatest value of a parameter."""
 
 
 @dataclass(frozen=True, repr=False)
 class MonotoneAlong(Inequality):
-    """F(a) goes up along an axis, or down if not `increasing`: from node to node, at the collocation points of the training inputs.
+    """F(a) is monotone along an axis of the grid, from node to node, at the collocation points of the training inputs.
 
-    `axis` is the number of an axis of the grid. A point is a pair of neighbours there.
+    `axis` is the index of the axis. A collocation point is a pair of neighbouring nodes.
     """
 
     axis: int = 0
@@ -28,11 +28,11 @@ class MonotoneAlong(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values go {'up' if self.increasing else 'down'} along axis {self.axis}, from node to node"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """Outputs must be on grids, with ends along this axis."""
+        """Outputs must be on grids that are not periodic along this axis."""
         super().check(inputs, outputs)
         kinds = outputs.one_channel.kinds
         if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].periodic:
@@ -41,7 +41,7 @@ class MonotoneAlong(Inequality):
             )
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Differences of neighbours."""
+        """Differences of neighbouring values."""
         shape = nodes.one_channel.shape
         elements = elements_of(nodes, self.channels).reshape(-1, *shape)
         last = shape[self.axis] - 1
@@ -54,10 +54,10 @@ class MonotoneAlong(Inequality):
 
 @dataclass(frozen=True, repr=False)
 class MonotoneIn(Inequality):
-    """F goes up in component `parameter` of inputs that are vectors, or down if not `increasing`, all others as in a training input.
+    """F is monotone in component `parameter` of vector inputs, with all other components those of a training input.
 
-    A collocation point is a step, one of twenty between the least and the greatest value of the parameter in the training inputs,
-    beside the other components of one of these, and a value of the output: F is no less after the step than before.
+    The range of the parameter in the training inputs is divided into twenty steps. A collocation point is one step, with the other
+    components of one training input, and one output value: it does not decrease (or, if not `increasing`, not increase) in the step.
     """
 
     parameter: int = 0
@@ -67,7 +67,7 @@ class MonotoneIn(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values go {'up' if self.increasing else 'down'} in parameter {self.parameter}, in {STEPS} steps over its range"
 
     def check(self, inputs: Space, outputs: Space) -> None:
@@ -79,7 +79,7 @@ class MonotoneIn(Inequality):
             )
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Differences of a step."""
+        """Differences over a step."""
         if self.parameter >= inputs.shape[1]:
             raise RaffiaError(f"constraints: {self} needs inputs with that component; they have {inputs.shape[1]}.")
         elements = elements_of(nodes, self.channels)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raffia.constraints import Equality, shaped
+from raffia.constraints import Equality, project_features
 from raffia.features.base import FeatureMap, Prepared
 from raffia.spaces import Nodes, Space
 
@@ -64,13 +64,13 @@ class Projected(OfAnother, FeatureMap):
         """That of the map, projected once."""
         combined, one = self.of.combination(theta, coef, grid), grid.one_channel
         numbers = not self.values_on(grid).shape
-        return combined if numbers else lambda a: shaped(self.equalities, combined(a), one)
+        return combined if numbers else lambda a: project_features(self.equalities, combined(a), one)
 
     def _project(self, a: Tensor, phi: Tensor) -> Tensor:
         """Feature-first, as features were computed: assembly then needs no copy."""
         if phi.ndim == 2:
             return phi
-        return shaped(self.equalities, phi.transpose(0, 1), self.domain.grid_of(a).one_channel).transpose(0, 1)
+        return project_features(self.equalities, phi.transpose(0, 1), self.domain.grid_of(a).one_channel).transpose(0, 1)
 
 
 @dataclass(repr=False, eq=False)

@@ -14,13 +14,13 @@ from raffia.spaces import Grid
 
 @dataclass(repr=False, eq=False)
 class Pushforward(Measure):
-    """The law of F(g), g ~ `of`; `by` is F, which takes and gives samples on one grid."""
+    """The distribution of F(g) for g ~ `of`. `by` is F, which maps samples to samples on the same grid."""
 
     of: Measure
     by: Callable[[Tensor], Tensor]
 
     def expansion(self, grid: Any) -> tuple[int, Callable[[Tensor], Tensor]]:
-        """F of what numbers make of g."""
+        """F after the expansion of g."""
         size, made = self.of.expansion(grid)
         return size, lambda xi: self.by(made(xi))
 
@@ -31,13 +31,13 @@ class Pushforward(Measure):
 
 @dataclass(repr=False, eq=False)
 class Copies(Measure):
-    """The law of (g₁, …, g_c), all of the law `of` and independent; c is `channels`."""
+    """The distribution of (g₁, …, g_c) with independent draws of the distribution `of`; c is `channels`."""
 
     of: Measure
     channels: int
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows channels *shape"]:
-        """Draw i has the draws c·i, …, c·i + c − 1 of the law."""
+        """Draw i consists of the draws c·i, …, c·i + c − 1 of `of`."""
         rows = as_rows(rows)
         drawn = self.of.sample(range(self.channels * rows.start, self.channels * rows.stop), grid, seed)
         return drawn.unflatten(0, (len(rows), self.channels))

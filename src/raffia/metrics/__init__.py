@@ -6,7 +6,7 @@ from raffia.metrics.sizes import Errors, Sizes
 from raffia.spaces import Nodes
 
 MEASURES: tuple[type[ErrorMeasure], ...] = (Deviations, RootMeanSquare, Relative)
-"""The first that applies to the outputs of a model is its own; a new one is a line here."""
+"""A model is judged by the first of these that applies to its outputs."""
 
 
 def measure_for(grid: Nodes, normalized: bool) -> type[ErrorMeasure]:

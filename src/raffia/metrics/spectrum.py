@@ -1,4 +1,4 @@
-"""How much of functions is in waves of each length."""
+"""The energy spectrum of functions on a grid."""
 
 import math
 
@@ -10,9 +10,9 @@ from raffia.spaces import Domain
 
 
 def spectrum(f: Float[Tensor, "n ..."], domain: Domain) -> Float[Tensor, "n waves"]:
-    """The mean square of functions on a grid, by the number k = 0, 1, … of waves along the longest side: Σ_k E(k) = mean f².
+    """The energy E(k) in waves with k = 0, 1, … periods along the longest side, with Σ_k E(k) = mean f².
 
-    Axes with ends are reflected at them, as waves then have no jump there; k is rounded to whole numbers.
+    Functions are reflected at the ends of non-periodic axes, so that they have no jump there. k is rounded to an integer.
     """
     axes = range(1, 1 + domain.dim)
     for axis, kind in zip(axes, domain.kinds, strict=True):

@@ -25,7 +25,7 @@ from raffia.model.preprocessing import prepare
 from raffia.model.pruning import pruned
 from raffia.model.search import tuned
 from raffia.model.settings import Settings
-from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, Found, Trained
+from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, FittedAttribute, Trained
 from raffia.model.training import train
 from raffia.model.vector_operator import FlatOperator
 from raffia.regression import Solver
@@ -50,7 +50,7 @@ class _State:
     def operator_of(self, trained: Trained, settings: Settings) -> Operator:
         """The operator, made again where it is to compute elsewhere."""
         settings.check_same(trained.settings)
-        if self.operator is None or self.operator.settings.where != settings.where:
+        if self.operator is None or self.operator.settings.resources != settings.resources:
             self.operator = Operator(trained, settings)
         return self.operator
 
@@ -114,19 +114,29 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         grid, inequalities at collocation points of the training inputs alone; `solution_.guarantees` says what was reached, and where.
     """
 
-    solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
-    coef_ = Found(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
-    ridge_ = Found(lambda trained: trained.ridge, "λ, as given or as found.")
-    loo_error_ = Found(lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'.")
-    fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches.")
-    held_out_error_ = Found(lambda trained: trained.errors.get(HELD_OUT), "Mean error on pairs held out.", "none were.")
-    noise_ = Found(lambda trained: trained.noise, "The noise level.", "it comes with ridge='auto' or return_std=True.")
-    equations_ = Found(lambda trained: trained.statistics, "The statistics of the pairs.", "it was saved without them.")
-    input_grid_ = Found(lambda trained: trained.frame.input_nodes, "Where the training inputs were.")
-    output_grid_ = Found(lambda trained: trained.frame.output_nodes, "Where the training outputs were.")
-    input_scaling_ = Found(lambda trained: trained.frame.input_scaling, "How inputs are normalised.")
-    output_scaling_ = Found(lambda trained: trained.frame.output_scaling, "How outputs are normalised.")
-    schema_ = Found(lambda trained: trained.schema, "How files are read.", "it was not trained on a file.")
+    solution_ = FittedAttribute(lambda trained: trained.solution, "The coefficients and how the solver found them.")
+    coef_ = FittedAttribute(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
+    ridge_ = FittedAttribute(lambda trained: trained.ridge, "λ, as given or as found.")
+    loo_error_ = FittedAttribute(
+        lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'."
+    )
+    fold_error_ = FittedAttribute(
+        lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches."
+    )
+    held_out_error_ = FittedAttribute(
+        lambda trained: trained.errors.get(HELD_OUT), "Mean error on pairs held out.", "none were."
+    )
+    noise_ = FittedAttribute(
+        lambda trained: trained.noise, "The noise level.", "it comes with ridge='auto' or return_std=True."
+    )
+    equations_ = FittedAttribute(
+        lambda trained: trained.statistics, "The statistics of the pairs.", "it was saved without them."
+    )
+    input_grid_ = FittedAttribute(lambda trained: trained.frame.input_nodes, "Where the training inputs were.")
+    output_grid_ = FittedAttribute(lambda trained: trained.frame.output_nodes, "Where the training outputs were.")
+    input_scaling_ = FittedAttribute(lambda trained: trained.frame.input_scaling, "How inputs are normalised.")
+    output_scaling_ = FittedAttribute(lambda trained: trained.frame.output_scaling, "How outputs are normalised.")
+    schema_ = FittedAttribute(lambda trained: trained.schema, "How files are read.", "it was not trained on a file.")
 
     def __init__(
         self,

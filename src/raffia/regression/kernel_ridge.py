@@ -24,24 +24,24 @@ from raffia.spaces import Nodes
 
 @dataclass(frozen=True, eq=False)
 class KernelStream:
-    """How pairs become coordinates and embedded outputs."""
+    """How pairs are converted to coordinates and embedded outputs."""
 
     feature_map: FeatureMap
     grid: Nodes
-    """Where the outputs live."""
+    """The nodes of the outputs."""
     device: torch.device
 
 
 @dataclass(frozen=True, eq=False)
 class KernelEquations(Statistics):
-    """x_i, the coordinates of inputs, and y_i, embedded: all that a model without features, n_features=inf, is trained from."""
+    """The statistics of a model with n_features=inf: coordinates x_i of the inputs and embedded outputs y_i. They add by stacking."""
 
     inputs: Float[Tensor, "n size"]
     targets: Float[Tensor, "n columns"]
 
     @classmethod
     def assemble(cls, stream: Any, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "KernelEquations":
-        """Of some pairs."""
+        """The coordinates and embedded outputs of some pairs."""
         return cls(stream.feature_map.coordinates(a.to(stream.device)), stream.grid.embed(y.to(stream.device)))
 
     def nothing(self) -> "KernelEquations":
@@ -56,19 +56,19 @@ class KernelEquations(Statistics):
         return type(self)(*(torch.cat([one.to(device), two.to(device)]) for one, two in both))
 
     def check(self) -> None:
-        """Refuse what cannot be squared."""
+        """Refuse values whose squares overflow."""
         for name, values in (("a", self.inputs), ("y", self.targets)):
             if not torch.isfinite(values.square().sum()):
                 raise RaffiaError(f"{name} is too large to be squared in float64: use larger units, or pass normalize=True.")
 
     @property
     def n_samples(self) -> int:  # type: ignore[override]
-        """How many pairs there are."""
+        """The number of pairs."""
         return len(self.inputs)
 
     @property
     def rhs(self) -> Float[Tensor, "n columns"]:  # type: ignore[override]
-        """The outputs: there are as many unknowns as pairs."""
+        """The outputs; there are as many unknowns as pairs."""
         return self.targets
 
     @property
@@ -82,27 +82,27 @@ class KernelEquations(Statistics):
 
 
 Spread = Callable[[Tensor, Tensor], Tensor]
-"""Posterior covariances between inputs, given by their coordinates, in units of the noise."""
+"""The posterior covariance between inputs with these coordinates, in units of the noise variance."""
 PARTS = ("coef", "centres", "origin", "directions")
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSolution(Solution):
-    """Of a kernel, one row of coefficients for each of its centres; of a linear map, the intercept and one row for each direction."""
+    """Coefficients: of a kernel, one row for each centre; of a linear map, the intercept and one row for each direction."""
 
     centres: Float[Tensor, "n rank"] | None = None
-    """The inputs it was trained on, as the kernel sees them; None for a linear map."""
+    """The training inputs in the coordinates of the kernel; None for a linear map."""
     origin: Float[Tensor, "size"] | None = None
     directions: Float[Tensor, "rank size"] | None = None
 
     def __post_init__(self) -> None:
-        """As they lie in files, lest products differ in the last bit."""
+        """Store tensors contiguously, as files do, so that products are the same bit for bit."""
         for name in PARTS:
             if (part := getattr(self, name)) is not None:
                 object.__setattr__(self, name, part.contiguous())
 
     def project(self, x: Float[Tensor, "n size"]) -> Float[Tensor, "n rank"]:
-        """What is taken of coordinates."""
+        """The coordinates that the solution uses."""
         return project(x, self.origin, self.directions)
 
     def to(self, device: torch.device) -> "KernelSolution":
@@ -111,12 +111,15 @@ class KernelSolution(Solution):
 
 
 def project(x: Tensor, origin: Tensor | None, directions: Tensor | None) -> Tensor:
-    """Coordinates in given directions from an origin; as they are where there are none."""
+    """Project on `directions` from `origin`; without directions, return x."""
     return x if directions is None or origin is None else (x - origin) @ directions.mT
 
 
 def kernel_coordinates(feature_map: FeatureMap, x: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """What the kernel takes of coordinates: all, or with `whitening` principal components with powers of their deviations as weights."""
+    """The coordinates that the kernel uses, with origin and directions: all or, with `whitening`, weighted principal components.
+
+    The weight of a principal component is a power of its standard deviation.
+    """
     power = float(getattr(feature_map, "whitening", 0.0))
     if power == 0:
         return x, None, None
@@ -127,23 +130,25 @@ def kernel_coordinates(feature_map: FeatureMap, x: Tensor) -> tuple[Tensor, Tens
     kept = deviations > 1e-7 * deviations.max()
     deviations, directions = deviations[kept], directions[kept]
     weights = deviations**-power
-    weights = weights * (deviations.norm() / (weights * deviations).norm())  # the same in all, so that length scales compare
+    weights = weights * (deviations.norm() / (weights * deviations).norm())  # with equal total variance
     directions = weights[:, None] * directions
     return project(x, origin, directions), origin, directions
 
 
-COLUMNS = 512  # of outputs whose residuals are looked at together
-COPIES = 4  # of the kernel matrix: itself, its eigenvectors, and what finding them takes
+COLUMNS = 512
+"""Columns of outputs whose residuals are computed together."""
+COPIES = 4
+"""Copies of the kernel matrix in memory: itself, its eigenvectors and work space."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRidge:
-    """With the kernel of a feature map."""
+    """Kernel ridge regression with the kernel of a feature map."""
 
     feature_map: FeatureMap
 
     def path(self, equations: KernelEquations) -> DualPath:
-        """Of the matrix of k(a_i, a_j)."""
+        """The eigendecomposition of the matrix k(a_i, a_j)."""
         n, there = equations.n_samples, available_memory(equations.rhs.device)
         if (need := COPIES * 8 * n * n) > there:
             raise RaffiaError(
@@ -154,11 +159,11 @@ class KernelRidge:
         return DualPath.of_kernel(self.feature_map.kernel_of(x, x))
 
     def centred(self, y: Float[Tensor, "n columns"]) -> Float[Tensor, "n columns"]:
-        """Outputs as they are: there is no intercept."""
+        """The outputs, unchanged: there is no intercept."""
         return y
 
     def solve(self, equations: KernelEquations, ridge: float, path: DualPath | None = None) -> KernelSolution:
-        """By Cholesky; where K + λ is not positive definite to working precision, by eigenvectors, those of rounding left out."""
+        """By Cholesky or, if K + λ is not positive definite in floating point, by eigenvectors without those of rounding errors."""
         x, origin, directions = kernel_coordinates(self.feature_map, equations.inputs)
         shifted = self.feature_map.kernel_of(x, x)
         shifted.diagonal().add_(ridge)
@@ -178,7 +183,7 @@ class KernelRidge:
         return KernelSolution(coef, residual, rank, condition, 0, how, (), x, origin, directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
-        """F for coordinates of inputs."""
+        """F as a function of coordinates."""
         assert solution.centres is not None  # of a kernel
         centres = solution.centres
         return lambda x: self.feature_map.kernel_of(solution.project(x), centres) @ solution.coef
@@ -198,10 +203,10 @@ class KernelRidge:
 
 @dataclass(frozen=True, eq=False)
 class LinearRidge:
-    """By the singular values of x − x̄, which are not squared: a linear map is learnt to rounding."""
+    """Ridge regression of a linear map by the singular values of x − x̄, which are not squared, so errors reach rounding."""
 
     def path(self, equations: KernelEquations) -> DualPath:
-        """Of K = (x − x̄)(x − x̄)ᵀ, with its principal directions; the intercept takes 1/n of every pair."""
+        """The eigendecomposition of K = (x − x̄)(x − x̄)ᵀ, with principal directions. The intercept adds 1/n to each leverage."""
         return DualPath.of_rows(equations.inputs - equations.inputs.mean(0), free=1 / equations.n_samples)
 
     def centred(self, y: Float[Tensor, "n columns"]) -> Float[Tensor, "n columns"]:
@@ -209,7 +214,7 @@ class LinearRidge:
         return y - y.mean(0)
 
     def solve(self, equations: KernelEquations, ridge: float, path: DualPath | None = None) -> KernelSolution:
-        """In terms of principal components."""
+        """In the basis of principal components."""
         path = path or self.path(equations)
         root, mean = path.s.sqrt(), equations.targets.mean(0)
         coef = (path.U.mT @ (equations.targets - mean)) * (root / (path.s + ridge))[:, None]
@@ -218,11 +223,11 @@ class LinearRidge:
         return KernelSolution(coef, 0.0, len(root), condition, 0, "singular values of x", (), None, origin, path.directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
-        """F for coordinates of inputs."""
+        """F as a function of coordinates."""
         return lambda x: solution.coef[0] + solution.project(x) @ solution.coef[1:]
 
     def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Spread:
-        """Cov(F(a), F(b)) of coefficients with the prior N(0, 1/λ), and of the intercept."""
+        """Cov(F(a), F(b)) for coefficients with the prior N(0, 1/λ) and the intercept."""
         origin, directions = equations.inputs.mean(0), path.directions
         assert directions is not None  # of rows
 

@@ -21,14 +21,13 @@ def best_ridge(
 ) -> tuple[float, float]:
     """The ridge of the least mean error, and that error.
 
-    Powers of ten times `scale`, one a decade from 1e-16 to 1 unless told, then the vertex of the parabola through the best and its
-    neighbours, on logarithmic scales: with few samples the curve is rough, and its exact minimum is a worse choice than that of a
-    smooth fit.
+    Tries 10^k times `scale` for all k in `decades`, then the vertex of the parabola through the best and its neighbours on logarithmic
+    scales. With few samples the error is a rough function of the ridge, and its exact minimum would be a worse choice.
     """
     means = errors([scale * 10.0**k for k in decades]).mean(1)
     best = int(means.argmin())
     if not torch.isfinite(means[best]):
-        raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
+        raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
     if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
         return scale * 10.0 ** decades[best], float(means[best])
     left, middle, right = means[best - 1 : best + 2].log().tolist()
@@ -39,10 +38,11 @@ def best_ridge(
 
 
 COARSE, AROUND, SMALL, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), -15.5, 0.0
-"""Powers of ten of a block's scale; around the best of them; and for blocks that want a smaller or a larger one."""
+"""Exponents of ten, relative to the scale of a block: tried first, around the best, and where a smaller or a larger one may be better."""
 FAINT, EXPLAINED = 1e-13, 0.5
-"""Of a usual mode's mean square, below which a mode may be rounding; and the share that must be explained there, for it to be more."""
-CLOSE = 1.05  # times the least error: what a variant may have that does not fill faint modes with errors of its own
+"""A mode with a smaller share of the usual mean square may be rounding, unless a model explains this share of it."""
+CLOSE = 1.05
+"""The variant without an ordinary part may have this multiple of the least error: it adds no errors to faint modes."""
 INF = float("inf")
 
 Squares = Float[Tensor, "blocks n variants"]
@@ -51,7 +51,7 @@ Squares = Float[Tensor, "blocks n variants"]
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Powers of ten and what they gave, for every block."""
+    """Exponents that were tried, and the squared errors they gave, for every block."""
 
     twice: Float[Tensor, "blocks"]
     powers: list[Float[Tensor, "blocks"]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class _Tried:
         return torch.stack([squares[:, :, variant].sum(1) for squares in self.squares])
 
     def best(self, variant: int) -> Int[Tensor, "blocks"]:
-        """The number of the best, for each block; of equals the one with the largest power."""
+        """The index of the best exponent for each block; of equal ones the largest."""
         sums, powers = self.sums(variant), torch.stack(self.powers)
         return torch.where(sums == sums.amin(0), powers, -INF).argmax(0)
 
@@ -79,7 +79,7 @@ class _Tried:
         errors = [self.error(variant) for variant in range(self.squares[0].shape[2])]
         finite = [error if error == error else INF for error in errors]
         if min(finite) == INF:
-            raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
+            raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
         best = finite.index(min(finite))
         spoilt = self.faint & (self.sums(best).amin(0) > self.there)
         return 0 if best and bool(spoilt.any()) and finite[0] <= CLOSE * finite[best] else best
@@ -114,7 +114,7 @@ def search_ridges(
     twice: Float[Tensor, "blocks"],
     squares: Callable[[Float[Tensor, "some"], Int[Tensor, "some"] | None], Squares],
 ) -> tuple[int, Float[Tensor, "blocks"], float]:
-    """The better variant, its ridges, relative to nothing, and its error; `squares` are those of some blocks, or of all."""
+    """The better variant, its ridges and its error. `squares` gives the squared errors of some blocks, or of all."""
     tried, everywhere = _Tried(twice), torch.ones_like(scales)
     for power in (INF, *COARSE):
         tried.add(everywhere * power, squares(scales * 10.0**power, None))
@@ -129,7 +129,7 @@ def search_ridges(
             some, more = (
                 wanted.nonzero()[:, 0],
                 torch.full_like(tried.squares[0], INF),
-            )  # elsewhere, nothing that would be chosen
+            )  # infinite elsewhere, so never chosen
             more[some] = squares(scales[some] * 10.0**power, some)
             tried.add(everywhere * power, more)
     idle = tried.faint & (tried.sums(variant).amin(0) > (1 - EXPLAINED) * tried.there) & (variant == 0)

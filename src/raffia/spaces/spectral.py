@@ -26,7 +26,7 @@ MATRIX_POINTS = 128
 
 
 def wavenumbers(grid: Grid) -> list[Float[Tensor, "..."]]:
-    """Of `torch.fft.rfftn` on a torus, along each axis, with the others' axes of length one; along the last there are no negative ones."""
+    """The wavenumbers of `torch.fft.rfftn` along each axis, shaped for broadcasting; those of the last axis are not negative."""
     found, dim = [], len(grid.shape)
     for axis, points in enumerate(grid.shape):
         last = axis == dim - 1
@@ -39,9 +39,9 @@ def wavenumbers(grid: Grid) -> list[Float[Tensor, "..."]]:
 class Series:
     """f = Σ_k f_k ψ_k with products ψ_k of 1, cos, sin along periodic axes, of cosines ("neumann") or sines ("dirichlet") along others.
 
-    Lengths are in units of the longest side over π, on a torus over 2π, so that the lowest wavenumber along it is 1. Waves that the grid
-    cannot hold are dropped, never aliased; so is the highest one of an even circle, and the highest cosine. Here the axes of the grid come
-    first and those of a batch last: products are then with a few wide matrices, which takes half the time of many small ones.
+    The unit of length is the longest side over π (over 2π on a torus), so the lowest wavenumber along it is 1. Waves that the grid cannot
+    resolve are dropped, never aliased; so are the highest wave of an even periodic axis and the highest cosine. Here the axes of the grid
+    come first and those of a batch last: a few products with wide matrices take half the time of many small ones.
     """
 
     grid: Grid
@@ -54,7 +54,7 @@ class Series:
 
     @property
     def lines(self) -> list["Line"]:
-        """One for each axis."""
+        """The transform of each axis."""
         domain, unit = self.grid.domain, self.grid.domain.longest * (1 if self.grid.domain.periodic else 2)
         axes = zip(self.grid.shape, domain.kinds, domain.boundaries(self.boundary), domain.extents, strict=True)
         return [
@@ -93,7 +93,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Line:
-    """The functions of one axis, of length π, or 2π if it is a circle; `stretch` is a length of π in units of the grid's."""
+    """The functions of one axis of length π, or 2π if it is periodic. `stretch` converts derivatives to the units of the grid."""
 
     points: int
     kind: Axis
@@ -102,7 +102,7 @@ class Line:
 
     @property
     def wavenumbers(self) -> Float[Tensor, "rank"]:
-        """All cosines, then all sines."""
+        """The wavenumbers of all cosines, then of all sines."""
         return _wavenumbers(self.kind.intervals(self.points), self.boundary)
 
     def forth(self, f: Tensor, axis: int) -> Tensor:
@@ -111,11 +111,11 @@ class Line:
             return _along(f, _matrices(self.points, self.kind, self.boundary)[0], axis)
         f, points = f.movedim(axis, -1), self.points
         if self.boundary == "periodic":
-            spectrum = torch.fft.rfft(f).narrow(-1, 0, (points + 1) // 2) * (2 / points)  # of an odd circle, all
+            spectrum = torch.fft.rfft(f).narrow(-1, 0, (points + 1) // 2) * (2 / points)  # all, if the number of points is odd
             parts = torch.cat([spectrum.real, -spectrum.imag[..., 1:]], -1)
         else:
             ends = torch.nn.functional.pad(f[..., 1:-1], (1, 1)) + f
-            spectrum = torch.fft.rfft(ends, n=2 * (points - 1))[..., :-1] / float(points - 1)  # half of either end
+            spectrum = torch.fft.rfft(ends, n=2 * (points - 1))[..., :-1] / float(points - 1)  # both ends have weight 1/2
             parts = spectrum.real if self.boundary == "neumann" else -spectrum.imag[..., 1:]
         return (parts * torch.where(self.wavenumbers == 0, 0.5, 1.0).to(f)).movedim(-1, axis)
 
@@ -149,7 +149,7 @@ class Line:
 
 
 def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
-    """Of the functions of an axis that is so many spacings long."""
+    """The wavenumbers on an axis of so many spacings."""
     if boundary == "periodic":
         k = torch.arange((intervals + 1) // 2, dtype=torch.float64)
         return torch.cat([k, k[1:]])
@@ -159,7 +159,7 @@ def _wavenumbers(intervals: int, boundary: Boundary) -> Float[Tensor, "rank"]:
 @lru_cache(maxsize=64)
 @outside_transforms()
 def _matrices(points: int, kind: Axis, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
-    """Along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends that were left out are put back."""
+    """Matrices along one axis: analysis (rank, points), synthesis and derivative (points, rank); ends without nodes are added."""
     whole, (first, last) = kind.with_ends, kind.left_out
     there, intervals = points + first + last, kind.intervals(points)
     k, length = _wavenumbers(intervals, boundary), (2 if kind.periodic else 1) * math.pi
@@ -183,10 +183,10 @@ def _along(f: Tensor, matrix: Float[Tensor, "rows columns"], axis: int) -> Tenso
 def waves(
     mesh: Mesh, shape: tuple[int, ...], boundary: Literal["neumann", "dirichlet"]
 ) -> tuple[Complex[Tensor, "points waves"], Complex[Tensor, "waves points"]]:
-    """Matrices to and from the spectrum that `torch.fft.rfftn(…, norm="forward")` has on a torus of so many points.
+    """Matrices from functions on a mesh to the spectrum of `torch.fft.rfftn(…, norm="forward")` on a torus of this shape, and back.
 
-    Along a periodic axis, ∫ f e^(−ikx) / |T|. Along one with ends the torus is twice as long, and f is continued evenly or oddly: it has
-    cos kx, or −i sin kx, in place of the exponential.
+    Along a periodic axis, coefficients are ∫ f e^(−ikx) / |T|. Along another axis the torus is twice as long, and f is continued evenly or
+    oddly: cos kx or −i sin kx replaces the exponential.
     """
     domain = mesh.domain
     assert domain is not None  # a mesh always has one
@@ -195,7 +195,7 @@ def waves(
     vectors = torch.cartesian_prod(*axes).reshape(-1, len(shape))
     phases = [2 * math.pi / L * vectors[:, j, None] * mesh.positions[:, j] for j, L in enumerate(lengths)]
     total = torch.stack(phases).sum(0)
-    alone = (vectors[:, -1] == 0) | (2 * vectors[:, -1] == shape[-1])  # k that are −k too
+    alone = (vectors[:, -1] == 0) | (2 * vectors[:, -1] == shape[-1])  # k and −k are the same wave
     twice = torch.where(alone, 1.0, 2.0)
     synthesis = twice[:, None] * torch.polar(torch.ones_like(total), total)
     turns = -sum((phase for kind, phase in zip(domain.kinds, phases, strict=True) if kind.periodic), torch.zeros_like(total))

@@ -24,7 +24,7 @@ class Positive(Inequality):
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
         """Output values."""
-        return _values(inputs, nodes, self.points, self.channels, 0.0, math.inf)
+        return _values(self, inputs, nodes, 0.0, math.inf)
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,12 +49,10 @@ class Bounded(Inequality):
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
         """Output values."""
-        return _values(inputs, nodes, self.points, self.channels, self.low, self.high)
+        return _values(self, inputs, nodes, self.low, self.high)
 
 
-def _values(
-    inputs: Tensor, nodes: Nodes, points: int, channels: tuple[int, ...] | None, low: float, high: float
-) -> Collocation:
-    elements = elements_of(nodes, channels)
-    where = spread(points, len(inputs) * len(elements))
+def _values(constraint: Inequality, inputs: Tensor, nodes: Nodes, low: float, high: float) -> Collocation:
+    elements = elements_of(nodes, constraint.channels)
+    where = spread(constraint.points, len(inputs) * len(elements))
     return Collocation(inputs, where // len(elements), elements[where % len(elements)], low, high)

@@ -13,8 +13,8 @@ from raffia.constraints.equality import (
     Inputs,
     check_channels,
     check_functions,
-    replace_channels,
-    select_channels,
+    insert,
+    select,
 )
 from raffia.errors import RaffiaError
 from raffia.spaces import Grid, Nodes, Space
@@ -55,7 +55,7 @@ class DivergenceFree(Equality):
 
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
         """By projecting each wave."""
-        return replace_channels(f, _projected(select_channels(f, nodes, self.channels), nodes), nodes, self.channels)
+        return insert(f, _projected(select(f, nodes, self.channels), nodes), nodes, self.channels)
 
 
 def _projected(f: Fields, nodes: Nodes) -> Fields:

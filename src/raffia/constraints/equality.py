@@ -102,13 +102,13 @@ def _channels(f: Tensor, nodes: Nodes) -> Tensor:
     return f.reshape(*f.shape[: f.ndim - len(nodes.shape)], -1, *nodes.one_channel.shape)
 
 
-def select_channels(f: Tensor, nodes: Nodes, channels: Sequence[int] | None) -> Tensor:
+def select(f: Tensor, nodes: Nodes, channels: Sequence[int] | None) -> Tensor:
     """Some channels of functions (*batch, channels, *points)."""
     axis = f.ndim - 1 - len(nodes.shape)
     return f if channels is None else f.index_select(axis, torch.tensor(channels, device=f.device))
 
 
-def replace_channels(f: Tensor, part: Tensor, nodes: Nodes, channels: Sequence[int] | None) -> Tensor:
+def insert(f: Tensor, part: Tensor, nodes: Nodes, channels: Sequence[int] | None) -> Tensor:
     """The functions with these channels replaced."""
     axis = f.ndim - 1 - len(nodes.shape)
     return part if channels is None else f.index_copy(axis, torch.tensor(channels, device=f.device), part)

@@ -14,8 +14,8 @@ from raffia.constraints.equality import (
     Inputs,
     check_channels,
     check_functions,
-    replace_channels,
-    select_channels,
+    insert,
+    select,
 )
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
@@ -50,9 +50,7 @@ class Integral(Equality):
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
         """Add a multiple of w."""
         wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value), dtype=torch.float64)
-        return replace_channels(
-            f, _with_integral(select_channels(f, nodes, self.channels), wanted.to(f), nodes, ends_fixed), nodes, self.channels
-        )
+        return insert(f, _with_integral(select(f, nodes, self.channels), wanted.to(f), nodes, ends_fixed), nodes, self.channels)
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,14 +100,8 @@ class Conserved(Equality):
 
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
         """Add a multiple of w."""
-        wanted = (
-            torch.zeros(1).to(f)
-            if given is None
-            else integrals(select_channels(given.a, given.nodes, self._sources), given.nodes)
-        )
-        return replace_channels(
-            f, _with_integral(select_channels(f, nodes, self.channels), wanted, nodes, ends_fixed), nodes, self.channels
-        )
+        wanted = torch.zeros(1).to(f) if given is None else integrals(select(given.a, given.nodes, self._sources), given.nodes)
+        return insert(f, _with_integral(select(f, nodes, self.channels), wanted, nodes, ends_fixed), nodes, self.channels)
 
 
 def integrals(f: Fields, nodes: Nodes) -> Tensor:

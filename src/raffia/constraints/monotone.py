@@ -1,6 +1,5 @@
 """Outputs that are monotone along an axis, or in a parameter."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -49,7 +48,7 @@ class MonotoneAlong(Inequality):
         where = spread(self.points, len(inputs) * len(lower))
         sample, pair = where // len(lower), where % len(lower)
         more, less = (upper, lower) if self.increasing else (lower, upper)
-        return Collocation(inputs, sample, more[pair], 0.0, math.inf, sample, less[pair])
+        return Collocation(inputs, sample, more[pair], low=0.0, less_sample=sample, less_element=less[pair])
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,4 +91,4 @@ class MonotoneIn(Inequality):
         before[:, self.parameter], after[:, self.parameter] = ladder[step], ladder[step + 1]
         low, high = torch.arange(len(where)), torch.arange(len(where)) + len(where)
         more, less = (high, low) if self.increasing else (low, high)
-        return Collocation(torch.cat([before, after]), more, element, 0.0, math.inf, less, element)
+        return Collocation(torch.cat([before, after]), more, element, low=0.0, less_sample=less, less_element=element)

@@ -99,7 +99,8 @@ class Accumulator:
                 f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
         solution = replace(solution, guarantees=(*everywhere(self.frame.equalities), *solution.guarantees))
-        return Trained(self.settings.frozen(), self.frame, solution, ridge, known, noise, self.statistics, self.pairs)
+        trained = Trained(self.settings.frozen(), self.frame, solution, ridge, errors=known)
+        return replace(trained, noise=noise, statistics=self.statistics, pairs=self.pairs)
 
     @property
     def coefficients(self) -> Coefficients:

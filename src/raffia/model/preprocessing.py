@@ -72,7 +72,17 @@ class Frame:
         output_scaling = output_scaling.projected(settings.equalities, grid)
         outputs = output_scaling.apply(outputs.double())
         measure = measure_for(grid, bool(settings.normalize)).of(outputs, grid, output_scaling.offset, output_scaling.nodes)
-        frame = cls(domain, space, nodes, grid, values, input_scaling, output_scaling, measure, equalities=settings.equalities)
+        frame = cls(
+            domain,
+            space,
+            input_nodes=nodes,
+            output_nodes=grid,
+            values=values,
+            input_scaling=input_scaling,
+            output_scaling=output_scaling,
+            measure=measure,
+            equalities=settings.equalities,
+        )
         if settings.points is None:
             return frame
         if values == POINT:

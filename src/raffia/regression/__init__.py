@@ -24,7 +24,17 @@ from raffia.regression.ridge_choice import dual_ridge_for, fold_ridge, left_out_
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
 from raffia.regression.ridge_search import best_ridge
 from raffia.regression.solver_choice import choose_solver, direct_solution
-from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
+from raffia.regression.solvers import (
+    Cholesky,
+    Dual,
+    NystromPCG,
+    Pseudoinverse,
+    Ridge,
+    SketchedLSQR,
+    Solution,
+    Solver,
+    TriangularQR,
+)
 from raffia.regression.statistics import Packed, Statistics, unpacked
 from raffia.regression.streamed import Streamed
 from raffia.regression.triangular import TriangularFactor

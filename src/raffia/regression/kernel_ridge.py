@@ -180,7 +180,8 @@ class KernelRidge:
         defect = torch.stack([torch.linalg.vector_norm(shifted @ c - y) for c, y in parts]).norm()
         size = torch.linalg.vector_norm(equations.targets)
         residual = float(defect / size) if size > 0 else float(defect)
-        return KernelSolution(coef, residual, rank, condition, 0, how, (), x, origin, directions)
+        solution = KernelSolution(coef, residual, rank, condition, solver=how)
+        return replace(solution, centres=x, origin=origin, directions=directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
         """F as a function of coordinates."""
@@ -220,7 +221,8 @@ class LinearRidge:
         coef = (path.U.mT @ (equations.targets - mean)) * (root / (path.s + ridge))[:, None]
         condition = float((path.s.max() + ridge) / (path.s.min() + ridge)) if len(root) else math.nan
         coef, origin = torch.cat([mean[None], coef]), equations.inputs.mean(0)
-        return KernelSolution(coef, 0.0, len(root), condition, 0, "singular values of x", (), None, origin, path.directions)
+        solution = KernelSolution(coef, 0.0, len(root), condition, solver="singular values of x")
+        return replace(solution, origin=origin, directions=path.directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
         """F as a function of coordinates."""

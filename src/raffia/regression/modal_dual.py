@@ -4,7 +4,7 @@ With K_k = V_kᴴ V_k / m, the solution of `modal_equations.py` is α(k) = α⁰
 out sample i leaves r_i(k)/(1 − h_i(k)) = c_i(k) / ((K_k + λ_k)⁻¹)_ii.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -37,20 +37,21 @@ class ModalDual(ModalProblem, Statistics):
     @classmethod
     def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalDual":  # type: ignore[override]
         """Evaluate all features."""
-        return cls(*stream.whole(a, y), stream.twice, stream.energy(y), len(a), stream.n_features)
+        V, Y = stream.whole(a, y)
+        return cls(V, Y, stream.twice, stream.energy(y), len(a), stream.n_features)
 
     def nothing(self) -> "ModalDual":
         """No samples."""
-        return type(self)(self.V[:, :, :0], self.Y[:, :0], self.twice, torch.zeros_like(self.energy), 0, self.features)
+        return replace(self, V=self.V[:, :, :0], Y=self.Y[:, :0], energy=torch.zeros_like(self.energy), n_samples=0)
 
     def __add__(self, other: "ModalDual") -> "ModalDual":
-        """All the samples."""
+        """The samples of both."""
         V, Y = torch.cat([self.V, other.V], 2), torch.cat([self.Y, other.Y], 1)
-        return type(self)(V, Y, self.twice, self.energy + other.energy, self.n_samples + other.n_samples, self.features)
+        return replace(self, V=V, Y=Y, energy=self.energy + other.energy, n_samples=self.n_samples + other.n_samples)
 
     def at(self, blocks: Int[Tensor, "some"]) -> "ModalDual":
         """Some of the blocks."""
-        return type(self)(self.V[blocks], self.Y[blocks], self.twice[blocks], self.energy, self.n_samples, self.features)
+        return replace(self, V=self.V[blocks], Y=self.Y[blocks], twice=self.twice[blocks])
 
     def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalDual", Tensor, Tensor]:
         """Fewer samples, evenly spread, where many would make large systems. Ridges do not depend on the number of samples."""
@@ -58,30 +59,35 @@ class ModalDual(ModalProblem, Statistics):
             return self, a, y
         rows = torch.linspace(0, self.n_samples - 1, MOST_SCANNED[self.V.device.type]).round().long()
         here, energy = rows.to(self.V.device), self.energy * (len(rows) / self.n_samples)
-        few = type(self)(self.V[:, :, here], self.Y[:, here], self.twice, energy, len(rows), self.features)
+        few = replace(self, V=self.V[:, :, here], Y=self.Y[:, here], energy=energy, n_samples=len(rows))
         return few, a[rows.to(a.device)], y[rows.to(y.device)]
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of coefficients."""
+        """The type of the coefficients."""
         return self.V.dtype
 
     @property
     def start_shape(self) -> tuple[int, ...]:
-        """Of the coefficients of one block."""
+        """The shape of the coefficients of one block."""
         return self.V.shape[1], self.Y.shape[2]
 
     @property
     def primal(self) -> ModalEquations:
-        """The normal equations, formed."""
-        m = self.features
+        """The normal equations."""
         return ModalEquations(
-            self.V @ self.V.mH / m, self.V @ self.Y, self.twice, self._energies, self.energy, self.n_samples, m
+            grams=self.V @ self.V.mH / self.features,
+            sides=self.V @ self.Y,
+            twice=self.twice,
+            energies=self._energies,
+            energy=self.energy,
+            n_samples=self.n_samples,
+            features=self.features,
         )
 
     @property
     def gram(self) -> Float[Tensor, "p p"]:  # type: ignore[override]
-        """Of ordinary coefficients."""
+        """Of ordinary coefficients, summed over all modes."""
         size = self.V.shape[1]
         gram = torch.zeros(size, size, dtype=self.twice.dtype, device=self.twice.device)
         for weight, V in zip(self.twice.sqrt(), self.V, strict=True):
@@ -92,7 +98,7 @@ class ModalDual(ModalProblem, Statistics):
 
     @property
     def rhs(self) -> Float[Tensor, "p columns"]:  # type: ignore[override]
-        """Of ordinary coefficients."""
+        """Of ordinary coefficients, summed over all modes."""
         return torch.einsum("k,kij->ij", self.twice, (self.V @ self.Y).real)
 
     @property

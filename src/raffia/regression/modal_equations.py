@@ -10,8 +10,9 @@ blocks, so their normal equations are the sum over the blocks.
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Float, Inexact, Int
@@ -126,12 +127,13 @@ class ModalEquations(ModalProblem, Statistics):
         for gram in grams if not grams.is_cuda else ():
             mirror(gram)
         grams.div_(stream.n_features)
-        return cls(grams, sides, twice, energies, stream.energy(y), len(a), stream.n_features)
+        energy, m = stream.energy(y), stream.n_features
+        return cls(grams, sides, twice, energies, energy=energy, n_samples=len(a), features=m)
 
     def at(self, blocks: Int[Tensor, "some"]) -> "ModalEquations":
         """Some of the blocks."""
         grams, sides, twice, energies = (part[blocks] for part in (self.grams, self.sides, self.twice, self.energies))
-        return type(self)(grams, sides, twice, energies, self.energy, self.n_samples, self.features)
+        return replace(self, grams=grams, sides=sides, twice=twice, energies=energies)
 
     def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalEquations", Tensor, Tensor]:
         """The same statistics: their size does not depend on the number of samples."""
@@ -139,17 +141,17 @@ class ModalEquations(ModalProblem, Statistics):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of coefficients."""
+        """The type of the coefficients."""
         return self.sides.dtype
 
     @property
     def start_shape(self) -> tuple[int, ...]:
-        """Of the coefficients of one block."""
+        """The shape of the coefficients of one block."""
         return tuple(self.sides.shape[1:])
 
     @property
     def primal(self) -> "ModalEquations":
-        """Themselves."""
+        """The same statistics."""
         return self
 
     @property
@@ -172,7 +174,8 @@ class ModalEquations(ModalProblem, Statistics):
         """Zeros that take no memory."""
         zero, twice = self.sides.new_zeros((), device="cpu"), self.twice.cpu()
         grams, sides = zero.expand(self.grams.shape), zero.expand(self.sides.shape)
-        return type(self)(grams, sides, twice, 0 * twice, twice.new_zeros(()), 0, self.features)
+        empty = replace(self, energies=0 * twice, energy=twice.new_zeros(()), n_samples=0)
+        return replace(empty, grams=grams, sides=sides, twice=twice)
 
     def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
         """Σ_i ‖y_i − F(a_i)‖² for coefficients (1 + blocks, p, columns), the first not used; or ordinary ones, (p, columns)."""
@@ -191,11 +194,9 @@ class ModalEquations(ModalProblem, Statistics):
         return self._combined(other, self.sides.device, -1)
 
     def _combined(self, other: "ModalEquations", device: torch.device, sign: int) -> "ModalEquations":
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("grams", "sides", "energies", "energy"))
-        grams, sides, energies, energy = (torch.add(one.to(device), two.to(device), alpha=sign) for one, two in pairs)
-        return type(self)(
-            grams, sides, self.twice.to(device), energies, energy, self.n_samples + sign * other.n_samples, self.features
-        )
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("grams", "sides", "energies", "energy")}
+        sums: dict[str, Any] = {name: one.to(device) + sign * two.to(device) for name, (one, two) in pairs.items()}
+        return replace(self, twice=self.twice.to(device), n_samples=self.n_samples + sign * other.n_samples, **sums)
 
     def check(self) -> None:
         """Refuse features that are not finite or all zero on the data."""
@@ -248,7 +249,7 @@ class ModalEquations(ModalProblem, Statistics):
 
 
 def refuse_indefinite(failed: Tensor) -> None:
-    """The error of blocks that have no solution."""
+    """Raise the error for blocks without a solution."""
     raise RaffiaError(
         f"the equations of {int((failed != 0).sum())} of the modes are not positive definite with this ridge: pass a larger one, "
         "or ridge='auto'."
@@ -256,5 +257,5 @@ def refuse_indefinite(failed: Tensor) -> None:
 
 
 def check_sums(diagonal: Float[Tensor, "m"], sides: Tensor, energy: Tensor) -> None:
-    """Refuse sums that are not finite, or features that all vanish, as `NormalEquations.check` does."""
+    """Refuse sums that are not finite and features that are all zero, as `NormalEquations.check` does."""
     NormalEquations(torch.diag(diagonal), sides[:, : len(diagonal)].abs().sum((0, 2)), energy, 1).check()

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,14 +11,17 @@ from torch import Tensor
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
-from raffia.regression import Solution, Statistics
+from raffia.regression import Ridge, Solution, Statistics
+
+Law = TypeVar("Law")
+"""The type of the posterior distribution of the coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeChoice:
     """The ridge of the least left-out error, that error, and the noise level where it is a by-product."""
 
-    ridge: Any
+    ridge: Ridge
     error: float
     noise: Any = None
     solution: Solution | None = None
@@ -26,7 +29,7 @@ class RidgeChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Coefficients(ABC):
+class Coefficients(ABC, Generic[Law]):
     """F(a) = Σ_k ψ_k (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩: operators that are diagonal in some basis (ψ_k) of the outputs.
 
     A kind of coefficients fixes the basis. It also fixes the statistics of the pairs, the choice of the ridge, the solution of the
@@ -62,19 +65,19 @@ class Coefficients(ABC):
         """The ridge of the least k-fold error, from the statistics of the folds alone."""
 
     @abstractmethod
-    def solve(self, statistics: Statistics, ridge: Any) -> Solution:
+    def solve(self, statistics: Statistics, ridge: Ridge) -> Solution:
         """The coefficients."""
 
-    def transferred(self, ridge: Any, before: Statistics, after: Statistics) -> Any:
+    def transferred(self, ridge: Ridge, before: Statistics, after: Statistics) -> Ridge:
         """The ridge for other features of the same number, given the ridge for some: equal relative to the trace of the Gram matrix."""
         return ridge * after.scale / before.scale
 
     @abstractmethod
-    def combination(self, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """The trained operator in training units, on the grid and in the precision of the inputs; `Frame.outputs` takes its values."""
 
     @abstractmethod
-    def complete(self, frame: Frame, solution: Any) -> bool:
+    def complete(self, frame: Frame, solution: Solution) -> bool:
         """Whether a solution read from a file has all parts, in sizes that agree."""
 
     def training_error(self, trained: Trained) -> float:
@@ -95,13 +98,13 @@ class Coefficients(ABC):
         """The noise level, estimated from the training pairs or their statistics."""
 
     @abstractmethod
-    def posterior(self, trained: Trained) -> Any:
+    def posterior(self, trained: Trained) -> Law:
         """The posterior distribution of the coefficients; `trained` has statistics and a noise level."""
 
     @abstractmethod
-    def variance(self, trained: Trained, posterior: Any, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained, posterior: Law, inputs: Tensor) -> Tensor:
         """The variance of y at every point, (n, *nodes), in training units."""
 
     @abstractmethod
-    def draws(self, trained: Trained, posterior: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
+    def draws(self, trained: Trained, posterior: Law, inputs: Tensor, count: int, seed: int) -> Tensor:
         """`count` posterior draws of F(a), in the form of `combination`."""

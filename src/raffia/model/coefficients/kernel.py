@@ -20,6 +20,7 @@ from raffia.regression import (
     KernelSolution,
     KernelStream,
     LinearRidge,
+    Ridge,
     Solution,
     Spread,
     Statistics,
@@ -36,7 +37,7 @@ class KernelPosterior:
     spread: Spread
 
 
-class Kernel(Coefficients):
+class Kernel(Coefficients[KernelPosterior]):
     """Coefficients that are functions: one for each training pair or, in a linear map, for each principal component of the inputs."""
 
     noise_needs_pairs: ClassVar[bool] = False
@@ -79,23 +80,24 @@ class Kernel(Coefficients):
         errors = method.path(equations).left_out(method.centred(equations.targets), trained.ridge)
         return trained.frame.output_nodes.unembed(errors)
 
-    def solve(self, statistics: Any, ridge: Any) -> Solution:
+    def solve(self, statistics: Any, ridge: Ridge) -> Solution:
         """By the method that suits the feature map."""
-        return self._method.solve(statistics, ridge)
+        return self._method.solve(statistics, float(ridge))
 
-    def combination(self, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """F on the grid of the training inputs; other inputs are interpolated to it."""
         place = self.settings.place(inputs)
-        values = self._method.values(solution.to(place))
+        values = self._method.values(cast(KernelSolution, solution).to(place))
         return lambda a: values(coordinates(self.settings.feature_map, frame, a.to(place))).to(a.dtype)
 
-    def complete(self, frame: Frame, solution: Any) -> bool:
+    def complete(self, frame: Frame, solution: Solution) -> bool:
         """A row for each centre, or for each direction and the intercept; a column for each value of an output."""
-        centres, origin, directions = solution.centres, solution.origin, solution.directions
+        parts = cast(KernelSolution, solution)
+        centres, origin, directions = parts.centres, parts.origin, parts.directions
         if (origin is None) != (directions is None) or (centres is None and directions is None):
             return False
-        rows = 1 + len(directions) if centres is None else len(centres)
-        same_size = directions is None or directions.shape[1:] == origin.shape
+        rows = len(centres) if centres is not None else 1 + (0 if directions is None else len(directions))
+        same_size = directions is None or origin is None or directions.shape[1:] == origin.shape
         same_rank = centres is None or directions is None or centres.shape[1] == len(directions)
         return same_size and same_rank and solution.coef.shape == (rows, frame.output_nodes.size)
 
@@ -117,14 +119,14 @@ class Kernel(Coefficients):
         errors = path.residuals(method.centred(equations.rhs), ridge) / path.unexplained(ridge).sqrt()[:, None]
         return KernelPosterior(errors, method.spread(equations, path, ridge))
 
-    def variance(self, trained: Trained, posterior: Any, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained, posterior: KernelPosterior, inputs: Tensor) -> Tensor:
         """s²(x) (1 + Var F / s²)."""
         frame, x = trained.frame, coordinates(self.settings.feature_map, trained.frame, inputs.to(posterior.errors.device))
         width = torch.cat([posterior.spread(part, part).diagonal() for part in x.split(256)]).clamp(min=0)
         variance = (1 + width)[:, None] * posterior.errors.square().mean(0)
         return frame.on_nodes(variance.sqrt().to(inputs.device), inputs).square()
 
-    def draws(self, trained: Trained, posterior: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
+    def draws(self, trained: Trained, posterior: KernelPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
         """Leave-one-out errors, with normal weights whose covariance is that of the inputs."""
         if is_tracked(inputs):
             raise RaffiaError("draws of a kernel's posterior have no derivatives in the inputs: pass a.detach().")

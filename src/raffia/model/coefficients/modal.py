@@ -25,6 +25,7 @@ from raffia.regression import (
     ModalNoise,
     ModalPosterior,
     ModalStream,
+    Ridge,
     Solution,
     Statistics,
     available_memory,
@@ -41,7 +42,7 @@ RAISED = 4
 """How often a ridge is raised tenfold where its block has no solution."""
 
 
-class Modal(Coefficients):
+class Modal(Coefficients[ModalPosterior]):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
     The second term is a linear map of the c-th channel of the input, the third a mean function; both are almost unpenalised.
@@ -88,7 +89,7 @@ class Modal(Coefficients):
         """Train on all folds but one, and test on that one, using statistics alone."""
         return RidgeChoice(*modal_fold_ridges(cast(Sequence[ModalEquations], folds)))
 
-    def solve(self, statistics: Any, ridge: Any) -> Solution:
+    def solve(self, statistics: Any, ridge: Ridge) -> Solution:
         """Block by block. Ridges that were chosen for other pairs are raised where a block has no solution."""
         ridges = _ridges(ridge, statistics)
         for _ in range(RAISED if torch.is_tensor(ridge) else 0):
@@ -99,11 +100,12 @@ class Modal(Coefficients):
             ridges[1:] = torch.where(failed, 10 * ridges[1:], ridges[1:])
         return _solution(statistics.solved(ridges))
 
-    def transferred(self, ridge: Any, before: Any, after: Any) -> Any:
+    def transferred(self, ridge: Ridge, before: Any, after: Any) -> Ridge:
         """Block by block: features with shorter length scales are larger in high modes only."""
+        ridge = torch.as_tensor(ridge)
         return torch.cat([ridge[:1] * after.scale / before.scale, ridge[1:] * (after.scales / before.scales).to(ridge)])
 
-    def complete(self, frame: Frame, solution: Any) -> bool:
+    def complete(self, frame: Frame, solution: Solution) -> bool:
         """One block more than modes, with rows for features, channels of the input and the constant."""
         rows = int(self.settings.n_features) + self.settings.feature_map.domain.channels + 1
         columns = frame.output_nodes.size // frame.output_nodes.one_channel.size
@@ -114,7 +116,7 @@ class Modal(Coefficients):
         )
         return sizes and solution.coef.shape == (1 + frame.modes.count, rows, columns)
 
-    def combination(self, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Sum features in the modes of the training grid, a tile at a time, and transform back once.
 
         Inputs on another grid are interpolated to the training grid, and outputs from it.
@@ -168,7 +170,7 @@ class Modal(Coefficients):
         known = trained.known_statistics()
         return modal_posterior(known, _ridges(trained.ridge, known, sure=True), trained.solution.coef, trained.noise)
 
-    def variance(self, trained: Trained, posterior: Any, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained, posterior: ModalPosterior, inputs: Tensor) -> Tensor:
         """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
         frame, modes, nodes = trained.frame, parts_of(trained.frame)[0], trained.frame.nodes_for(inputs)
         there, one = frame.output_nodes, nodes.one_channel
@@ -181,7 +183,7 @@ class Modal(Coefficients):
             values = resample(values, modes.grid, one).clamp(min=0)
         return values.reshape(len(inputs), *nodes.shape)
 
-    def draws(self, trained: Trained, posterior: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
+    def draws(self, trained: Trained, posterior: ModalPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
         """With coefficients drawn from their posterior."""
         frame, modes, generator = trained.frame, parts_of(trained.frame)[0], torch.Generator().manual_seed(seed)
         fields = (count, *trained.solution.coef.shape[1:], modes.grid.size)
@@ -209,10 +211,10 @@ def _products(phi: Tensor, weights: Tensor) -> Tensor:
 
 
 def _solution(coef: Tensor) -> Solution:
-    return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], float("nan"), 0, "blocks")
+    return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], condition=math.nan, solver="blocks")
 
 
-def _ridges(ridge: Any, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
+def _ridges(ridge: Ridge, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
     """(λ₀, λ₁, …), from a number for all blocks without an ordinary part, or from a vector.
 
     Ridges are raised to keep blocks positive definite. A vector was chosen for such equations, so less is enough if failures are detected

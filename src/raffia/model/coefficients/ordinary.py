@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from raffia.regression import (
     LeftOut,
     Noise,
     NormalEquations,
+    Ridge,
     RidgePath,
     Solution,
     Statistics,
@@ -34,7 +35,7 @@ from raffia.regression import (
 from raffia.spaces import POINT, Grid, interpolate
 
 
-class Ordinary(Coefficients):
+class Ordinary(Coefficients[CoefficientPosterior]):
     """F(a) = (1/m) Σ_j α_j φ(a; θ_j), with one α_j for the whole output."""
 
     one_noise: ClassVar[bool] = True
@@ -74,23 +75,27 @@ class Ordinary(Coefficients):
         """Train on all folds but one, and test on that one, using statistics alone."""
         return RidgeChoice(*fold_ridge(folds))
 
-    def solve(self, statistics: Statistics, ridge: Any) -> Solution:
+    def solve(self, statistics: Statistics, ridge: Ridge) -> Solution:
         """By the given solver, or the one that the statistics were assembled for."""
         solver = self.settings.solver
         if solver is None and isinstance(statistics, Streamed):
             memory = available_memory(statistics.stream.theta.device)
-            suited = choose_solver(statistics.n_features, statistics.n_rows, ridge, memory)
+            suited = choose_solver(statistics.n_features, statistics.n_rows, float(ridge), memory)
             solver = Dual() if self.settings.ridge == "auto" else suited if suited.statistics is Streamed else None
-        return direct_solution(NormalEquations.of(statistics), ridge) if solver is None else solver.solve(statistics, ridge)
+        return (
+            direct_solution(NormalEquations.of(statistics), float(ridge))
+            if solver is None
+            else solver.solve(statistics, float(ridge))
+        )
 
-    def combination(self, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+    def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) / m. For scalar features, inputs are interpolated to the training grid first."""
         theta, given = self.settings.theta(inputs), frame.input.grid_of(inputs)
         grid = frame.input_nodes if frame.values == POINT and isinstance(given.one_channel, Grid) else given
         combined = self.settings.features.combination(theta, solution.coef.to(theta) / self.settings.n_features, grid)
         return combined if grid == given else lambda a: combined(interpolate(a, given, grid))
 
-    def complete(self, frame: Frame, solution: Any) -> bool:
+    def complete(self, frame: Frame, solution: Solution) -> bool:
         """A row for each feature; a column for each channel or, with scalar features, for each value of an output."""
         outputs, coef = frame.output_nodes, solution.coef
         columns = outputs.size if frame.values == POINT else outputs.size // outputs.one_channel.size
@@ -127,7 +132,7 @@ class Ordinary(Coefficients):
         scale = trained.noise.scale(trained.frame.output_nodes)
         return CoefficientPosterior(trained.solution.coef, torch.linalg.cholesky(shifted), scale)
 
-    def variance(self, trained: Trained, posterior: Any, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained, posterior: CoefficientPosterior, inputs: Tensor) -> Tensor:
         """σ² + Var F."""
         nodes = trained.frame.nodes_for(inputs)
         grid = nodes.one_channel
@@ -139,7 +144,7 @@ class Ordinary(Coefficients):
         pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
         return (pointwise + trained.noise.variance).reshape(len(inputs), *nodes.shape)
 
-    def draws(self, trained: Trained, posterior: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
+    def draws(self, trained: Trained, posterior: CoefficientPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
         """With coefficients drawn from their posterior."""
         drawn = (replace(trained.solution, coef=coef) for coef in posterior.sample(count, seed))
         return torch.stack([self.combination(trained.frame, one, inputs)(inputs) for one in drawn])

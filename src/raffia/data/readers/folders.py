@@ -12,7 +12,7 @@ import numpy as np
 
 from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, Curves, Layout, common
 from raffia.data.readers.meshes import LEADING, LED
-from raffia.data.readers.meshes.common import together
+from raffia.data.readers.meshes.interpolation import together
 from raffia.data.readers.tables.headers import names_places
 from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, stacked
 from raffia.errors import RaffiaError

@@ -7,22 +7,25 @@ import torch
 
 import raffia
 from raffia import (
-    CarriedFeatures,
     Channels,
     Dataset,
     Domain,
     FourierFeatures,
-    GalerkinFeatures,
-    IteratedFeatures,
     LocalFeatures,
-    NeuralFeatures,
-    PlacedFeatures,
     PredictorCorrectorFeatures,
     RandomFeatureModel,
     ScalarFeatures,
+)
+from raffia.features import (
+    BranchTrunk,
+    CarriedFeatures,
+    GalerkinFeatures,
+    IteratedFeatures,
+    NeuralFeatures,
+    PlacedFeatures,
+    SpectralNetwork,
     Union,
 )
-from raffia.features import BranchTrunk, SpectralNetwork
 
 LARGER = 1.2  # errors on other grids are at most so much larger
 FINER = (1.03, 1.3, 2, 4)
@@ -65,7 +68,7 @@ def waves(domain, shape, n, seed, vanishing):
     x = domain.grid(*shape).nodes()
     parts = [
         torch.stack(
-            [((2 if kind.around else 1) * math.pi * k * x[..., axis] + phase * k).sin() / k for k in range(1, count + 1)]
+            [((2 if kind.periodic else 1) * math.pi * k * x[..., axis] + phase * k).sin() / k for k in range(1, count + 1)]
         )
         for axis, kind in enumerate(domain.kinds)
     ]

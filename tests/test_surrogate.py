@@ -280,7 +280,7 @@ def test_features_that_take_long_are_not_evaluated_again_for_the_final_training_
     order = [row for row in range(30) if row not in held] + held  # the first pair says how large features are
     settings = found.model.get_params(deep=False)
     again = raffia.RandomFeatureModel(**settings).fit(data.a[order], data.y[order])
-    assert settings["feature_map"].dear
+    assert settings["feature_map"].expensive
     assert found.model.equations_.n_samples == 30
     torch.testing.assert_close(found.model.predict(data.a), again.predict(data.a), rtol=1e-9, atol=1e-9)
     assert (found.model.predict(data.a, return_std=True)[1] > 0).all()
@@ -294,7 +294,7 @@ def test_a_sum_of_two_models_whose_features_take_long_is_trained_on_all_pairs():
     data = Dataset(a, y, domain)
     models = [
         RandomFeatureModel(features, 4, ridge=1e-6, coefficients="modal")
-        for features in (raffia.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
+        for features in (raffia.features.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
     ]
     choice = Choice(models[0], (models[1], 0.3))
     choice.fit(a[:30], y[:30])

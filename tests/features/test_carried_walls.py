@@ -6,17 +6,10 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from raffia import (
-    CarriedFeatures,
-    Channels,
-    Domain,
-    FourierFeatures,
-    GaussianField,
-    LocalFeatures,
-    NavierStokes,
-    RandomFeatureModel,
-)
+from raffia import Channels, Domain, FourierFeatures, GaussianField, LocalFeatures, RandomFeatureModel
+from raffia.features import CarriedFeatures
 from raffia.features.walls import Within
+from raffia.problems import NavierStokes
 from raffia.testing import check_feature_map
 from raffia.tuning import GradientSearch
 
@@ -49,7 +42,7 @@ def test_no_velocity_crosses_a_wall(axes, functions, turn, climb):
     assert (size == 0.0) == still
     for axis, kind in enumerate(domain.kinds):
         ends = u[:, :, axis].index_select(2 + axis, torch.tensor([0, 8]))
-        assert kind.around or float(ends.abs().max()) <= 1e-13 * size
+        assert kind.periodic or float(ends.abs().max()) <= 1e-13 * size
 
 
 def test_what_multiplies_a_given_velocity_leaves_what_crosses_walls():

@@ -82,7 +82,8 @@ class Geometry:
         notes = []
         damaged_if(not len(points) or not np.isfinite(points).all(), "it has no points, or their coordinates are missing")
         simplices, owner, indices = cells.divided(len(points))
-        kept = np.unique(simplices) if len(simplices) else np.arange(len(points))
+        used = np.bincount(simplices.reshape(-1), minlength=len(points)) > 0
+        kept = np.flatnonzero(used) if len(simplices) else np.arange(len(points))
         if len(kept) < len(points):
             notes.append(f"{len(points) - len(kept)} of {len(points)} points are in no cell, and are left out.")
         nodes = points[kept].astype(np.float64)
@@ -92,7 +93,7 @@ class Geometry:
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
-        return cls(nodes[:, varying], np.searchsorted(kept, simplices), kept, indices, owner, tuple(notes))
+        return cls(nodes[:, varying], (np.cumsum(used) - 1)[simplices], kept, indices, owner, tuple(notes))
 
     @cached_property
     def centres(self) -> tuple[np.ndarray, np.ndarray]:

@@ -43,20 +43,20 @@ class Variable:
 
     Attributes
     ----------
+    path
+        The file, the folder or the pattern that it is in.
     name
         Its name: a column, a key, or a path of groups in the file.
     shape
         Its shape in the file; `read` gives rows along the first axis.
     dtype
         The type of its values, as NumPy writes it, such as "<f8".
+    load
+        Reads rows of it; `read` also checks their number.
     dims
         The name of each axis, which may be empty, or None if the file does not name axes.
     attributes
         What the file says of it: units, fill values, and for fields on a mesh the names of the arrays of nodes and cells.
-    path
-        The file, the folder or the pattern that it is in.
-    load
-        Reads rows of it; `read` also checks their number.
     block
         How many rows are read together: those of a chunk, or all.
     notes
@@ -67,13 +67,13 @@ class Variable:
         Files that its values lie in, if that is not the file itself.
     """
 
+    path: Path
     name: str
     shape: tuple[int, ...]
     dtype: str
-    dims: tuple[str, ...] | None
-    attributes: dict[str, Any]
-    path: Path
     load: Load = field(repr=False, compare=False)
+    dims: tuple[str, ...] | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
     block: int = 1
     notes: tuple[str, ...] = ()
     layout: Layout | None = None
@@ -85,10 +85,10 @@ class Variable:
 
     @classmethod
     def of_array(
-        cls, name: str, values: np.ndarray, dims: tuple[str, ...] | None, attributes: dict[str, Any], path: Path, **more: Any
+        cls, path: Path, name: str, values: np.ndarray, dims: tuple[str, ...] | None = None, **more: Any
     ) -> "Variable":
         """An array that is in memory."""
-        return cls(name, tuple(values.shape), values.dtype.str, dims, attributes, path, partial(rows_of, values), **more)
+        return cls(path, name, tuple(values.shape), values.dtype.str, partial(rows_of, values), dims, **more)
 
     @property
     def numeric(self) -> bool:

@@ -234,8 +234,8 @@ NAN[1, 4, 2] = np.nan
 BAD = {
     "u must have shape (trajectories, states, points); got (6, 16). One trajectory is u[None].": (U[0], CIRCLE, {}),
     "If axis 2 counts channels, pass domain=Channels(Domain(dim=1, periodic=True, extent=1.0), 2)": (states(3, 6, 2), CIRCLE, {}),
-    "u has 1 state along axis 1, and pairs need 2 or more.": (U[:, :1], CIRCLE, {}),
-    "u has 6 states along axis 1, and pairs need 9 or more.": (U, CIRCLE, {"stride": 4, "window": 2}),
+    "has 1 state along axis 1, and pairs need 2 or more": (U[:, :1], CIRCLE, {}),
+    "has 6 states along axis 1, and pairs need 9 or more": (U, CIRCLE, {"stride": 4, "window": 2}),
     "1 of 3 trajectories hold NaN or infinite values, the first in u[1, 4]. Leave those": (NAN, CIRCLE, {}),
     "in equal steps; they are 1 to 4 apart. Interpolate u": (U, CIRCLE, {"times": [0, 1, 2, 6, 7, 8]}),
     "times must be one for each of 6 states, along axis 1 of u; got 3.": (U, CIRCLE, {"times": [0, 1, 2]}),

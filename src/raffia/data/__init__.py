@@ -1,16 +1,13 @@
 """Reading and writing datasets: arrays in files of many formats, what they mean, and pairs of functions from them."""
 
-from raffia.data.along import Along
 from raffia.data.dataset import Array, Batch, Dataset, InMemory, Pairs, Part, Readable, elements_of
-from raffia.data.meaning.steps import Steps
 from raffia.data.opening import open_source, read
 from raffia.data.options import ReadingOptions
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.readers import Layout, Variable, variables
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
-from raffia.data.source import Schema, Source
-from raffia.data.stepped import schema_for
-from raffia.data.trajectories import check_dense
+from raffia.data.source import Schema, Source, labels_in, schema_for
+from raffia.data.trajectories import Along, Steps, check_dense
 
 __all__ = [
     "Along",
@@ -33,6 +30,7 @@ __all__ = [
     "check_dense",
     "domain_of",
     "elements_of",
+    "labels_in",
     "open_source",
     "read",
     "schema_for",

@@ -7,12 +7,12 @@ from typing import cast
 import numpy as np
 from scipy.spatial import cKDTree
 
-from raffia.data.meaning import orientation
-from raffia.data.meaning.columns import Column
-from raffia.data.meaning.coordinates import Places, places_of
-from raffia.data.meaning.names import Variables, shapes, shown
-from raffia.data.meaning.sides import GLANCE, with_grid
+from raffia.data.infer.coordinates import FEW, Places, in_one_order, oriented, places_of, positions
+from raffia.data.infer.guess import Guesses
+from raffia.data.infer.names import Variables, shapes, shown
+from raffia.data.infer.sides import LOOKED_AT
 from raffia.data.readers import Variable
+from raffia.data.row_reader import RowReader, with_grid
 from raffia.data.schema import ArrayLayout, AxisLabel, Frame, SideSchema
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh
@@ -22,112 +22,103 @@ NEAR = 1e-6  # of the size of a mesh: nodes that are nearer are one
 CLOSE = 1e-2  # of a step: how far the ends of an axis may be from those of the training
 
 
-def match(path: object, parts: Sequence[Column], trained: SideSchema, pool: Variables, chosen: list[Variable]) -> Places:
-    """Give arrays the order, direction and nodes of the training, and return where their values lie, with notes."""
-    region, frame, shape, whole = trained.space.one_channel, trained.frame, trained.shape, with_grid(parts)
+def match(
+    path: object, parts: Sequence[RowReader], trained: SideSchema, pool: Variables, chosen: list[Variable], guesses: Guesses
+) -> Places:
+    """Give arrays the order, direction and nodes of the training, and return where their values lie."""
+    region, frame, shape, whole = trained.space.one_channel, trained.frame, trained.shape, with_grid(parts, FEW)
     if whole is None or not trained.space.dim:
         return Places()
     alike = [part for part in parts if part.whole_grid == whole.whole_grid]
     layout = next((one for part, one in zip(parts, trained.layouts, strict=False) if part is whole), ArrayLayout())
-    dims = whole.grid_dims
-    said = orientation.in_one_order(alike, tuple(label.name for label in frame)) if dims else []
-    found = places_of(path, whole, pool, chosen)
-    if chosen and frame and frame[0].first is not None and not found.known:
+    wanted = tuple(label.name for label in frame)
+    turned = in_one_order(alike, wanted, guesses)
+    places = places_of(path, whole, pool, chosen, Guesses())
+    if chosen and frame and frame[0].first is not None and not places.known:
         raise RaffiaError(
             f"{path}: its coordinates {shapes(chosen)} do not fit samples of {whole.variable.name} {shown(whole.variable.shape)}, "
             f"which are {shown(whole.whole_grid)}. Pass a file whose arrays are laid out like those of the training."
         )
-    if not found.known and not said:
+    if places.known or turned:
+        places = oriented(places, alike, wanted, guesses)
+    else:
         for part in alike:
             fits = len(part.whole_grid) == len(layout.flipped or layout.order)
             part.order, part.flipped = (layout.order, layout.flipped) if fits else ((), ())
-        turned = (
-            [f"{whole.variable.name}: without coordinates, its axes are taken as those of the training file."]
-            if layout.order or any(layout.flipped)
-            else []
-        )
-        found = Places(notes=turned)
-    else:
-        found = orientation.like(found, alike, tuple(label.name for label in frame))
-        found = orientation.upward(found, alike)
-    found.notes[:0] = said
+        if layout.order or any(layout.flipped):
+            guesses.note(f"{whole.variable.name}: without coordinates, its axes are taken as those of the training file")
+        places = Places()
     if not region.gridded:
-        return _on_nodes(path, alike, cast(Mesh, region), found, layout, frame)
+        return _on_nodes(path, alike, cast(Mesh, region), places, layout, frame, guesses)
     if any(layout.repeated) and len(layout.repeated) == len(whole.whole_grid):
         again = tuple(one and all(_repeats(part, axis) for part in alike) for axis, one in enumerate(layout.repeated))
         for part in alike:
             part.repeated = again
-        found = replace(
-            found, axes=tuple(x[:-1] if x is not None and one else x for x, one in zip(found.axes, again, strict=False))
-        )
-    for axis, (x, label) in enumerate(zip(found.axes, frame, strict=False)):
+        axes = (x[:-1] if x is not None and one else x for x, one in zip(places.axes, again, strict=False))
+        places = replace(places, axes=tuple(axes))
+    for axis, (x, label) in enumerate(zip(places.axes, frame, strict=False)):
         if x is not None and label.first is not None and shape is not None and len(x) > 1:
-            _check_ends(path, found.names[axis], x, label, region.kinds[axis], shape[len(shape) - len(region.kinds) + axis])
-    return found
+            _check_ends(path, places.names[axis], x, label, region.kinds[axis], shape[len(shape) - len(region.kinds) + axis])
+    return places
 
 
-def _repeats(part: Column, axis: int) -> bool:
+def _repeats(part: RowReader, axis: int) -> bool:
     """Whether functions have their first value again at the last point of an axis."""
-    f = part.glance(GLANCE)
+    f = part.some(LOOKED_AT)
     return bool(np.allclose(f.take(0, 2 + axis), f.take(-1, 2 + axis), rtol=0, atol=2e-5 * float(np.abs(f).max())))
 
 
 def nodes_of(mesh: Mesh, frame: Frame, grid: tuple[int, ...], lines: Sequence[np.ndarray | None] = ()) -> np.ndarray:
-    """The numbers of those nodes of a grid, with axes along `lines` or as in the `frame`, that a mesh consists of."""
+    """Return the indices of those nodes of a grid, with axes along `lines` or as in the `frame`, that a mesh consists of."""
     known = [
-        x if x is not None else _line(label, size)
+        x if x is not None or label.first is None or label.last is None else np.linspace(label.first, label.last, size)
         for x, label, size in zip(lines or (None,) * len(grid), frame, grid, strict=True)
     ]
-    return _numbers(mesh, orientation.positions(known, grid))
+    return _indices(mesh, positions(known, grid))
 
 
-def _line(label: AxisLabel, points: int) -> np.ndarray | None:
-    ends = label.first, label.last
-    return None if ends[0] is None or ends[1] is None else np.linspace(ends[0], ends[1], points)
-
-
-def _on_nodes(path: object, parts: Sequence[Column], mesh: Mesh, found: Places, layout: ArrayLayout, frame: Frame) -> Places:
-    """The nodes of the mesh among those of the file."""
+def _on_nodes(
+    path: object, parts: Sequence[RowReader], mesh: Mesh, places: Places, layout: ArrayLayout, frame: Frame, guesses: Guesses
+) -> Places:
+    """Give arrays the nodes of the mesh among those of the file."""
     grid = parts[0].whole_grid
     if layout.masked and len(grid) == len(frame):
         if grid != layout.masked:
             raise RaffiaError(
                 f"{path}: {parts[0].variable.name} must be on the grid {shown(layout.masked)} of the training; got {shown(grid)}."
             )
-        numbers = nodes_of(mesh, frame, grid, found.axes)
+        indices = nodes_of(mesh, frame, grid, places.axes)
     else:
-        line = found.axes[0] if found.nodes is None and len(grid) == 1 and found.axes else None
-        nodes = found.nodes if line is None else line[:, None]
-        if nodes is None or found.moving or (len(nodes) != len(mesh.nodes) and not layout.masked):
-            return found  # nothing to compare, or refused by its shape
-        numbers = _numbers(mesh, nodes)
-    if (numbers < 0).any():
-        lost = int(np.flatnonzero(numbers < 0)[0])
+        line = places.axes[0] if places.nodes is None and len(grid) == 1 and places.axes else None
+        nodes = places.nodes if line is None else line[:, None]
+        if nodes is None or places.moving or (len(nodes) != len(mesh.nodes) and not layout.masked):
+            return places  # nothing to compare, or refused by its shape
+        indices = _indices(mesh, nodes)
+    if (indices < 0).any():
+        lost = int(np.flatnonzero(indices < 0)[0])
         raise RaffiaError(
-            f"{path}: its coordinates {', '.join(found.names)} are not the nodes of the training: none is at {mesh.nodes[lost].tolist()}. "
+            f"{path}: its coordinates {', '.join(places.names)} are not the nodes of the training: none is at {mesh.nodes[lost].tolist()}. "
             "Pass functions on the nodes of the training; interpolate them, or mend the units of the coordinates."
         )
-    if not np.array_equal(numbers, np.arange(int(np.prod(grid)))):
+    if not np.array_equal(indices, np.arange(int(np.prod(grid)))):
         for part in parts:
-            part.nodes = numbers
+            part.nodes = indices
         if not layout.masked:
-            found.notes.append(
-                f"{parts[0].variable.name}: its nodes are taken in the order of the training, by their coordinates."
-            )
-    return found
+            guesses.note(f"{parts[0].variable.name}: its nodes are taken in the order of the training, by their coordinates")
+    return places
 
 
-def _numbers(mesh: Mesh, nodes: np.ndarray) -> np.ndarray:
-    """For each node of the mesh the number of the one that is there, or −1; each is taken once."""
+def _indices(mesh: Mesh, nodes: np.ndarray) -> np.ndarray:
+    """For each node of the mesh the index of the one that is there, or −1; each is taken once."""
     wanted = mesh.nodes.numpy()
     if nodes.shape[1] > wanted.shape[1]:
         nodes = nodes[:, np.ptp(nodes, axis=0) > 0]
     if nodes.shape[1] != wanted.shape[1]:
         return np.full(len(wanted), -1)
     near = NEAR * float(np.ptp(wanted, axis=0).max() + np.abs(wanted).max())
-    distances, numbers = cKDTree(nodes).query(wanted)
-    first = np.isin(np.arange(len(numbers)), np.unique(numbers, return_index=True)[1])
-    return np.where((distances <= near) & first, numbers, -1)
+    distances, indices = cKDTree(nodes).query(wanted)
+    first = np.isin(np.arange(len(indices)), np.unique(indices, return_index=True)[1])
+    return np.where((distances <= near) & first, indices, -1)
 
 
 def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: Axis, points: int) -> None:
@@ -138,10 +129,7 @@ def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: 
         raise RaffiaError(
             f"{path}: the coordinates {name} are not equispaced, and those of the training are. Interpolate its functions."
         )
-    there, here = (
-        _ends(kind, float(first), float(last), n)
-        for first, last, n in ((label.first, label.last, points), (x[0], x[-1], len(x)))
-    )
+    there, here = _ends(kind, label.first, label.last, points), _ends(kind, float(x[0]), float(x[-1]), len(x))
     step = min(abs(label.last - label.first) / max(1, points - 1), abs(float(x[-1] - x[0])) / (len(x) - 1))
     if max(abs(a - b) for a, b in zip(there, here, strict=True)) > CLOSE * step:
         raise RaffiaError(

@@ -24,8 +24,8 @@ from distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
+from raffia.model.batches import begin
 from raffia.regression import unpacked
-from raffia.training.batches import begin
 
 SPLIT_EVERY = 4
 

@@ -13,9 +13,9 @@ import torch
 
 from raffia import Burgers, Darcy, Domain, FourierFeatures, LocalFeatures, PredictorCorrectorFeatures, RandomFeatureModel
 from raffia.constraints import BoundaryValues, Bounded, Conserved, Positive
-from raffia.training.coefficients.ordinary import positive_ridge
-from raffia.training.frame import prepare
-from raffia.training.inequalities import bounded
+from raffia.model.coefficients.ordinary import positive_ridge
+from raffia.model.inequalities import bounded
+from raffia.model.preprocessing import prepare
 
 POINTS = 1000
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from raffia import Burgers, FourierFeatures, RandomFeatureModel, metrics
+from raffia.model.coefficients import Modal
+from raffia.model.preprocessing import prepare
 from raffia.regression import modal_left_out, modal_ridges, solved
-from raffia.training.coefficients import Modal
-from raffia.training.frame import prepare
 from tuning import data, report
 
 TEST_SEED = 10_000

@@ -34,16 +34,16 @@ def measure():
 def prepared():
     """How often pairs are checked, moved and normalised in a fit with three candidates."""
     from raffia import Burgers, fit
-    from raffia.training import frame
+    from raffia.model import preprocessing
     from raffia.tuning import GradientSearch
 
-    calls, pairs = [], frame.Frame.pairs
+    calls, pairs = [], preprocessing.Frame.pairs
 
     def counted(self, *arguments, **options):
         calls.append(type(self))
         return pairs(self, *arguments, **options)
 
-    frame.Frame.pairs = counted
+    preprocessing.Frame.pairs = counted
     found = fit(Burgers(fine_points=128).dataset(60, 32, seed=0), n_features=64, tune=GradientSearch(steps=2, contest_steps=1))
     names = ", ".join(entry.candidate.name for entry in found.contest.entries)
     print(

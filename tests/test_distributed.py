@@ -17,7 +17,7 @@ import torch
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
 from raffia.cli import main
 from raffia.data import InMemory, write
-from raffia.training import cluster
+from raffia.model import cluster
 
 dask_array = pytest.importorskip("dask.array")
 cluster_of = pytest.importorskip("distributed")

@@ -9,10 +9,10 @@ import torch
 import raffia
 from raffia import Dataset, Domain, RaffiaError, Vectors, load
 from raffia.data import open_source
+from raffia.model.copies import folds_of, groups_of, split, together
+from raffia.model.leakage import nearness
 from raffia.surrogate.contest import contest
 from raffia.surrogate.holding import Groups, hold
-from raffia.training.copies import folds_of, groups_of, split, together
-from raffia.training.neighbours import nearness
 from tests.test_cli import run
 
 CIRCLE = Domain(1)

@@ -24,7 +24,7 @@ from raffia import (
 )
 from raffia.features import BranchTrunk, NeuralFeatures, SpectralNetwork, Union
 from raffia.spaces import mesh
-from raffia.storage.kinds import fits
+from raffia.validation import fits
 from tests.hostile_models import HOSTILE, changed, header_and_tensors, parts, settings_in, written
 
 CIRCLE = Domain(1)

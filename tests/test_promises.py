@@ -8,9 +8,9 @@ import torch
 
 import raffia
 from raffia import Dataset, Domain, FourierFeatures, RandomFeatureModel, Vectors
+from raffia.model.error_bars import ErrorBars
+from raffia.model.novelty import Novelty
 from raffia.surrogate.outliers import unusual
-from raffia.training.error_bars import ErrorBars
-from raffia.training.novelty import Novelty
 
 CIRCLE = Domain(1)
 X, K = np.arange(32) / 32, np.arange(1, 9)

@@ -15,7 +15,7 @@ from raffia import (
     RandomFeatureModel,
     ScalarFeatures,
 )
-from raffia.training.coarsening import inner_product_change
+from raffia.model.coarsening import inner_product_change
 
 
 @pytest.fixture(scope="module")

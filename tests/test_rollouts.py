@@ -12,7 +12,7 @@ import raffia
 from raffia import Burgers, Domain, load
 from raffia.cli import main
 from raffia.data import open_source, write_trajectories
-from raffia.model.marching import Marching
+from raffia.model.time_stepping import Marching
 from raffia.problems import Scenario
 from raffia.surrogate.plan import Choice
 from raffia.surrogate.rollouts import Paths, Rollout, paths_of, rolled_out, stays_bounded

@@ -18,7 +18,7 @@ from raffia import (
     metrics,
     resample,
 )
-from raffia.training.accumulator import Accumulator
+from raffia.model.accumulator import Accumulator
 
 LINE, CIRCLE, SQUARE, CUBE = Domain(1, periodic=False, extent=2.0), Domain(1), Domain(2, periodic=False), Domain(3)
 CHANNEL, CELLS = Domain(2, axes=("periodic", "box"), extent=(2.0, 1.0)), Domain(2, axes=("cells", "left"))

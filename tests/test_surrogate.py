@@ -19,12 +19,12 @@ from raffia import (
     Vectors,
 )
 from raffia.data import open_source
+from raffia.model.preprocessing import prepare
+from raffia.model.settings import Settings
 from raffia.surrogate.candidates import Candidate, candidates, named
 from raffia.surrogate.contest import Contest, Entry, Judge, contest
 from raffia.surrogate.fitting import too_large
 from raffia.surrogate.plan import Choice
-from raffia.training.frame import prepare
-from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1)
@@ -294,7 +294,7 @@ def test_a_sum_of_two_models_whose_features_take_long_is_trained_on_all_pairs():
     data = Dataset(a, y, domain)
     models = [
         RandomFeatureModel(features, 4, ridge=1e-6, coefficients="modal")
-        for features in (raffia.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
+        for features in (raffia.features.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
     ]
     choice = Choice(models[0], (models[1], 0.3))
     choice.fit(a[:30], y[:30])

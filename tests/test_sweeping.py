@@ -5,12 +5,12 @@ import torch
 
 from raffia import Domain, FourierFeatures, LocalFeatures, RandomFeatureModel
 from raffia.measures import TruncatedWaves
-from raffia.model.marching import Marching
+from raffia.model.coefficients import coefficients_of
+from raffia.model.coefficients.modal import Modal
+from raffia.model.time_stepping import Marching
 from raffia.problems.exponential import Spectrum, integrate
 from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
-from raffia.training.coefficients import coefficients_of
-from raffia.training.coefficients.modal import Modal
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ from raffia import (
     Domain,
     FourierFeatures,
     GaussianField,
-    NeuralFeatures,
     RaffiaError,
     RandomFeatureModel,
     ScalarFeatures,
@@ -27,10 +26,10 @@ from raffia import (
     load,
 )
 from raffia.data import InMemory
-from raffia.features import SpectralNetwork
-from raffia.regression import memory
-from raffia.training import cluster
-from raffia.training.copies import groups_of, split
+from raffia.features import NeuralFeatures, SpectralNetwork
+from raffia.model import cluster
+from raffia.model.copies import groups_of, split
+from raffia.regression import memory_budget
 from raffia.tuning import GradientSearch, RidgeSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=0, swept=0)
@@ -225,9 +224,9 @@ def test_limits_of_a_container_count_as_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(
         memory, "CGROUPS", [(str(tmp_path / "none"), str(tmp_path / "none")), (str(tmp_path / "max"), str(tmp_path / "used"))]
     )
-    assert memory.available_memory(torch.device("cpu")) == 600_000
+    assert memory_budget.available_memory(torch.device("cpu")) == 600_000
     (tmp_path / "max").write_text("max\n")
-    assert memory.available_memory(torch.device("cpu")) > 600_000
+    assert memory_budget.available_memory(torch.device("cpu")) > 600_000
 
 
 class TestChangedData:

@@ -14,26 +14,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 @contextmanager
 def unwinding() -> Iterator[None]:
-    """In the block, SIGTERM and SIGHUP raise `SystemExit`, as Ctrl-C raises `KeyboardInterrupt`: all that is open gets closed."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    numbers = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL
-    ]  # not nohup's
-    for number in numbers:
+    """In the block these signals raise exceptions, so that open files are closed. A signal that a shell or nohup ignores stays ignored."""
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    ours = {number: handler for number, handler in handlers.items() if handler in (signal.SIG_DFL, signal.default_int_handler)}
+    for number in ours:
         signal.signal(number, _stop)
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """In the block, Ctrl-C ends the process at once, as while Python imports there is nothing to clean up."""
+    before = signal.getsignal(signal.SIGINT)
+    if not _is_command() or before not in (signal.default_int_handler, _stop):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def _is_command() -> bool:

@@ -9,7 +9,7 @@ import zarr
 
 from raffia import RaffiaError
 from raffia.data import open_source, variables
-from raffia.training.cluster import dask_array
+from raffia.model.cluster import dask_array
 from tests.data.examples import ARRAYS, write
 
 

@@ -5,22 +5,17 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from raffia import (
+from raffia import Domain, FeatureMap, FourierFeatures, GaussianField, LocalFeatures, PredictorCorrectorFeatures, ScalarFeatures
+from raffia.features import (
+    BranchTrunk,
     BrownianBridge,
-    Domain,
-    FeatureMap,
-    FourierFeatures,
     GalerkinFeatures,
-    GaussianField,
     IteratedFeatures,
-    LocalFeatures,
     NeuralFeatures,
     PlacedFeatures,
-    PredictorCorrectorFeatures,
-    ScalarFeatures,
+    SpectralNetwork,
     Union,
 )
-from raffia.features import BranchTrunk, SpectralNetwork
 from raffia.testing import check_feature_map
 
 CIRCLE = Domain(1)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-import raffia.training.frame
+import raffia.model.preprocessing
 from raffia import FourierFeatures, RandomFeatureModel
 from raffia.regression import arriving, available_memory, fits
 
@@ -23,7 +23,7 @@ def test_no_batch_is_none(device):
 
 def test_values_are_moved_whole_if_a_quarter_of_the_memory_holds_them(monkeypatch):
     cpu, other = torch.device("cpu"), torch.device("meta")
-    monkeypatch.setattr("raffia.regression.memory.available_memory", lambda device: 4 * 800)
+    monkeypatch.setattr("raffia.regression.memory_budget.available_memory", lambda device: 4 * 800)
     assert fits(torch.zeros(100, dtype=torch.float64), other)
     assert not fits(torch.zeros(101, dtype=torch.float64), other)
     assert fits(torch.zeros(10**6), cpu)  # they are there
@@ -35,7 +35,7 @@ def test_a_model_of_data_that_stay_on_the_cpu_is_the_same(burgers, device, ridge
     a, y = burgers.a, burgers.y
     settings = {"feature_map": FourierFeatures(n_modes=32), "n_features": 48, "ridge": ridge, "device": device}
     whole = RandomFeatureModel(**settings).fit(a, y)
-    monkeypatch.setattr(raffia.training.frame, "fits", lambda values, device: False)
+    monkeypatch.setattr(raffia.model.preprocessing, "fits", lambda values, device: False)
     streamed = RandomFeatureModel(batch_size=7, **settings).fit(a, y)
     (mean, std), (mean_whole, std_whole) = streamed.predict(a, return_std=True), whole.predict(a, return_std=True)
     assert mean.device.type == "cpu"

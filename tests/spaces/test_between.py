@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from raffia import Domain
-from raffia.spaces.between import image_around, image_within, values_at
+from raffia.spaces.splines import image_around, image_within, values_at
 
 
 def at(f, positions, grid, twice=False):

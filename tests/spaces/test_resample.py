@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from raffia import Domain, Mesh, RaffiaError, resample
-from raffia.spaces import carry
+from raffia.spaces import interpolate
 
 
 @pytest.mark.parametrize("source", [24, 25, 48])
@@ -94,7 +94,7 @@ def test_functions_are_carried_to_scattered_nodes(axes):
     f = torch.cos(2 * torch.pi * x) * torch.cos(2 * torch.pi * y)
     mesh = Mesh(torch.rand(50, 2, dtype=torch.float64), torch.ones(50), domain)
     there = torch.cos(2 * torch.pi * mesh.positions).prod(-1)
-    torch.testing.assert_close(carry(f, domain.grid(40), mesh), there, atol=1e-3, rtol=0)
+    torch.testing.assert_close(interpolate(f, domain.grid(40), mesh), there, atol=1e-3, rtol=0)
 
 
 def test_grids_of_different_domains_are_refused():

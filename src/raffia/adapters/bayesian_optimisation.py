@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from raffia.adapters.needed import needed
-from raffia.model.at import FlatOperator
+from raffia.model.vector_operator import FlatOperator
 
 
 def botorch_mean(operator: FlatOperator) -> Any:

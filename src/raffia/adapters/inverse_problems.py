@@ -3,7 +3,7 @@
 from typing import Any
 
 from raffia.adapters.needed import needed
-from raffia.model.at import FlatOperator
+from raffia.model.vector_operator import FlatOperator
 
 
 def cuqi_model(operator: FlatOperator, range_geometry: Any = None, domain_geometry: Any = None) -> Any:

@@ -3,7 +3,7 @@
 from scipy.sparse.linalg import LinearOperator
 
 from raffia.data import Array
-from raffia.model.at import FlatOperator
+from raffia.model.vector_operator import FlatOperator
 
 
 def jacobian(operator: FlatOperator, x: Array) -> LinearOperator:

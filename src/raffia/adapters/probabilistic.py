@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from raffia.adapters.needed import needed
-from raffia.model.at import FlatOperator
+from raffia.model.vector_operator import FlatOperator
 
 
 def pytensor_op(operator: FlatOperator) -> Any:

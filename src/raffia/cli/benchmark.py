@@ -7,11 +7,12 @@ from typing import Annotated, get_args
 import typer
 from rich.table import Table
 
-from raffia.checks import check_count, check_device
-from raffia.cli.common import app, check_output, console, print_table, write_json
+from raffia.cli.common import check_output, print_table, write_json
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.reproduce.evolution import CASES, Comparison, compared, published
 from raffia.surrogate.contest import Effort
+from raffia.validation import check_count, check_device
 
 LATER = 10  # steps after which errors are shown beside those of one
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from rich.table import Table as Printed
 
 from raffia import pages
-from raffia.cli.common import console
+from raffia.cli.console import console
 from raffia.data import Source
 from raffia.metrics import Errors
+from raffia.model.coefficients import coefficients_of
 from raffia.pages import ridge_in_words
 from raffia.surrogate import Surrogate
-from raffia.training.coefficients import coefficients_of
 
 MOST_LISTED = 16  # channels or components whose errors are printed
 

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from raffia.checks import check_device
-from raffia.cli.common import app, console, make_folder
+from raffia.cli.common import make_folder
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.reproduce import Lab, chosen, run
+from raffia.validation import check_device
 
 
 @app.command()

@@ -8,14 +8,15 @@ import numpy as np
 import torch
 import typer
 
-from raffia.cli.common import app, batches, check_output, console, say_novel, schema_of
+from raffia.cli.common import batches, check_output, say_novel, schema_of
+from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
 from raffia.data.paths import Paths, growing_paths
 from raffia.data.readers.writing import GROWING
 from raffia.errors import RaffiaError
 from raffia.model import load
-from raffia.model.marching import Lost
+from raffia.model.time_stepping import Lost
 from raffia.surrogate.rollouts import GROWN, usual_value
 
 STARTS = 1024  # whose novelty is looked at

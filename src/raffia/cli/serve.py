@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from raffia.checks import check_device
-from raffia.cli.common import app, console, schema_of
+from raffia.cli.common import schema_of
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.serve import Page, Served, Server
+from raffia.validation import check_device
 
 
 @app.command()

@@ -5,9 +5,9 @@ from raffia.constraints.bounds import Bounded, Positive
 from raffia.constraints.detect import conserved_by
 from raffia.constraints.divergence import DivergenceFree
 from raffia.constraints.equality import Equality, imposed, shaped
+from raffia.constraints.families import Constraint, check_spaces, equalities_in, inequalities_in
 from raffia.constraints.inequality import Collocation, Inequality, spread
 from raffia.constraints.integral import Conserved, Integral
-from raffia.constraints.kinds import Constraint, check_spaces, equalities_in, inequalities_in
 from raffia.constraints.monotone import MonotoneAlong, MonotoneIn
 
 __all__ = [

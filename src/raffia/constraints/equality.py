@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.constraints.words import as_written
+from raffia.constraints.constructor_text import as_written
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from raffia.constraints.constructor_text import as_written
 from raffia.constraints.equality import check_channels
-from raffia.constraints.words import as_written
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 

@@ -7,7 +7,7 @@ from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.readers import Layout, Variable, variables
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
 from raffia.data.source import Schema, Source, labels_in, schema_for
-from raffia.data.trajectories import Along, Steps, check_dense
+from raffia.data.trajectories import Along, Steps
 
 __all__ = [
     "Along",
@@ -27,7 +27,6 @@ __all__ = [
     "Source",
     "Steps",
     "Variable",
-    "check_dense",
     "domain_of",
     "elements_of",
     "labels_in",

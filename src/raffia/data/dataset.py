@@ -5,15 +5,16 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.trajectories import Along, check_dense, pairs_in_memory, widened
+from raffia.data.trajectories import Along, pairs_in_memory, widened
 from raffia.errors import RaffiaError
 from raffia.spaces import Space, Vectors, bytes_of
+from raffia.validation import check_dense
 
 Array = np.ndarray | Tensor
 Batch = tuple[Array, Array]
@@ -72,9 +73,9 @@ class Dataset(Readable):
         cls,
         u: Any,
         domain: Any,
-        stride: SupportsIndex | None = None,
-        window: SupportsIndex | None = None,
-        horizon: SupportsIndex = 1,
+        stride: int | None = None,
+        window: int | None = None,
+        horizon: int = 1,
         parameters: Any = None,
         times: Any = None,
     ) -> "Dataset":
@@ -87,7 +88,8 @@ class Dataset(Readable):
         `parameters` (trajectories,) or (trajectories, numbers) hold for a whole trajectory, and are constant channels of its inputs.
         `times` (states,), if given, must be in equal steps.
         """
-        a, y, inputs, output, along = pairs_in_memory(u, domain, parameters, times, (stride, window, horizon))
+        steps = {"stride": stride, "window": window, "horizon": horizon}
+        a, y, inputs, output, along = pairs_in_memory(u, domain, parameters, times, steps)
         return cls(a, y, inputs, output=None if output == inputs != Vectors() else output, along=along)
 
     def __post_init__(self) -> None:

@@ -92,7 +92,7 @@ def _field(values: np.ndarray, one: Space, base: Content | Lattice, places: np.n
     if type(base) is Lattice:
         return listed(last, one.ndim)
     assert type(base) is Content
-    whole = np.full((base.cells if in_cells else len(base.points), *last.shape[1:]), np.nan, last.dtype)
+    whole = np.full((len(base.cells) if in_cells else len(base.points), *last.shape[1:]), np.nan, last.dtype)
     whole[slice(None) if places is None else places] = last
     return whole
 

@@ -1,10 +1,9 @@
 """Trajectories, and the pairs that are made of them: some states in a row and those that follow, from files and from memory alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors
 from raffia.spaces.axes import equispaced
+from raffia.validation import as_tensor, check_count
 
 NAME, FIXED = "u", "parameters"  # what arrays in memory are called, as the arguments of `Dataset.of_trajectories` are
 
@@ -289,11 +289,14 @@ class Along:
 
 
 def pairs_in_memory(
-    u: Any, space: Any, parameters: Any, times: Any, steps: tuple[object, object, object]
+    u: Any, space: Any, parameters: Any, times: Any, steps: Mapping[str, int | None]
 ) -> tuple[Tensor, Tensor, Space, Space, Along]:
     """Return inputs and outputs of trajectories (n, states, *state), their spaces, and where they lie; see `Dataset.of_trajectories`."""
-    stride, window, horizon = check_steps(*steps)
-    values = _numbers("u", u)
+    for name, count in steps.items():
+        if count is not None or name == "horizon":
+            check_count(name, count)
+    stride, window, horizon = steps["stride"], steps["window"], steps["horizon"] or 1
+    values = as_tensor("u", u)
     _check_states(values, space)
     arrays = {NAME: values.numpy(force=True)}
     if parameters is not None:
@@ -323,30 +326,6 @@ def widened(a: Tensor, space: Space, along: Along) -> tuple[Tensor, Space, Along
     return wide, _space(space, wide.shape[1]), replace(along.part(before), window=along.window + 1, said=True)
 
 
-def check_dense(name: str, values: object) -> None:
-    """Refuse tensors that do not hold all their values side by side: sparse ones, and those on the device meta."""
-    if getattr(values, "is_meta", False):
-        raise RaffiaError(
-            f"{name} must hold values; got a tensor on the device meta, which has none. Make it on the cpu or cuda."
-        )
-    if getattr(values, "layout", torch.strided) != torch.strided:
-        raise RaffiaError(f"{name} must be a dense tensor; got {values.layout}. Pass {name}.to_dense().")  # type: ignore[attr-defined]
-
-
-def check_steps(stride: object, window: object, horizon: object) -> tuple[int | None, int | None, int]:
-    """Return whole numbers of 1 or more; a stride and a window may be left out."""
-    counts = []
-    for name, value in (("stride", stride), ("window", window), ("horizon", horizon)):
-        try:
-            count = None if value is None and name != "horizon" else index(value)  # type: ignore[arg-type]
-        except TypeError:
-            count = 0
-        if type(value) is bool or (count is not None and count < 1):
-            raise RaffiaError(f"{name} must be 1 or more, a whole number; got {value!r}.")
-        counts.append(count)
-    return counts[0], counts[1], counts[2] or 1
-
-
 def _space(states: Space, count: int) -> Space:
     """Where so many channels of such states live."""
     if states.tabular:
@@ -354,28 +333,8 @@ def _space(states: Space, count: int) -> Space:
     return states.one_channel if count == 1 and not states.has_components else Channels(states.one_channel, count)
 
 
-def _numbers(name: str, values: Any) -> Tensor:
-    check_dense(name, values)
-    if np.ma.isMaskedArray(values):
-        raise RaffiaError(f"{name} must not be a masked array: leave out what is masked, and pass a plain array.")
-    try:
-        native = values if torch.is_tensor(values) else np.asarray(values)
-        tensor = (
-            native
-            if torch.is_tensor(native)
-            else torch.from_numpy(np.require(native, native.dtype.newbyteorder("="), ["C", "W"]))
-        )
-    except (TypeError, ValueError, RuntimeError):
-        raise RaffiaError(f"{name} must be a NumPy array or a tensor; got {type(values).__name__}.") from None
-    if tensor.dtype not in (torch.float32, torch.float64):
-        raise RaffiaError(
-            f"{name} must be float32 or float64; got {tensor.dtype}. Convert it, as in np.asarray({name}, float)."
-        )
-    return tensor
-
-
 def _check_states(u: Tensor, space: Any) -> None:
-    """Refuse what is no array of trajectories, states, and what a state has, all finite."""
+    """Refuse what is no array of trajectories, states, and what a state has."""
     if not isinstance(space, Space):
         raise RaffiaError(f"domain must be the space of a state, such as Domain(1) or Vectors(); got {space!r}.")
     if space.ndim == 0:
@@ -394,23 +353,14 @@ def _check_states(u: Tensor, space: Any) -> None:
         space.grid_of(u[0])
     except RaffiaError as error:
         raise RaffiaError(f"u must hold states of {space} along its last axes, {wanted}: {error}") from None
-    finite = torch.isfinite(u).flatten(2).all(2)
-    if not finite.all():
-        one, state = torch.nonzero(~finite)[0].tolist()
-        raise RaffiaError(
-            f"u must be finite; {int((~finite).any(1).sum())} of {len(u)} trajectories hold NaN or infinite values, the first in "
-            f"u[{one}, {state}]. Leave those trajectories out, or take the parts before and after as trajectories of their own."
-        )
 
 
 def _fixed(parameters: Any, n: int) -> Tensor:
-    values = _numbers("parameters", parameters)
+    values = as_tensor("parameters", parameters)
     if values.ndim not in (1, 2) or len(values) != n:
         raise RaffiaError(
             f"parameters must hold for whole trajectories, shape ({n},) or ({n}, numbers); got {tuple(values.shape)}."
         )
-    if not torch.isfinite(values).all():
-        raise RaffiaError("parameters must be finite; some are NaN or infinite.")
     return values.reshape(n, -1)
 
 

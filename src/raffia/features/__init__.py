@@ -1,15 +1,16 @@
 """Random feature maps."""
 
 from raffia.features.activations import ACTIVATIONS
+from raffia.features.advected import CarriedFeatures
 from raffia.features.base import FeatureMap
 from raffia.features.brownian_bridge import BrownianBridge
-from raffia.features.carried import CarriedFeatures
+from raffia.features.composed import IteratedFeatures
+from raffia.features.empirical_kernel import empirical_kernel
 from raffia.features.fourier import FourierFeatures
 from raffia.features.galerkin import GalerkinFeatures
-from raffia.features.iterated import IteratedFeatures
 from raffia.features.local import LocalFeatures
+from raffia.features.modulated import PlacedFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
-from raffia.features.placed import PlacedFeatures
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
 from raffia.features.scalar import ScalarFeatures
 from raffia.features.selected import Selected
@@ -19,4 +20,5 @@ __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
     "IteratedFeatures", "LocalFeatures", "Network",
     "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "empirical_kernel",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces.followed import followed
+from raffia.transforms import followed
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu": F.elu, "relu": F.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "sin": torch.sin, "selu": F.selu,

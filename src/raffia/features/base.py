@@ -21,7 +21,7 @@ from raffia.errors import RaffiaError
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
 from raffia.spaces import POINT, Nodes
-from raffia.spaces.followed import followed
+from raffia.transforms import followed
 
 DEAR = 16  # numbers on the way to a value, above which it is not found again without need
 

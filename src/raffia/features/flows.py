@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.spaces import Grid
-from raffia.spaces.between import image_around, values_at
 from raffia.spaces.spectral import wavenumbers
+from raffia.spaces.splines import image_around, values_at
 
 Number = float | Float[Tensor, ""]
 Functions = Float[Tensor, "m n functions *grid"]

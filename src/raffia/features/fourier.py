@@ -17,8 +17,8 @@ from raffia.features.base import FeatureMap, Prepared, sum_of
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
-from raffia.spaces.followed import followed, plainly
 from raffia.spaces.waves import waves
+from raffia.transforms import followed, plainly
 
 Number = float | Float[Tensor, ""]
 

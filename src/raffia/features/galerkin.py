@@ -11,9 +11,9 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared
 from raffia.features.equations import Equation, bounded, found
-from raffia.features.regions import region_of
+from raffia.features.grid_domain import region_of
 from raffia.features.weak_form import WeakForm
-from raffia.spaces import Boundary, Domain, Nodes, Space, carry
+from raffia.spaces import Boundary, Domain, Nodes, Space, interpolate
 
 Numbers = float | Float[Tensor, "..."]
 SOLVED = 64  # samples whose equations are held at once
@@ -100,8 +100,8 @@ class GalerkinFeatures(FeatureMap):
         basis = self._given("basis").to(a)
         grid, target = self._region.grid_of(basis), self._region.grid_of(a)
         form = WeakForm.of(basis, grid, self.boundary)
-        u = torch.cat([self._solved(form, carry(some, target, grid), prepared) for some in a.split(SOLVED)])
-        return torch.einsum("nmr,r...->mn...", u, carry(basis, grid, target)).transpose(0, 1)
+        u = torch.cat([self._solved(form, interpolate(some, target, grid), prepared) for some in a.split(SOLVED)])
+        return torch.einsum("nmr,r...->mn...", u, interpolate(basis, grid, target)).transpose(0, 1)
 
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:
         """The coefficients of the solutions."""

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from raffia.features.activations import activate
 from raffia.features.base import FeatureMap, Prepared
+from raffia.features.grid_domain import region_of
 from raffia.features.hyperparameters import Choice, Range
-from raffia.features.regions import region_of
 from raffia.spaces import Domain, Nodes, Space
 from raffia.spaces.spectral import Series
 

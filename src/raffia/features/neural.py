@@ -15,7 +15,7 @@ from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import FeatureMap
 from raffia.features.hyperparameters import Choice, Range
 from raffia.spaces import Domain, LaplacianBasis
-from raffia.spaces.followed import plainly
+from raffia.transforms import plainly
 
 Number = float | Float[Tensor, ""]
 

@@ -14,7 +14,7 @@ from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
 from raffia.spaces import Domain, Grid, Nodes, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
-from raffia.spaces.followed import hidden
+from raffia.transforms import hidden
 
 Number = float | Float[Tensor, ""]
 

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.constraints import Equality, shaped
-from raffia.features.another import OfAnother
 from raffia.features.base import FeatureMap, Prepared
+from raffia.features.wrapper import OfAnother
 from raffia.spaces import Nodes
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raffia.features.another import OfAnother
 from raffia.features.base import FeatureMap, Prepared
+from raffia.features.wrapper import OfAnother
 from raffia.spaces import Nodes
 
 

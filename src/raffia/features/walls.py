@@ -13,8 +13,8 @@ from torch import Tensor
 
 from raffia.features.flows import Flow, Functions, Held
 from raffia.spaces import Boundary
-from raffia.spaces.between import image_within
 from raffia.spaces.spectral import Series
+from raffia.spaces.splines import image_within
 
 
 class Within(Flow):

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.checks import as_tensor, check_pairs
 from raffia.data import Array
 from raffia.errors import RaffiaError
+from raffia.validation import as_tensor, check_pairs
 
 
 def error_bars(

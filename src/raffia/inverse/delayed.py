@@ -7,13 +7,13 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.inverse.chains import Chains
 from raffia.inverse.laplace import Laplace
 from raffia.inverse.metropolis import State, Stride, Target, advance
 from raffia.inverse.problem import InverseProblem
 from raffia.inverse.sampling import WANTED, Course
+from raffia.validation import check_count
 
 
 def delayed_acceptance(

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.checks import check_count
 from raffia.inverse.linearised import Linearised
 from raffia.inverse.problem import InverseProblem
+from raffia.validation import check_count
 
 MORE, LARGEST_RANK = 10, 200  # random directions beyond the rank that is asked for, and the rank where none is
 

@@ -9,10 +9,10 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from torch import Tensor
 
-from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.inverse.linearised import Linearised
 from raffia.inverse.problem import InverseProblem
+from raffia.validation import check_count
 
 LEAST_DAMPING, MOST_DAMPING, MOST_PRODUCTS = 1e-12, 1e12, 200
 

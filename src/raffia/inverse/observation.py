@@ -9,11 +9,11 @@ from jaxtyping import Float
 from scipy.interpolate import make_interp_spline
 from torch import Tensor
 
-from raffia.checks import as_tensor, check_pairs
 from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.spaces import Grid
 from raffia.spaces.axes import Axis
+from raffia.validation import as_tensor, check_pairs
 
 
 def point_values(grid: Grid, positions: Array) -> Float[Tensor, "points nodes"]:

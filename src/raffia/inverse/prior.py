@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.checks import check_count
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure
 from raffia.spaces import Grid, Mesh
+from raffia.validation import check_count
 
 DENSE = 2**24  # numbers of a matrix of modes that is kept; beyond it functions are synthesised anew at each call
 

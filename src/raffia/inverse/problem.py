@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.checks import check_device
 from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.inverse.prior import Prior, WhiteNoise
+from raffia.validation import check_device
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from raffia.checks import check_count, check_seed
 from raffia.errors import RaffiaError
 from raffia.inverse.chains import Chains
 from raffia.inverse.laplace import Laplace
 from raffia.inverse.metropolis import State, Stride, Target, advance
 from raffia.inverse.problem import InverseProblem
+from raffia.validation import check_count, check_seed
 
 WANTED, WANTED_SLOPED = 0.3, 0.57  # shares of accepted proposals that are best, or nearly, in theory and practice
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces import Nodes, carry
+from raffia.spaces import Nodes, interpolate
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class ErrorMeasure(ABC):
 
     def norms(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
         """‖y_i‖ before anything was subtracted, in training units."""
-        return grid.norm(y if self.offset is None else y + carry(self.offset, self.nodes, grid).to(y))
+        return grid.norm(y if self.offset is None else y + interpolate(self.offset, self.nodes, grid).to(y))
 
     @classmethod
     @abstractmethod

@@ -10,32 +10,31 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from torch import Tensor
 
-from raffia.checks import check_count
 from raffia.constraints import Constraint
 from raffia.data import Array
 from raffia.features.base import FeatureMap
-from raffia.model import file
-from raffia.model.at import FlatOperator
-from raffia.model.attributes import Found
+from raffia.model import cluster, file
+from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import ConformalBand, band_of
 from raffia.model.export import export
+from raffia.model.fitted_attribute import Found
+from raffia.model.inputs import inputs_of, pairs_of
+from raffia.model.novelty import warning_of
 from raffia.model.operator import Operator, elsewhere
 from raffia.model.posterior import Posterior
-from raffia.model.pruned import pruned
-from raffia.model.tables import inputs_of, pairs_of
-from raffia.model.tuned import tuned
+from raffia.model.preprocessing import prepare
+from raffia.model.pruning import pruned
+from raffia.model.search import tuned
+from raffia.model.settings import Settings
+from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, Trained
+from raffia.model.training import train
+from raffia.model.vector_operator import FlatOperator
 from raffia.regression import Solver
 from raffia.spaces import Domain, Mesh, Space
-from raffia.spaces.followed import plainly
 from raffia.storage import archive
-from raffia.training import cluster
-from raffia.training.accumulator import Accumulator
-from raffia.training.frame import prepare
-from raffia.training.novelty import warning_of
-from raffia.training.settings import Settings
-from raffia.training.trained import FOLDS, HELD_OUT, LEFT_OUT, Trained
-from raffia.training.ways import train
+from raffia.transforms import plainly
 from raffia.tuning import History, Search
+from raffia.validation import check_count
 
 
 @dataclass
@@ -156,8 +155,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """Train on the pairs (a_i, y_i), forgetting all earlier ones.
 
         Without y, `a` is the path of a file, `Pairs` or any iterable of batches (a, y), read a batch at a time in bounded memory; `how`
-        has the options of `raffia.training.batches.fit_batches`. Dask arrays, or xarray's, are fitted where they lie, with the options
-        of `raffia.training.cluster.fit_arrays`; with `scheduler=…`, what `a()` opens is fitted by workers there, see `fit_file`.
+        has the options of `raffia.model.batches.fit_batches`. Dask arrays, or xarray's, are fitted where they lie, with the options
+        of `raffia.model.cluster.fit_arrays`; with `scheduler=…`, what `a()` opens is fitted by workers there, see `fit_file`.
         """
         self._state = _State()
         self.settings.check()
@@ -178,7 +177,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def tune(self, a: Any, y: Any, search: Search | None = None) -> "RandomFeatureModel":
         """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
 
-        A search (None is `GradientSearch()`) looks at small models on a coarse grid; `raffia.model.tuned` says what it sees, and what
+        A search (None is `GradientSearch()`) looks at small models on a coarse grid; `raffia.model.search` says what it sees, and what
         `held_out_error_` is the error on. What was tried stays in `history_`.
         """
         self._state, settings = _State(), self.settings
@@ -213,7 +212,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         Returns
         -------
         array of shape (n,)
-            The distance from the training inputs, relative to what left-out training inputs reach; see `raffia.training.novelty`.
+            The distance from the training inputs, relative to what left-out training inputs reach; see `raffia.model.novelty`.
         """
         operator = self._operator()
         return like(a, self._posterior(operator).novelty(operator.inputs(inputs_of(self, a))))
@@ -240,7 +239,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return like(a, self._operator().path(inputs_of(self, a), steps, every))
 
     def states(self, a: Array) -> Iterator[Array]:
-        """The states of that path, from the newest in a on, one after the other and without end; `raffia.model.marching` says of what."""
+        """The states of that path, from the newest in a on, one after the other and without end. See `raffia.model.time_stepping`."""
         return (like(a, state) for state in self._operator().states(inputs_of(self, a)))
 
     def score(self, a: Any, y: Any) -> float:

@@ -10,17 +10,17 @@ from torch import Tensor
 from raffia import constraints, data, features, metrics, regression, spaces
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
-from raffia.model import soundness
+from raffia.model import consistency
+from raffia.model.error_bars import ErrorBars
+from raffia.model.novelty import Novelty
+from raffia.model.preprocessing import Frame
+from raffia.model.scaling import Scaling
+from raffia.model.settings import Settings
+from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
 from raffia.regression import unpacked
 from raffia.spaces import POINT, Domain, Mesh
 from raffia.storage import archive
-from raffia.storage.kinds import check_kinds
-from raffia.training.error_bars import ErrorBars
-from raffia.training.frame import Frame
-from raffia.training.novelty import Novelty
-from raffia.training.scaling import Scaling
-from raffia.training.settings import Settings
-from raffia.training.trained import HELD_OUT, LEFT_OUT, Trained
+from raffia.validation import check_kinds
 
 
 def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[float, ...], cells: Tensor | None = None) -> Mesh:
@@ -92,7 +92,7 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
         trained = content["trained"] if "trained" in content else _of_version_2(content)
         if not (isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)):
             raise KeyError("trained")
-        soundness.check(trained)
+        consistency.check(trained)
     except RaffiaError as error:
         raise RaffiaError(f"{os.fspath(path)} is damaged: {error}") from None
     except (KeyError, TypeError, AttributeError):

@@ -10,18 +10,18 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from raffia.checks import as_tensor, check_count, check_pairs
 from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
-from raffia.model.marching import Lost, Marching
+from raffia.model.coefficients import coefficients_of
+from raffia.model.copies import groups_of
+from raffia.model.preprocessing import Prepared
+from raffia.model.settings import Settings
+from raffia.model.time_stepping import Lost, Marching
+from raffia.model.trained import Trained
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
-from raffia.spaces.followed import hidden, plainly
-from raffia.training.coefficients import coefficients_of
-from raffia.training.copies import groups_of
-from raffia.training.frame import Prepared
-from raffia.training.settings import Settings
-from raffia.training.trained import Trained
+from raffia.transforms import hidden, plainly
+from raffia.validation import as_tensor, check_count, check_pairs
 
 
 class Operator:

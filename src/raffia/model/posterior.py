@@ -9,15 +9,15 @@ from torch import Tensor
 
 from raffia.data import Array
 from raffia.errors import RaffiaError
+from raffia.model.accumulator import Accumulator
+from raffia.model.coefficients import Coefficients, coefficients_of
+from raffia.model.coefficients.ordinary import positive_ridge
 from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
+from raffia.model.preprocessing import Prepared
+from raffia.model.trained import Trained
 from raffia.regression import RidgePath, Statistics
-from raffia.spaces.followed import plainly
-from raffia.training.accumulator import Accumulator
-from raffia.training.coefficients import Coefficients, coefficients_of
-from raffia.training.coefficients.ordinary import positive_ridge
-from raffia.training.frame import Prepared
-from raffia.training.trained import Trained
+from raffia.transforms import plainly
 
 
 class Posterior:

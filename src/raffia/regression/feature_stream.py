@@ -9,9 +9,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, Prepared, rows_of, tiles
-from raffia.regression.memory import Workspace, arriving
+from raffia.regression.memory_budget import Workspace, arriving
 from raffia.spaces import Nodes
-from raffia.spaces.followed import followed
+from raffia.transforms import followed
 
 
 @dataclass(frozen=True, eq=False)

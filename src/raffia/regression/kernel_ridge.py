@@ -12,7 +12,7 @@ from raffia.features.base import FeatureMap
 from raffia.regression.dual_path import DualPath
 from raffia.regression.kernel_equations import KernelEquations
 from raffia.regression.kernel_solution import KernelSolution, Spread, project, seen
-from raffia.regression.memory import available_memory
+from raffia.regression.memory_budget import available_memory
 from raffia.regression.solvers.base import condition_of
 
 COLUMNS = 512  # of outputs whose residuals are looked at together

@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.checks import check_count
 from raffia.data import write_trajectories
 from raffia.errors import RaffiaError
 from raffia.problems import GrayScott, NavierStokes, Scenario
 from raffia.problems.evolution import Evolution
 from raffia.spaces import Domain
 from raffia.surrogate import Surrogate, fit
+from raffia.validation import check_count
 
 States = Float[Tensor, "n states *grid"]
 MAZE = GrayScott(

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import Axis, Boundary
-from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import frequencies
 from raffia.spaces.spectral import MATRIX_POINTS
+from raffia.transforms import plainly
 
 Field = Float[Tensor, "*batch_and_shape"]
 

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import Boundary
-from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Domain, Grid
 from raffia.spaces.mesh import Mesh
+from raffia.transforms import plainly
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import analysis, synthesis
-from raffia.spaces.outliers import average, largest
+from raffia.spaces.robust_sizes import average, largest
 
 VANISHES = 1e-6  # of the largest value: functions that are smaller at the boundary count as zero there
 LED = 0.5  # of the value at the last node: what a line may leave of it at an end where functions vanish

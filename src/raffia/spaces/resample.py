@@ -13,10 +13,10 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import Axis
 from raffia.spaces.base import Nodes
-from raffia.spaces.followed import followed, plainly
 from raffia.spaces.grid import Grid
 from raffia.spaces.mesh import Mesh
-from raffia.spaces.scattered import values_at
+from raffia.spaces.scattered_values import values_at
+from raffia.transforms import followed, plainly
 
 INTERPOLANTS = ("linear", "spline", "cosine", "sine")
 FOLDS = 6  # one inner node in six is left out at a time

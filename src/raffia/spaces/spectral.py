@@ -14,8 +14,8 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.spaces.axes import BOX, PERIODIC, Axis, Boundary
-from raffia.spaces.followed import plainly
 from raffia.spaces.grid import Grid
+from raffia.transforms import plainly
 
 Field = Float[Tensor, "*shape_and_batch"]
 Spectrum = Float[Tensor, "*ranks_and_batch"]

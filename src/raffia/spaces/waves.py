@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Complex
 from torch import Tensor
 
-from raffia.spaces.followed import plainly
 from raffia.spaces.mesh import Mesh
+from raffia.transforms import plainly
 
 
 @lru_cache(maxsize=8)

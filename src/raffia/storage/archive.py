@@ -21,7 +21,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.storage.atomic import atomic
-from raffia.storage.kinds import check_kinds
+from raffia.validation import check_kinds
 
 FORMAT, VERSION = "raffia", 3
 

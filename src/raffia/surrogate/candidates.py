@@ -23,7 +23,7 @@ from raffia.features import (
 )
 from raffia.features.equations import found
 from raffia.spaces import Domain, Mesh, Space
-from raffia.spaces.outliers import largest
+from raffia.spaces.robust_sizes import largest
 
 Kind = Literal["ordinary", "modal", "kernel"]
 

@@ -17,20 +17,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.checks import check_device
 from raffia.errors import RaffiaError
 from raffia.metrics import Sizes
+from raffia.model.accumulator import Accumulator
+from raffia.model.coefficients import Kernel
+from raffia.model.copies import firsts, folds_of, groups_of, split
 from raffia.model.operator import Operator
-from raffia.model.tuned import searched
+from raffia.model.preprocessing import Frame, prepare
+from raffia.model.search import searched
+from raffia.model.settings import Settings
 from raffia.progress import Progress
 from raffia.spaces import Space
 from raffia.surrogate.candidates import Candidate, Glance, candidates
-from raffia.training.accumulator import Accumulator
-from raffia.training.coefficients import Kernel
-from raffia.training.copies import firsts, folds_of, groups_of, split
-from raffia.training.frame import Frame, prepare
-from raffia.training.settings import Settings
 from raffia.tuning import GradientSearch, History
+from raffia.validation import check_device
 
 Effort = Literal["quick", "normal", "long"]
 SEARCHES: dict[tuple[Effort, bool], GradientSearch | None] = {

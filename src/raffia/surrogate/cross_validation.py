@@ -10,11 +10,11 @@ from torch import Tensor
 
 from raffia.data import Dataset
 from raffia.model import RandomFeatureModel
-from raffia.spaces import carry
+from raffia.model.copies import folds_of, groups_of
+from raffia.model.error_bars import ErrorBars
+from raffia.model.novelty import FEWEST_INPUTS, Novelty, evenly
+from raffia.spaces import interpolate
 from raffia.surrogate.plan import Choice
-from raffia.training.copies import folds_of, groups_of
-from raffia.training.error_bars import ErrorBars
-from raffia.training.novelty import FEWEST_INPUTS, Novelty, evenly
 
 FEWEST_HELD = (
     40  # pairs that a fifth of the data must have, to be enough for errors and error bars; else all pairs are left out in turn
@@ -65,7 +65,7 @@ def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -
     if len(groups_of(data.a).unique()) < FEWEST_INPUTS:
         return
     frame = model.trained_.frame
-    novelty, left_out = Novelty.of(carry(data.a, data.domain.grid_of(data.a), frame.input_nodes), data.domain)
+    novelty, left_out = Novelty.of(interpolate(data.a, data.domain.grid_of(data.a), frame.input_nodes), data.domain)
     tests = sum(len(fold.rows) for fold in folds)
     bars = None
     if tests >= FEWEST_ERRORS:
@@ -75,5 +75,5 @@ def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -
             known = left_out[[row for fold in folds for row in fold.rows]]
         else:
             known = novelty(torch.cat([fold.test.a for fold in folds])[rows], data.domain, frame.input_nodes)
-        bars = ErrorBars.of(carry(errors, data.output_space.grid_of(errors), frame.output_nodes), known)
+        bars = ErrorBars.of(interpolate(errors, data.output_space.grid_of(errors), frame.output_nodes), known)
     model.adopt(replace(model.trained_, novelty=novelty, error_bars=bars))

@@ -17,7 +17,9 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
+from raffia.model.copies import groups_of
 from raffia.model.file import CLASSES
+from raffia.model.settings import check_numbers
 from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
@@ -31,8 +33,6 @@ from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
 from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import incomplete
-from raffia.training.copies import groups_of
-from raffia.training.settings import check_numbers
 from raffia.tuning import GradientSearch
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
@@ -88,7 +88,7 @@ def fit(
     be, else nothing is begun.
 
     A file whose pairs would take more than a quarter of the free memory, or any with `stream=True`, is read once, a batch at a time, with
-    the options `batches` of `raffia.training.batches.fit_batches`, or on the cluster of a Dask `scheduler`. Then the last pairs are held
+    the options `batches` of `raffia.model.batches.fit_batches`, or on the cluster of a Dask `scheduler`. Then the last pairs are held
     out, at most 256, and nothing is trained on them; features are chosen, or tuned, on 512 pairs spread over the others.
     """
     begun = time.perf_counter()

@@ -12,9 +12,9 @@ from torch import Tensor
 from raffia.data import Along, Dataset, Source
 from raffia.data.source import labels_in
 from raffia.errors import RaffiaError
-from raffia.training.copies import blocks_of, groups_of, split, together
-from raffia.training.neighbours import Nearness, nearness
-from raffia.training.scaling import Scaling
+from raffia.model.copies import blocks_of, groups_of, split, together
+from raffia.model.leakage import Nearness, nearness
+from raffia.model.scaling import Scaling
 
 BLOCKS = 2  # that the pairs held out are in, where they are in blocks
 

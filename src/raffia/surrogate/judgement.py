@@ -10,10 +10,10 @@ from raffia.data import Dataset
 from raffia.metrics import Errors, Sizes
 from raffia.model import RandomFeatureModel
 from raffia.model.conformal import scores_of
+from raffia.model.trained import HELD_OUT
 from raffia.surrogate.baselines import baseline_warnings, simple_predictions
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.holding import Holding, groups_for, hold, told
-from raffia.training.trained import HELD_OUT
 
 Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 """Trains the model on other pairs, with the hyperparameters found."""

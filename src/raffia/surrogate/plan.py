@@ -13,15 +13,15 @@ from raffia.data import Dataset, Source
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
+from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import rank_of
-from raffia.model.tuned import searched
+from raffia.model.preprocessing import prepare
+from raffia.model.search import searched
+from raffia.model.trained import LEFT_OUT, Trained
 from raffia.surrogate.candidates import Candidate, Glance, named
 from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
 from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
-from raffia.training.accumulator import Accumulator
-from raffia.training.frame import prepare
-from raffia.training.trained import LEFT_OUT, Trained
 from raffia.tuning import GradientSearch, History
 
 FEW = 10  # fewer pairs are all trained on, unless a number of them is to be held out

@@ -11,8 +11,8 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics.relative import FLOOR
 from raffia.model import RandomFeatureModel
-from raffia.model.marching import Marching, finite_rows
 from raffia.model.operator import Operator
+from raffia.model.time_stepping import Marching, finite_rows
 from raffia.spaces import Space
 
 LONGER = 10  # times the steps of a trajectory that a model is followed for, to see whether it stays bounded

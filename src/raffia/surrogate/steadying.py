@@ -6,10 +6,10 @@ from dataclasses import replace
 from raffia.constraints import conserved_by
 from raffia.data import Dataset
 from raffia.errors import RaffiaError
+from raffia.model.accumulator import Accumulator
 from raffia.model.estimator import of
 from raffia.surrogate.plan import Choice
 from raffia.surrogate.rollouts import LONGER, Paths, many, stays_bounded
-from raffia.training.accumulator import Accumulator
 
 RAISED = (10, 100, 1e4, 1e6)  # times: how much larger ridges are taken, to keep a model bounded
 SO_THAT = "so that values stay bounded step after step."

@@ -16,12 +16,12 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.features.hyperparameters import Range
+from raffia.model.accumulator import Accumulator
 from raffia.model.estimator import of
+from raffia.model.preprocessing import Prepared, prepare
+from raffia.model.settings import Settings
+from raffia.model.trained import LEFT_OUT, Trained
 from raffia.surrogate.rollouts import Paths, errors_along, usual_size
-from raffia.training.accumulator import Accumulator
-from raffia.training.frame import Prepared, prepare
-from raffia.training.settings import Settings
-from raffia.training.trained import LEFT_OUT, Trained
 
 FACTORS = (1.25, 1.1)  # that numbers are multiplied or divided by, as long as errors fall
 MOST_FEATURES = 256

@@ -16,7 +16,7 @@ from raffia.data.options import FLAGS, ReadingOptions
 from raffia.errors import RaffiaError
 from raffia.spaces import KINDS, Domain, Space
 from raffia.spaces.axes import Axis, kinds_of
-from raffia.spaces.outliers import average, largest
+from raffia.spaces.robust_sizes import average, largest
 
 
 class Ends(StrEnum):

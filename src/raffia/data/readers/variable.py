@@ -4,7 +4,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from importlib import import_module
@@ -221,6 +221,14 @@ def stack(read: Callable[[int], np.ndarray], count: int, shape: tuple[int, ...],
     for place, row in enumerate(chosen):
         values[place] = read(row)
     return values
+
+
+def stacked(arrays: Sequence[Variable], **changes: Any) -> Variable:
+    """An array with a row for each of these, which are read one by one."""
+    first, dtype = arrays[0], np.result_type(*(v.dtype for v in arrays)).str
+    load = partial(stack, lambda index: arrays[index].read(), len(arrays), first.shape, dtype)
+    news: dict[str, Any] = {"shape": (len(arrays), *first.shape), "dims": None, "dtype": dtype, "load": load, "block": 1}
+    return replace(first, **news | changes)
 
 
 def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *beside: Path) -> None:

@@ -1,9 +1,9 @@
-"""What a file of a mesh or a grid holds, as variables: nodes, cells, and fields with one sample each, or one at each time.
+"""What a file of a mesh holds, as variables: nodes, cells, and fields with one sample each, or one at each time.
 
 Fields name by their attributes the arrays of nodes and cells that they are given on.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from raffia.data.readers.damage import Damaged, damaged_if
-from raffia.data.readers.meshes.kinds import Block, divided
-from raffia.data.readers.variable import Variable, check_count, stack
+from raffia.data.readers.meshes.cells import Cells
+from raffia.data.readers.variable import Rows, Variable, check_count
 from raffia.spaces.simplices import volumes
 
 GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
@@ -22,55 +22,39 @@ NODES, CELLS, WEIGHTS, PART, NOTES = "mesh nodes", "mesh cells", "mesh weights",
 """Attributes of fields: the variables of their nodes, cells and weights, and notes; and of those variables: that they are such."""
 
 Fields = dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Steps:
-    """A field at some times: `read` gives the values at one of them, (points,) or (points, components)."""
-
-    count: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    read: Callable[[int], np.ndarray]
-
-    @classmethod
-    def of(cls, states: Sequence[np.ndarray]) -> "Steps":
-        """A field that is in memory."""
-        return cls(len(states), states[0].shape, states[0].dtype, states.__getitem__)
+Series = Mapping[str, Variable]
+"""Fields (times, points) or (times, points, components)."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """A mesh as it is in a file: all points (points, 3), cells in blocks, and values at points and in cells."""
+    """A mesh as it is in a file: all points (points, 3), cells of any kinds, and values at points and in cells."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vtu")
     """What files it can be written to."""
 
     points: np.ndarray
-    blocks: tuple[Block, ...]
+    cells: Cells
     point_data: Fields = field(default_factory=dict)
     cell_data: Fields = field(default_factory=dict)
 
     @cached_property
     def geometry(self) -> "Geometry":
         """The nodes and cells that count."""
-        return Geometry.of(self.points, self.blocks)
-
-    @property
-    def cells(self) -> int:
-        """How many cells it has, of all kinds."""
-        return sum(len(block.numbers) for block in self.blocks)
+        return Geometry.of(self.points, self.cells)
 
     @property
     def counts(self) -> tuple[int, int]:
         """How many points and cells it has."""
-        return len(self.points), self.cells
+        return len(self.points), len(self.cells)
 
     def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
-        at_points = {name: Steps.of([values]) for name, values in self.point_data.items()}
-        in_cells = {name: Steps.of([values]) for name, values in self.cell_data.items()}
-        return described(path, self, at_points, in_cells, beside=beside)
+        series = [
+            {name: Variable.of_array(name, values[None], None, {}, path) for name, values in data.items()}
+            for data in (self.point_data, self.cell_data)
+        ]
+        return described(path, self, series, beside=beside)
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -81,17 +65,15 @@ def joined(parts: Sequence[Any]) -> Any:
     if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
         return parts[0]
     meshes = [_without_ghosts(part if type(part) is Content else part.as_mesh()) for part in parts]
-    dims = [max((block.kind.dim for block in mesh.blocks), default=0) for mesh in meshes]
-    meshes = [mesh for mesh, dim in zip(meshes, dims, strict=True) if dim == max(dims)]
-    blocks, points, cells = list[Block](), 0, 0
-    for mesh in meshes:
-        blocks += [block.moved(points, cells) for block in mesh.blocks]
-        points, cells = points + len(mesh.points), cells + mesh.cells
-    data = [[mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes]]
-    fields = [
-        {name: np.concatenate([part[name] for part in parts]) for name in common(parts) if name != GHOSTS} for parts in data
-    ]
-    return Content(np.concatenate([mesh.points for mesh in meshes]), tuple(blocks), *fields)
+    dim = max(mesh.cells.dim for mesh in meshes)
+    meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
+    before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
+    cells = Cells.joined(mesh.cells.moved(int(start)) for mesh, start in zip(meshes, before, strict=False))
+    fields = (
+        {name: np.concatenate([part[name] for part in data]) for name in common(data) if name != GHOSTS}
+        for data in ([mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes])
+    )
+    return Content(np.concatenate([mesh.points for mesh in meshes]), cells, *fields)
 
 
 def common(parts: Sequence[Fields]) -> list[str]:
@@ -101,13 +83,12 @@ def common(parts: Sequence[Fields]) -> list[str]:
 
 def _without_ghosts(mesh: Content) -> Content:
     """A mesh without the cells that it has of its neighbours."""
-    if GHOSTS not in mesh.cell_data or any(len(values) != mesh.cells for values in mesh.cell_data.values()):
+    if GHOSTS not in mesh.cell_data or any(len(values) != len(mesh.cells) for values in mesh.cell_data.values()):
         return mesh
-    own, blocks = mesh.cell_data[GHOSTS].reshape(-1) == 0, []
-    for block in mesh.blocks:
-        inside = own[block.numbers]
-        blocks.append(Block(block.vtk, block.corners[inside], (np.cumsum(own) - 1)[block.numbers[inside]]))
-    return Content(mesh.points, tuple(blocks), mesh.point_data, {name: values[own] for name, values in mesh.cell_data.items()})
+    own = mesh.cell_data[GHOSTS].reshape(-1) == 0
+    return Content(
+        mesh.points, mesh.cells.chosen(own), mesh.point_data, {name: values[own] for name, values in mesh.cell_data.items()}
+    )
 
 
 @dataclass(frozen=True)
@@ -125,12 +106,11 @@ class Geometry:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, points: np.ndarray, blocks: tuple[Block, ...]) -> "Geometry":
+    def of(cls, points: np.ndarray, cells: Cells) -> "Geometry":
         """Points in no cell are left out, as they may lie anywhere, and so are coordinates that do not vary; both are noted."""
         notes = []
-        if not len(points) or not np.isfinite(points).all():
-            raise Damaged("it has no points, or their coordinates are missing")
-        simplices, owner, cells = divided(blocks, len(points))
+        damaged_if(not len(points) or not np.isfinite(points).all(), "it has no points, or their coordinates are missing")
+        simplices, owner, indices = cells.divided(len(points))
         kept = np.unique(simplices) if len(simplices) else np.arange(len(points))
         if len(kept) < len(points):
             notes.append(f"{len(points) - len(kept)} of {len(points)} points are in no cell, and are left out.")
@@ -141,7 +121,7 @@ class Geometry:
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
-        return cls(nodes[:, varying], np.searchsorted(kept, simplices), kept, cells, owner, tuple(notes))
+        return cls(nodes[:, varying], np.searchsorted(kept, simplices), kept, indices, owner, tuple(notes))
 
     @cached_property
     def centres(self) -> tuple[np.ndarray, np.ndarray]:
@@ -154,17 +134,13 @@ class Geometry:
 
 
 def described(
-    path: Path,
-    mesh: Content,
-    at_points: dict[str, Steps],
-    in_cells: dict[str, Steps],
-    times: np.ndarray | None = None,
-    beside: tuple[Path, ...] = (),
+    path: Path, mesh: Content, series: Sequence[Series], times: np.ndarray | None = None, beside: tuple[Path, ...] = ()
 ) -> dict[str, Variable]:
-    """The arrays of a file: nodes, cells, times, and each field (times, points) on this mesh.
+    """The arrays of a file: nodes, cells, times, and the fields at points and in cells of this mesh.
 
     Where there are values in cells, also the centres and the volumes of those. Fields keep their names, and nothing else has them.
     """
+    at_points, in_cells = series
     geometry, names = mesh.geometry, {*at_points, *in_cells}
     arrays: dict[str, Variable] = {}
 
@@ -182,31 +158,25 @@ def described(
         centres, sizes = geometry.centres
         middles = {NOTES: (note, *geometry.notes), NODES: add("cell centres", centres, ("cell", "axis"), {PART: True})}
         middles[WEIGHTS] = add("cell volumes", sizes, ("cell",), {PART: True})
-        sections.append((in_cells, geometry.cells, mesh.cells, "cell", middles))
+        sections.append((in_cells, geometry.cells, len(mesh.cells), "cell", middles))
     if times is not None:
         add("time", times, ("time",), {})
     for fields, chosen, total, dim, attributes in sections:
         check_count(path, len(fields))
-        for name, steps in fields.items():
-            if steps.shape[0] != total:
-                raise Damaged(f"{name} has {steps.shape[0]} values for {total} {dim}s")
-            inner, dtype = int(np.prod(steps.shape[1:])), steps.dtype.newbyteorder("=").str
-            shape = (len(chosen), inner) if inner > 1 else (len(chosen),)
-            dims = ("time" if steps.count > 1 else "sample", dim, "component")[: 1 + len(shape)]
-            load, name = partial(stack, partial(_at, steps, chosen), steps.count, shape, dtype), free_name(name, arrays)
-            arrays[name] = Variable(name, (steps.count, *shape), dtype, dims, attributes, path, load, beside=beside)
+        for name, v in fields.items():
+            if v.shape[1] != total:
+                raise Damaged(f"{name} has {v.shape[1]} values for {total} {dim}s")
+            inner, dtype, name = int(np.prod(v.shape[2:])), np.dtype(v.dtype).newbyteorder("=").str, free_name(name, arrays)
+            shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
+            dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
+            load = partial(_chosen, v, chosen, shape[1:], dtype)
+            arrays[name] = Variable(name, shape, dtype, dims, attributes, path, load, beside=beside)
     return arrays
 
 
-def _at(steps: Steps, places: np.ndarray, step: int) -> np.ndarray:
-    return flattened(steps.read(step))[places]
-
-
-def flattened(values: np.ndarray) -> np.ndarray:
-    """Values (points,) or (points, components), in the byte order of this machine."""
-    values = values.astype(values.dtype.newbyteorder("="), copy=False)
-    flat = values.reshape(len(values), -1)
-    return flat[:, 0] if flat.shape[1] == 1 else flat
+def _chosen(v: Variable, places: np.ndarray, shape: tuple[int, ...], dtype: str, rows: Rows) -> np.ndarray:
+    values = v.read(rows)[:, places]
+    return values.reshape(len(values), *shape).astype(dtype, copy=False)
 
 
 def unlike(name: str, fields: Collection[str]) -> str:

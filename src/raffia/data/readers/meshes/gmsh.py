@@ -1,17 +1,17 @@
 """Gmsh's files, .msh, of versions 2.2 and 4.1, as text or binary, with the fields of their views, by a parser of ours."""
 
+import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from raffia.data.readers.damage import Damaged, damaged_if, floats, integer
-from raffia.data.readers.meshes.content import Content, Steps, described
-from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
-from raffia.data.readers.meshes.kinds import Block
+from raffia.data.readers.meshes.cells import KINDS as VTK_KINDS
+from raffia.data.readers.meshes.cells import Cells
+from raffia.data.readers.meshes.content import Content, described
 from raffia.data.readers.variable import LOOKED_AT, MOST, Variable
 from raffia.errors import RaffiaError
 
@@ -22,19 +22,10 @@ SWAPPED = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8]  # Gmsh has two nodes of it in another 
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Labels, and a row of values for each."""
-
-
 Elements = tuple[int, np.ndarray, np.ndarray]
 """Gmsh's type of some elements, their labels, and the labels of their nodes."""
-
-
-@dataclass
-class _Mesh:
-    """Nodes and elements by their labels, and views: a field's name, its time, and values by labels."""
-
-    nodes: Rows | None = None
-    elements: list[Elements] = field(default_factory=list)
-    views: dict[str, list[tuple[str, float, Rows]]] = field(default_factory=lambda: {"NodeData": [], "ElementData": []})
+View = tuple[str, float, Rows]
+"""The name of a field, its time, and its values by labels of nodes or elements."""
 
 
 class _Numbers:
@@ -54,6 +45,14 @@ class _Numbers:
         words = np.frombuffer(self.body, f"<{kind}", count, start) if self.binary else self.words[start : self.at].astype(kind)
         return words.reshape(shape)
 
+    def labelled(self, count: int, many: int) -> Rows:
+        """So many labels, each with so many values behind it."""
+        if self.binary:
+            rows = self.take(f"i4, ({max(1, many)},)<f8", count)
+            return rows["f0"].astype(np.int64), rows["f1"].reshape(count, -1).copy()
+        rows = self.take("f8", count, 1 + many)
+        return rows[:, 0].astype(np.int64), rows[:, 1:]
+
 
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a file."""
@@ -63,16 +62,18 @@ def variables(path: Path) -> dict[str, Variable]:
     version, mode, size, *_ = (*sections[0][1].decode("ascii", "replace").split(None, 3), "", "", "")
     if version not in ("2.2", "2", "4.1") or size != "8":
         raise RaffiaError(f"it is of Gmsh's version {version[:8]}; raffia reads 2.2 and 4.1. Save it with -format msh41.")
-    mesh, binary, newer = _Mesh(), mode == "1", version == "4.1"
+    binary, nodes, elements = mode == "1", None, list[Elements]()
+    views: dict[str, list[View]] = {"NodeData": [], "ElementData": []}
     for name, body in sections[1:]:
         if name == "Nodes":
-            count, rest = (0, body) if newer else _first_line(body)
-            mesh.nodes = _nodes4(body, binary) if newer else _labelled(_Numbers(rest, binary), count, 3)
+            nodes = (_nodes4 if version == "4.1" else _nodes2)(body, binary)
         elif name == "Elements":  # Gmsh writes the whole mesh again with each view that it appends to a file
-            mesh.elements = list((_elements4 if newer else _elements2)(body, binary))
-        elif name in mesh.views:
-            mesh.views[name].append(_view(body, binary))
-    return _series(path, mesh, max(LOOKED_AT, len(content)))
+            elements = list((_elements4 if version == "4.1" else _elements2)(body, binary))
+        elif name in views:
+            views[name].append(_view(body, binary))
+    if nodes is None:
+        raise Damaged("it has no nodes")
+    return _series(path, nodes, elements, views, max(LOOKED_AT, len(content)))
 
 
 def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -80,9 +81,9 @@ def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
     at = count = 0
     while found := re.compile(rb"^\$(\w+)[ \t\r]*\n", re.MULTILINE).search(content, at):
         damaged_if(count >= MOST, f"it has more than {MOST} sections")
-        end = content.find(b"$End" + found[1], found.end())
-        damaged_if(end < 0, f"its section {found[1].decode('ascii', 'replace')[:20]} does not end")
-        yield found[1].decode("ascii", "replace"), content[found.end() : end]
+        end, name = content.find(b"$End" + found[1], found.end()), found[1].decode("ascii", "replace")
+        damaged_if(end < 0, f"its section {name[:20]} does not end")
+        yield name, content[found.end() : end]
         at, count = end + 4 + len(found[1]), count + 1
 
 
@@ -91,13 +92,9 @@ def _first_line(body: bytes) -> tuple[int, bytes]:
     return integer(line), rest
 
 
-def _labelled(numbers: _Numbers, count: int, many: int) -> Rows:
-    """So many labels, each with so many values behind it."""
-    if numbers.binary:
-        rows = numbers.take(f"i4, ({max(1, many)},)<f8", count)
-        return rows["f0"].astype(np.int64), rows["f1"].reshape(count, -1).copy()
-    rows = numbers.take("f8", count, 1 + many)
-    return rows[:, 0].astype(np.int64), rows[:, 1:]
+def _nodes2(body: bytes, binary: bool) -> Rows:
+    count, rest = _first_line(body)
+    return _Numbers(rest, binary).labelled(count, 3)
 
 
 def _nodes4(body: bytes, binary: bool) -> Rows:
@@ -133,16 +130,15 @@ def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
     words = numbers.words.astype(np.int64).tolist()
     parts: dict[int, list[Any]] = {}
     while read < count:
-        if binary:
-            kind, many, tags = numbers.take("i4", 3).tolist()
-        else:
-            label, kind, tags, many = *[*words[at : at + 3], 0, 0, 0][:3], 1
+        damaged_if(not binary and at + 3 > len(words), "its elements do not add up")
+        kind, many, tags = numbers.take("i4", 3).tolist() if binary else (words[at + 1], 1, words[at + 2])
         damaged_if(many < 1 or tags < 0, "its elements do not add up")
         if binary:
             rows = numbers.take("i4", many, 1 + tags + _size(kind))
             parts.setdefault(kind, []).extend(np.delete(rows, slice(1, 1 + tags), axis=1))
         else:
-            start, at = at + 3 + tags, at + 3 + tags + _size(kind)
+            start, label = at + 3 + tags, words[at]
+            at = start + _size(kind)
             parts.setdefault(kind, []).append([label, *words[start:at]])
         read += many
     damaged_if(at > len(words), "its elements do not add up")
@@ -151,8 +147,8 @@ def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
         yield kind, rows[:, 0], rows[:, 1:]
 
 
-def _view(body: bytes, binary: bool) -> tuple[str, float, Rows]:
-    """The name of a field, its time, and its values by labels of nodes or elements."""
+def _view(body: bytes, binary: bool) -> View:
+    """A field at a time; its texts, reals and integers stand before the values, each after how many there are."""
     tags = []
     for _ in range(3):
         count, body = _first_line(body)
@@ -163,43 +159,44 @@ def _view(body: bytes, binary: bool) -> tuple[str, float, Rows]:
     name = texts[0].strip(b'"').decode("utf-8", "replace") if texts else ""
     time = floats(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
     damaged_if(not 1 <= many <= max(1, len(body)) or len(time) != 1, f"a view claims {count} times {many} values")
-    return name, float(time[0]), _labelled(_Numbers(body, binary), count, many)
+    return name, float(time[0]), _Numbers(body, binary).labelled(count, many)
 
 
-def _series(path: Path, mesh: _Mesh, most: int) -> dict[str, Variable]:
+class _Labels:
+    """The labels of nodes or elements, in the order of the file."""
+
+    def __init__(self, labels: np.ndarray) -> None:
+        self.order = labels.argsort(kind="stable")
+        self.known = labels[self.order]
+
+    def places(self, labels: np.ndarray) -> np.ndarray:
+        """The indices of those that have these labels."""
+        place = np.searchsorted(self.known, labels)
+        missing = labels.size and (place.max() >= len(self.known) or (self.known[place] != labels).any())
+        damaged_if(missing, "it names nodes or elements that are not there")
+        return self.order[place]
+
+
+def _series(path: Path, nodes: Rows, elements: list[Elements], views: dict[str, list[View]], most: int) -> dict[str, Variable]:
     """A mesh and its fields, of so many values at most. Values that a view leaves out are missing; views of one name are times."""
-    if mesh.nodes is None:
-        raise Damaged("it has no nodes")
-    labels, points = mesh.nodes
-    order = labels.argsort(kind="stable")
-    blocks, names, before = [], [np.empty(0, np.int64)], 0
-    for kind, elements, nodes in mesh.elements:
-        corners = _places(labels[order], order, nodes)
-        corners = corners[:, SWAPPED] if kind == TETRA10 else corners
-        blocks.append(Block(KINDS[kind], corners, before + np.arange(len(elements))))
-        names.append(elements)
-        before += len(elements)
-    fields, times = dict[str, dict[str, Steps]](), None
-    for section, known in (("NodeData", labels), ("ElementData", np.concatenate(names))):
-        sorting = known.argsort(kind="stable")
-        steps: dict[str, list[np.ndarray]] = {}
-        for name, _, (rows, values) in sorted(mesh.views[section], key=lambda view: view[1]):
-            most -= len(known) * values.shape[1]
-            if most < 0 or (name in steps and steps[name][0].shape[1] != values.shape[1]):
+    labels, cells, fields, times = _Labels(nodes[0]), list[Cells](), list[dict[str, Variable]](), None
+    for kind, _, corners in elements:
+        places = labels.places(corners)
+        cells.append(Cells.alike(KINDS[kind], places[:, SWAPPED] if kind == TETRA10 else places))
+    names = np.concatenate([np.empty(0, np.int64), *(element[1] for element in elements)])
+    for section, known in (("NodeData", labels), ("ElementData", _Labels(names))):
+        steps: dict[str, list[tuple[float, np.ndarray]]] = {}
+        for name, time, (rows, values) in sorted(views[section], key=lambda view: view[1]):
+            shape = len(known.order), values.shape[1]
+            most -= math.prod(shape)
+            if most < 0 or (name in steps and steps[name][0][1].shape != shape):
                 raise Damaged("its views leave out most of their values, or have other shapes at other times")
-            array = np.full((len(known), values.shape[1]), np.nan)
-            array[_places(known[sorting], sorting, rows)] = values
-            steps.setdefault(name, []).append(array)
-        fields[section] = {name: Steps.of(some) for name, some in steps.items()}
-        several = next((name for name, some in steps.items() if len(some) > 1), None)
-        if several is not None and times is None:
-            times = np.sort([time for name, time, _ in mesh.views[section] if name == several])
-    return described(path, Content(points, tuple(blocks)), fields["NodeData"], fields["ElementData"], times)
-
-
-def _places(known: np.ndarray, order: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The numbers of things that have these labels; `known` are all labels, in order."""
-    place = np.searchsorted(known, labels)
-    if labels.size and (place.max() >= len(known) or (known[place] != labels).any()):
-        raise Damaged("it names nodes or elements that are not there")
-    return order[place]
+            array = np.full(shape, np.nan)
+            array[known.places(rows)] = values
+            steps.setdefault(name, []).append((time, array))
+        fields.append(
+            {name: Variable.of_array(name, np.stack([f for _, f in some]), None, {}, path) for name, some in steps.items()}
+        )
+        several = [np.array([time for time, _ in some]) for some in steps.values() if len(some) > 1]
+        times = several[0] if several and times is None else times
+    return described(path, Content(nodes[1], Cells.joined(cells)), fields, times)

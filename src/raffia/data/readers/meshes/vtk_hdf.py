@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from raffia.data.readers import hdf5
-from raffia.data.readers.damage import Damaged, damaged_if
+from raffia.data.readers.damage import damaged_if
+from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content, Fields, joined
-from raffia.data.readers.meshes.kinds import blocks_of
 from raffia.data.readers.meshes.structured import Lattice, check_fields, lines_of
 from raffia.data.readers.variable import Variable
 from raffia.errors import RaffiaError
@@ -29,33 +29,33 @@ def content(path: Path) -> Content | Lattice:
 
 
 def _fields(held: dict[str, Variable], group: str) -> Fields:
-    names = [name for name in held if name.startswith(f"{group}/") and held[name].numeric]
-    return {name.removeprefix(f"{group}/"): held[name].glance() for name in names}
+    return {
+        name.removeprefix(f"{group}/"): v.glance() for name, v in held.items() if name.startswith(f"{group}/") and v.numeric
+    }
 
 
 def _image(described: dict[str, Any], held: dict[str, Variable]) -> Lattice:
     extent, origin, spacing = (np.ravel(described.get(name, ())) for name in ("WholeExtent", "Origin", "Spacing"))
     damaged_if(len(extent) != 6 or extent.dtype.kind not in "iu", "its grid has no extent")
     spans = list(zip(extent[::2].tolist(), extent[1::2].tolist(), strict=True))
-    shape = tuple(last - first + 1 for first, last in spans)
     data = [{name: values.reshape(-1, *values.shape[3:]) for name, values in _fields(held, group).items()} for group in GROUPS]
-    check_fields(shape, *data)
+    check_fields(tuple(last - first + 1 for first, last in spans), *data)
     return Lattice(lines_of(origin, spacing, spans, np.ravel(described.get("Direction", np.eye(3)))), *data)
 
 
 def _mesh(held: dict[str, Variable]) -> Content | Lattice:
     """The mesh of all parts: each has some of the points and cells, and counts nodes and their list from zero."""
     wanted = ("NumberOfPoints", "NumberOfCells", "NumberOfConnectivityIds", "Points", "Connectivity", "Offsets", "Types")
-    if missing := [name for name in wanted if name not in held]:
-        raise Damaged(f"it has no {missing[0]}")
+    missing = [name for name in wanted if name not in held]
+    damaged_if(missing, f"it has no {', '.join(missing)}")
     n_points, n_cells, n_nodes, points, nodes, ends, kinds = (held[name].glance() for name in wanted)
     counts = np.stack([n_points, n_cells, n_nodes]) if n_points.shape == n_cells.shape == n_nodes.shape else -np.ones(1)
-    if counts.ndim != 2 or counts.min(initial=0) < 0 or points.ndim != 2 or nodes.ndim + ends.ndim + kinds.ndim != 3:
-        raise Damaged("its parts are not counted")
-    if [*counts.sum(1), len(kinds) + len(n_cells)] != [len(points), len(kinds), len(nodes), len(ends)]:
-        raise Damaged("its parts do not add up")
+    wrong = counts.ndim != 2 or counts.min(initial=0) < 0 or points.ndim != 2 or nodes.ndim + ends.ndim + kinds.ndim != 3
+    damaged_if(wrong, "its parts are not counted")
+    sizes = [len(points), len(kinds), len(nodes), len(ends)]
+    damaged_if([*counts.sum(1), len(kinds) + len(n_cells)] != sizes, "its parts do not add up")
     n_points, n_cells, n_nodes = list(counts.astype(np.int64))
     nodes = nodes.astype(np.int64) + np.repeat(np.cumsum(n_points) - n_points, n_nodes)
     ends = np.delete(ends.astype(np.int64), np.cumsum(n_cells + 1) - n_cells - 1)
     ends += np.repeat(np.cumsum(n_nodes) - n_nodes, n_cells)
-    return joined([Content(points, blocks_of(kinds, ends, nodes), *(_fields(held, group) for group in GROUPS))])
+    return joined([Content(points, Cells.of(kinds, ends, nodes), *(_fields(held, group) for group in GROUPS))])

@@ -4,15 +4,14 @@ No more is read than the file has: sizes in it are compared with what is there b
 """
 
 import math
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
 
 from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers
+from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
 from raffia.data.readers.meshes.content import Content, Fields
-from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
 from raffia.data.readers.meshes.structured import Lattice, cells_of, check_fields, lines_of
 from raffia.data.readers.variable import MOST
 
@@ -32,10 +31,23 @@ def content(path: Path) -> Content | Lattice:
     damaged_if(not file.line().lower().startswith("# vtk datafile"), "it does not begin with '# vtk DataFile Version'")
     file.line()
     file.binary = entry({"ascii": False, "binary": True}, file.line().strip().lower(), "encoding")
-    dataset = _DataSet()
+    parts: dict[str, list] = {}
+    data: dict[str, Fields] = {"point_data": {}, "cell_data": {}, "": {}}
+    where, count = "", 0
     while (words := file.words()) is not None:
-        dataset.take(file, words)
-    return dataset.whole()
+        word = words[0].lower()
+        if word in ("point_data", "cell_data"):
+            where, count = word, integer(words[1])
+        elif word == "metadata":
+            file.pass_paragraph()
+        elif word == "lookup_table":
+            file.numbers("unsigned_char" if file.binary else "float", 4 * integer(words[2]))
+        elif (part := _part(file, word, words)) is not None:
+            parts.setdefault(word.replace("aspect_ratio", "spacing"), []).append(part)
+        else:
+            data[where].update(_fields(file, word, words, count))
+            damaged_if(len(data[where]) > MOST, f"it has more than {MOST} fields")
+    return _whole(parts, data["point_data"], data["cell_data"])
 
 
 class _File:
@@ -57,6 +69,14 @@ class _File:
                 return [*words, "", "", ""]
         return None
 
+    def begins(self, word: str) -> list[str] | None:
+        """The words of the next line, if it begins with this one; else that line is the next one still."""
+        before, words = self.at, self.words() or [""]
+        if words[0].upper() == word:
+            return words
+        self.at = before
+        return None
+
     def pass_paragraph(self) -> None:
         """Go on behind the next empty line."""
         while self.at < len(self.content) and self.line().strip():
@@ -74,131 +94,93 @@ class _File:
     def numbers(self, kind: str, count: int, many: int = 1) -> np.ndarray:
         """So many rows of numbers of a type."""
         damaged_if(count < 0 or many < 1, f"{count} rows of {many} numbers are said to follow")
-        kind, size = kind.lower(), count * many
-        if kind == "bit":
-            values = np.unpackbits(self._bytes("u1", -(-size // 8)))[:size] if self.binary else self._text("u1", size)
-        else:
-            dtype = entry(TYPES, kind, "type of numbers")
-            values = self._bytes(dtype, size) if self.binary else self._text(dtype, size)
+        bits, size, read = kind.lower() == "bit", count * many, self._bytes if self.binary else self._text
+        dtype = np.dtype("u1" if bits else entry(TYPES, kind.lower(), "type of numbers"))
+        values = np.unpackbits(read(dtype, -(-size // 8)))[:size] if bits and self.binary else read(dtype, size)
         return values.reshape(count, many) if many > 1 else values
 
-    def _bytes(self, dtype: str, count: int) -> np.ndarray:
-        size = np.dtype(dtype).itemsize * count
-        if self.at + size > len(self.content):
-            raise Damaged(f"{count} numbers are said to follow, and {len(self.content) - self.at} bytes do")
-        values = np.frombuffer(self.content, np.dtype(dtype).newbyteorder(">"), count, self.at)
-        self.at += size
-        return values
+    def _bytes(self, dtype: np.dtype, count: int) -> np.ndarray:
+        start, self.at = self.at, self.at + dtype.itemsize * count
+        damaged_if(self.at > len(self.content), f"{count} numbers are said to follow, and {len(self.content) - start} bytes do")
+        return np.frombuffer(self.content, dtype.newbyteorder(">"), count, start)
 
-    def _text(self, dtype: str, count: int) -> np.ndarray:
+    def _text(self, dtype: np.dtype, count: int) -> np.ndarray:
         start, there = self.at, 0
         while there < count and self.at < len(self.content):
             there += len(self.line().split())
         damaged_if(there != count, f"{count} numbers are said to follow, and {there} words do")
         text = self.content[start : self.at].decode("ascii", "replace")
-        return (floats(text) if dtype[0] == "f" else integers(text)).astype(dtype)
+        return (floats(text) if dtype.kind == "f" else integers(text)).astype(dtype)
 
 
-@dataclass
-class _DataSet:
-    """What has been read of a data set, a section at a time."""
+def _part(file: _File, word: str, words: list[str]) -> object:
+    """What a section of this name says of a grid or a mesh; None if it holds a field."""
+    if word == "dataset":
+        return words[1].lower()
+    if word == "dimensions":
+        return tuple(integer(size) for size in words[1:4])
+    if word in ("origin", "spacing", "aspect_ratio"):
+        return floats(" ".join(words[1:4]))
+    if word in ("x_coordinates", "y_coordinates", "z_coordinates"):
+        return file.numbers(words[2], integer(words[1]))
+    if word == "points":
+        return file.numbers(words[2], integer(words[1]), 3)
+    if word == "cells" or word in POLYDATA:
+        return _cells(file, integer(words[1]), integer(words[2]))
+    return file.numbers("int", integer(words[1])) if word == "cell_types" else None
 
-    kind: str = ""
-    points: np.ndarray | None = None
-    cells: list[tuple[str, np.ndarray, np.ndarray]] = field(default_factory=list)
-    types: np.ndarray | None = None
-    shape: tuple[int, ...] = ()
-    steps: dict[str, np.ndarray] = field(default_factory=dict)
-    axes: dict[str, np.ndarray] = field(default_factory=dict)
-    data: dict[str, Fields] = field(default_factory=lambda: {"point_data": {}, "cell_data": {}, "": {}})
-    active: tuple[str, int] = ("", 0)
 
-    def take(self, file: _File, words: list[str]) -> None:
-        """The section that begins with these words."""
-        word = words[0].lower()
-        if word == "dimensions":
-            self.shape = tuple(integer(size) for size in words[1:4])
-        elif word in ("origin", "spacing", "aspect_ratio"):
-            self.steps[word.replace("aspect_ratio", "spacing")] = floats(" ".join(words[1:4]))
-        elif word in ("x_coordinates", "y_coordinates", "z_coordinates"):
-            self.axes[word[0]] = file.numbers(words[2], integer(words[1]))
-        elif word == "dataset":
-            self.kind = words[1].lower()
-        elif word == "points":
-            self.points = file.numbers(words[2], integer(words[1]), 3)
-        elif word == "cells" or word in POLYDATA:
-            self.cells.append((word, *_cells(file, integer(words[1]), integer(words[2]))))
-        elif word == "cell_types":
-            self.types = file.numbers("int", integer(words[1]))
-        elif word in ("point_data", "cell_data"):
-            self.active = word, integer(words[1])
-        elif word == "metadata":
-            file.pass_paragraph()
-        elif word == "lookup_table":
-            file.numbers("unsigned_char" if file.binary else "float", 4 * integer(words[2]))
-        else:
-            self._field(file, word, words)
+def _fields(file: _File, word: str, words: list[str], count: int) -> Fields:
+    """The field in a section of this name, or the fields."""
+    if word == "field":
+        return _arrays(file, integer(words[2]))
+    kind, many = words[2], COMPONENTS.get(word, 0)
+    if word == "scalars":
+        many = integer(words[3] or "1")
+        file.begins("LOOKUP_TABLE")
+    elif word == "color_scalars":
+        kind, many = "unsigned_char" if file.binary else "float", integer(words[2])
+    elif word == "texture_coordinates":
+        kind, many = words[3], integer(words[2])
+    elif not many:
+        raise Damaged(f"its section {words[0][:20]} is not known")
+    return {unquote(words[1]): file.numbers(kind, count, many)}
 
-    def _field(self, file: _File, word: str, words: list[str]) -> None:
-        name, (where, count) = unquote(words[1]), self.active
-        keep = self.data[where]
-        damaged_if(len(keep) > MOST, f"it has more than {MOST} fields")
-        if word == "field":
-            keep.update(_arrays(file, integer(words[2])))
-        elif word == "scalars":
-            before = file.at
-            if not file.line().lower().startswith("lookup_table"):
-                file.at = before
-            keep[name] = file.numbers(words[2], count, integer(words[3] or "1"))
-        elif word == "color_scalars":
-            keep[name] = file.numbers("unsigned_char" if file.binary else "float", count, integer(words[2]))
-        elif word == "texture_coordinates":
-            keep[name] = file.numbers(words[3], count, integer(words[2]))
-        elif word in COMPONENTS:
-            keep[name] = file.numbers(words[2], count, COMPONENTS[word])
-        else:
-            raise Damaged(f"its section {words[0][:20]} is not known")
 
-    def whole(self) -> Content | Lattice:
-        """All of it."""
-        fields = self.data["point_data"], self.data["cell_data"]
-        if self.kind == "structured_points":
-            check_fields(self.shape, *fields)
-            spans = [(0, size - 1) for size in self.shape]
-            return Lattice(lines_of(self.steps.get("origin"), self.steps.get("spacing"), spans), *fields)
-        if self.kind == "rectilinear_grid":
-            return Lattice(tuple(entry(self.axes, name, "list of coordinates") for name in "xyz"), *fields)
-        if self.kind not in ("structured_grid", "unstructured_grid", "polydata"):
-            raise Damaged(f"its data set is {self.kind or 'not named'}, which is none of VTK's grids and meshes")
-        if self.points is None:
-            raise Damaged("it has no points")
-        if self.kind != "structured_grid":
-            return Content(self.points, tuple(self._blocks()), *fields)
-        if len(self.shape) != 3 or min(self.shape) < 1 or math.prod(self.shape) != len(self.points):
-            raise Damaged(f"it has {len(self.points)} points and dimensions {self.shape}")
-        return Content(self.points, cells_of(self.shape), *fields)
-
-    def _blocks(self) -> list[Block]:
-        blocks, before = list[Block](), 0
-        for word, ends, nodes in sorted(self.cells, key=lambda some: [*POLYDATA, "cells"].index(some[0])):
-            kinds = np.full(len(ends), POLYDATA[word]) if word in POLYDATA else self.types
-            if kinds is None:
-                raise Damaged("it has no types of cells")
-            blocks += [block.moved(0, before) for block in blocks_of(kinds, ends, nodes)]
-            before += len(ends)
-        return blocks
+def _whole(parts: dict[str, list], *fields: Fields) -> Content | Lattice:
+    """The data set of these sections."""
+    last = {name: some[-1] for name, some in parts.items()}
+    kind, shape, points = last.get("dataset", "not named"), last.get("dimensions", ()), last.get("points")
+    if kind == "structured_points":
+        check_fields(shape, *fields)
+        return Lattice(lines_of(last.get("origin"), last.get("spacing"), [(0, size - 1) for size in shape]), *fields)
+    if kind == "rectilinear_grid":
+        return Lattice(tuple(entry(last, f"{name}_coordinates", "list of coordinates") for name in "xyz"), *fields)
+    known = kind in ("structured_grid", "unstructured_grid", "polydata")
+    damaged_if(not known, f"its data set is {kind or 'not named'}, which is none of VTK's grids and meshes")
+    if points is None:
+        raise Damaged("it has no points")
+    if kind == "structured_grid":
+        wrong = len(shape) != 3 or min(shape) < 1 or math.prod(shape) != len(points)
+        damaged_if(wrong, f"it has {len(points)} points and dimensions {shape}")
+        return Content(points, cells_of(shape), *fields)
+    cells = [
+        Cells.of(
+            np.full(len(ends), POLYDATA[word]) if word in POLYDATA else entry(last, "cell_types", "type of cells"), ends, nodes
+        )
+        for word in (*POLYDATA, "cells")
+        for ends, nodes in parts.get(word, ())
+    ]
+    return Content(points, Cells.joined(cells), *fields)
 
 
 def _cells(file: _File, count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Where each cell ends in the list of nodes of all, and that list, as version 5 writes them or as those before did."""
-    before = file.at
-    words = file.words() or [""]
-    if words[0].upper() == "OFFSETS":
+    if words := file.begins("OFFSETS"):
         ends = file.numbers(words[1], count)[1:]
-        words = file.words() or [""]
-        damaged_if(words[0].upper() != "CONNECTIVITY", "its cells have no nodes")
+        if (words := file.begins("CONNECTIVITY")) is None:
+            raise Damaged("its cells have no nodes")
         return ends, file.numbers(words[1], size)
-    file.at = before
     mixed = file.numbers("int", size).astype(np.int64)
     sizes, starts, at = mixed.tolist(), list[int](), 0
     while at < size and sizes[at] >= 0:
@@ -214,14 +196,14 @@ def _arrays(file: _File, count: int) -> Fields:
     """The arrays of a field section; texts in it are passed over."""
     found: Fields = {}
     for _ in range(count):
-        while (words := file.words() or [""])[0] == "METADATA":
+        while file.begins("METADATA"):
             file.pass_paragraph()
-        damaged_if(not words[0], f"it ends before {count} arrays are there")
-        name, many, rows, kind = unquote(words[0]), integer(words[1]), integer(words[2]), words[3]
-        if kind.lower() == "string":
-            for _ in range(many * rows):
-                damaged_if(file.at >= len(file.content), f"it ends before {many * rows} texts are there")
-                file.pass_text()
-        else:
-            found[name] = file.numbers(kind, rows, many)
+        name, many, rows, kind = (file.words() or [""] * 4)[:4]
+        damaged_if(not name, f"it ends before {count} arrays are there")
+        if kind.lower() != "string":
+            found[unquote(name)] = file.numbers(kind, integer(rows), integer(many))
+            continue
+        for _ in range(integer(many) * integer(rows)):
+            damaged_if(file.at >= len(file.content), f"it ends before {integer(many) * integer(rows)} texts are there")
+            file.pass_text()
     return found

@@ -1,41 +1,53 @@
 """VTK's XML files: .vtu, .vtp, .vti, .vtr and .vts, files of pieces (.pvtu and the like), blocks (.vtm), and series of times (.pvd).
 
-Pieces and blocks lie in files of their own, in the folder of the file that names them or below it. No other file is read.
+Arrays are text, base64, or raw bytes after the elements, packed by zlib, LZMA or LZ4, or not. Pieces and blocks lie in files of their
+own, in the folder of the file that names them or below it. No other file is read.
 """
 
+import base64
+import lzma
 import math
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Literal
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, damaged_if, floats, integer, integers, naming, tree
+from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, guarded, integer, integers, naming, tree
+from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
 from raffia.data.readers.meshes.content import Content, Fields, joined, unlike
-from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Block, blocks_of
-from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of
-from raffia.data.readers.meshes.vtk_arrays import Arrays
-from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, stack, stamp
+from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of, sizes_of
+from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, optional, stack, stamp, unpackable
 from raffia.errors import RaffiaError
 
+TYPES = {f"{sign}Int{8 * size}": f"{sign.lower() or 'i'}{size}" for sign in ("", "U") for size in (1, 2, 4, 8)}
+TYPES |= {"Float32": "f4", "Float64": "f8"}
+ZLIB, LZMA, LZ4 = "vtkZLibDataCompressor", "vtkLZMADataCompressor", "vtkLZ4DataCompressor"
 POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips": STRIP}
+ORDERS: dict[str, Literal["<", ">"]] = {"LittleEndian": "<", "BigEndian": ">"}
 MULTIBLOCK, COLLECTION = "vtkMultiBlockDataSet", "Collection"
 
 
 def content(path: Path) -> Content | Lattice:
     """A file as it is: a mesh or a grid."""
-    kind, body, arrays = _opened(path)
+    file = _File(path)
+    kind, pieces = file.kind, list(file.pieces())
     if kind == MULTIBLOCK:
-        return joined([_part(file) for file in _files(path, kind, body)])
-    pieces = [_Piece(element, arrays) for element in body.findall("Piece")]
+        return joined([_part(part) for part in file.names()])
     if whole := PARALLEL.get(kind):
-        pieces = [piece for file in _files(path, kind, body) for piece in _pieces_of(file, whole)]
-        kind = whole
+        kind, pieces = whole, [piece for part in file.names() for piece in _pieces_of(part, whole)]
     damaged_if(not pieces or kind == COLLECTION, "it has no pieces")
-    return GRIDS[kind](body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
+    return GRIDS[kind](file.body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
+
+
+def named_files(path: Path) -> list[Path]:
+    """The files that a file of pieces or blocks names, in their order."""
+    return _File(path).names()
 
 
 def _part(path: Path) -> Content | Lattice:
@@ -44,32 +56,22 @@ def _part(path: Path) -> Content | Lattice:
         return content(path)
 
 
-def named_files(path: Path) -> list[Path]:
-    """The files that a file of pieces or blocks names, in their order."""
-    kind, body, _ = _opened(path)
-    return _files(path, kind, body)
-
-
-def _files(path: Path, kind: str, body: Element) -> list[Path]:
-    attribute = "Source" if kind in PARALLEL else "file"
-    names = [str(element.get(attribute)) for element in body.iter() if element.get(attribute) is not None]
-    check_count(path, len(names))
-    files = [file_beside(path, name) for name in names]
-    if kind != COLLECTION and (len(set(files)) < len(files) or any(file.suffix.lower() == ".vtm" for file in files)):
-        raise RaffiaError(f"{path} names a file twice, or other files of blocks. Write all its blocks into one.")
-    damaged_if(not files, "it names no files")
-    return files
+def _pieces_of(path: Path, kind: str) -> "Iterator[_Piece]":
+    """The pieces in a file that another one names."""
+    with naming(path):
+        file = _File(path)
+        damaged_if(file.kind != kind, f"it is of type {file.kind}, not {kind}")
+        yield from file.pieces()
 
 
 def series(path: Path) -> dict[str, Variable]:
     """The arrays of ParaView's series, .pvd: nodes and cells of the first time, times, and each field (times, points)."""
-    kind, body, _ = _opened(path)
-    files = _files(path, kind, body)
-    numbers = floats(" ".join(element.get("timestep", "") for element in body.findall("DataSet")))
-    check_count(path, len(files))
-    damaged_if(kind != COLLECTION or len(numbers) != len(files), "its data sets have no times")
+    file = _File(path)
+    files = file.names()
+    numbers = floats(" ".join(element.get("timestep", "") for element in file.body.findall("DataSet")))
+    damaged_if(file.kind != COLLECTION or len(numbers) != len(files), "its data sets have no times")
     times = np.unique(numbers)
-    steps = [tuple(file for at, file in zip(numbers, files, strict=True) if at == time) for time in times]
+    steps = [tuple(part for at, part in zip(numbers, files, strict=True) if at == time) for time in times]
     arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in _state(steps[0], stamp(*steps[0])).items()}
     if len(steps) == 1:
         return arrays
@@ -97,88 +99,184 @@ def _state(files: tuple[Path, ...], stamps: tuple[int, ...]) -> dict[str, Variab
     return joined([_part(file) for file in files]).variables(files[0])
 
 
+class _File:
+    """What a file holds (`kind`), the element with it (`body`), and its arrays; `left` is how many more bytes may be unpacked."""
+
+    def __init__(self, path: Path) -> None:
+        text, self.appended = path.read_bytes(), b""
+        if found := re.search(rb"<AppendedData[^>]*>", text):
+            start = text.find(b"_", found.end())
+            damaged_if(start < 0, "its appended data do not begin")
+            text, self.appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
+        root = tree(path, text)
+        self.path, self.kind, body = path, root.get("type", ""), root.find(root.get("type") or "*")
+        if root.tag != "VTKFile" or self.kind not in (*GRIDS, *MESHES, *PARALLEL, MULTIBLOCK, COLLECTION):
+            raise Damaged(f"it is of type {self.kind[:40]}, not one of {', '.join((*GRIDS, *MESHES))}")
+        if body is None or len(arrays := root.findall(".//DataArray")) > MOST:
+            raise Damaged(f"it holds no {self.kind}, or more than {MOST} arrays")
+        self.body = body
+        self.order = entry(ORDERS, root.get("byte_order", "LittleEndian"), "order of bytes")
+        self.compressor = root.get("compressor") or None
+        if self.compressor not in (None, ZLIB, LZMA, LZ4):
+            raise RaffiaError(
+                f"it is packed by {self.compressor}; raffia unpacks zlib, LZMA and LZ4. Write it with one of them."
+            )
+        self.header = np.dtype(self.order + entry(TYPES, root.get("header_type", "UInt32"), "type of headers"))
+        damaged_if(self.header.kind == "f", "its headers are no integers")
+        part = root.find("AppendedData")
+        self.encoded = part is not None and part.get("encoding", "base64") == "base64"
+        if self.encoded:
+            self.appended = b"".join(self.appended.partition(b"<")[0].split())
+        self.starts = sorted(integer(array.get("offset")) for array in arrays if array.get("offset") is not None)
+        self.left = unpackable(path.stat().st_size)
+
+    def pieces(self) -> "Iterator[_Piece]":
+        """The parts of its mesh or grid."""
+        return (_Piece(element, self) for element in self.body.findall("Piece"))
+
+    def names(self) -> list[Path]:
+        """The files that it names."""
+        attribute = "Source" if self.kind in PARALLEL else "file"
+        names = [str(element.get(attribute)) for element in self.body.iter() if element.get(attribute) is not None]
+        check_count(self.path, len(names))
+        files = [file_beside(self.path, name) for name in names]
+        if self.kind != COLLECTION and (len(set(files)) < len(files) or any(file.suffix.lower() == ".vtm" for file in files)):
+            raise RaffiaError(f"{self.path} names a file twice, or other files of blocks. Write all its blocks into one.")
+        damaged_if(not files, "it names no files")
+        return files
+
+    def read(self, array: Element, rows: int) -> np.ndarray:
+        """The values (rows, components) of an array."""
+        many, name, how = integer(array.get("NumberOfComponents") or "1"), array.get("Name"), array.get("format", "ascii")
+        dtype = np.dtype(entry(TYPES, array.get("type"), "type of an array")).newbyteorder(self.order)
+        count = rows * many
+        damaged_if(rows < 0 or many < 1, f"{name} claims {rows} times {many} values")
+        if how == "ascii":
+            values = (floats if dtype.kind == "f" else integers)(array.text or "").astype(dtype)
+        else:
+            stored = self._stored(array, how)
+            values = np.frombuffer((self._unpacked if self.compressor else self._plain)(stored, count * dtype.itemsize), dtype)
+        damaged_if(len(values) != count, f"{name} has {len(values)} values, not {count}")
+        return values.reshape(rows, many)
+
+    def _stored(self, array: Element, how: str) -> bytes:
+        """The bytes of an array as they are stored: sizes, and values."""
+        if how == "binary":
+            stored = "".join((array.text or "").split()).encode("ascii", "replace")
+        elif how == "appended":
+            start = integer(array.get("offset"))
+            damaged_if(not 0 <= start <= len(self.appended), f"{array.get('Name')} begins behind the end")
+            stored = self.appended[start : next((other for other in self.starts if other > start), None)]
+        else:
+            raise Damaged(f"{array.get('Name')} has the format {how[:20]}")
+        if how == "binary" or self.encoded:
+            with guarded(self.path):  # sizes may be encoded alone, or with the values
+                return b"".join(base64.b64decode(part) for part in re.findall(rb"[^=]+=*", stored))
+        return stored
+
+    def _plain(self, stored: bytes, size: int) -> bytes:
+        """Values of this size in bytes, which stands before them."""
+        (claimed,), head = self._integers(stored, 1), self.header.itemsize
+        damaged_if(claimed != size or len(stored) < head + size, f"{claimed} bytes are there, not {size}")
+        return stored[head : head + size]
+
+    def _unpacked(self, stored: bytes, size: int) -> bytes:
+        """Values of this size in bytes, from blocks that are packed each for itself; their sizes stand before them."""
+        (blocks,) = self._integers(stored, 1)
+        damaged_if(not 0 <= blocks <= len(stored), f"{blocks} blocks are claimed, and {len(stored)} bytes are there")
+        self.left -= size
+        if self.left < 0:
+            raise RaffiaError("it unpacks to many more values than it has bytes. Write it without a compressor.")
+        _, whole, last, *lengths = self._integers(stored, 3 + blocks)
+        sizes = [whole] * (blocks - 1) + [last or whole] * (blocks > 0)
+        wrong = min([0, *lengths, *sizes]) < 0 or sum(sizes) != size
+        damaged_if(wrong, f"its blocks unpack to {sum(sizes)} bytes, not to {size}")
+        content, at = [], (3 + blocks) * self.header.itemsize
+        for length, most in zip(lengths, sizes, strict=True):
+            with guarded(self.path):
+                content.append(_inflated(str(self.compressor), stored[at : at + length], most))
+            at += length
+            damaged_if(len(content[-1]) != most, "a block unpacks to more or fewer bytes than it should")
+        return b"".join(content)
+
+    def _integers(self, stored: bytes, count: int) -> list[int]:
+        damaged_if(len(stored) < count * self.header.itemsize, "an array has no header")
+        return np.frombuffer(stored, self.header, count).tolist()
+
+
+def _inflated(compressor: str, block: bytes, size: int) -> bytes:
+    """A block that should have so many bytes; no more than one more is unpacked."""
+    if compressor == LZ4:
+        return optional("lz4.block", "VTK's LZ4", "lz4").decompress(block, uncompressed_size=size)
+    packing = zlib.decompressobj() if compressor == ZLIB else lzma.LZMADecompressor(memlimit=2**27)
+    return packing.decompress(block, size + 1)
+
+
 @dataclass(frozen=True)
 class _Piece:
-    """A part of a mesh or a grid, and how the arrays of its file are written."""
+    """A part of a mesh or a grid, and the file that it is in."""
 
     element: Element
-    arrays: Arrays
+    file: _File
 
-    def count(self, attribute: str) -> int:
+    def count(self, what: str) -> int:
         """How many points or cells it says it has."""
-        return integer(self.element.get(attribute) or "0")
+        return integer(self.element.get(f"NumberOf{what}") or "0")
 
-    def fields(self, points: int, cells: int) -> tuple[Fields, Fields]:
-        """Values at its points and in its cells."""
-        return self.arrays.fields(self.element, "PointData", points), self.arrays.fields(self.element, "CellData", cells)
+    def fields(self, points: int, cells: int) -> list[Fields]:
+        """Values at its points and in its cells; of texts there are none."""
+        return [
+            {
+                array.get("Name", ""): self.file.read(array, count)
+                for array in self.element.findall(f"{tag}/DataArray")
+                if array.get("type") in TYPES
+            }
+            for tag, count in (("PointData", points), ("CellData", cells))
+        ]
 
     def points(self, count: int) -> np.ndarray:
         """The coordinates of its points."""
-        array = self.element.find("Points/DataArray")
-        if array is None:
+        if (array := self.element.find("Points/DataArray")) is None:
             raise Damaged("it has no points")
-        return self.arrays.read(array, count)
+        return self.file.read(array, count)
 
-    def cells(self, tag: str, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where each cell ends in the list of nodes of all, and that list."""
+    def named(self, tag: str, name: str, count: int) -> np.ndarray:
+        """The array of a name in an element, of so many numbers."""
+        for array in self.element.findall(f"{tag}/DataArray"):
+            if array.get("Name", "").lower() == name:
+                return self.file.read(array, count).reshape(-1)
+        raise Damaged(f"it has no array of {name}")
+
+    def cells(self, tag: str, count: int, kind: int | None = None) -> Cells:
+        """The cells in an element, of one kind or of any."""
         if not count:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        part = self.element.find(tag)
-        ends = self.arrays.named(part, "offsets", count).astype(np.int64)
-        return ends, self.arrays.named(part, "connectivity", int(ends[-1])).astype(np.int64)
+            return Cells.joined([])
+        ends = self.named(tag, "offsets", count)
+        kinds = self.named(tag, "types", count) if kind is None else np.full(count, kind)
+        return Cells.of(kinds, ends, self.named(tag, "connectivity", int(ends[-1])))
 
-    def grid_fields(self) -> tuple[Fields, Fields]:
-        """Values at the points and in the cells of a grid."""
-        shape = _shape(self.spans())
-        return self.fields(math.prod(shape), math.prod(max(1, size - 1) for size in shape))
-
+    @property
     def spans(self) -> list[tuple[int, int]]:
         """First and last point of a grid along each axis."""
         return _spans(self.element.get("Extent"))
 
-
-def _opened(path: Path) -> tuple[str, Element, Arrays]:
-    """What a file holds, the element with it, and how its arrays are written."""
-    text, appended = path.read_bytes(), b""
-    if found := re.search(rb"<AppendedData[^>]*>", text):
-        start = text.find(b"_", found.end())
-        damaged_if(start < 0, "its appended data do not begin")
-        text, appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
-    root = tree(path, text)
-    kind, body = root.get("type", ""), root.find(root.get("type") or "*")
-    if root.tag != "VTKFile" or kind not in (*GRIDS, *MESHES, *PARALLEL, MULTIBLOCK, COLLECTION):
-        raise Damaged(f"it is of type {kind[:40]}, not one of {', '.join((*GRIDS, *MESHES))}")
-    if body is None or len(root.findall(".//DataArray")) > MOST:
-        raise Damaged(f"it holds no {kind}, or more than {MOST} arrays")
-    return kind, body, Arrays.of(path, root, appended)
-
-
-def _pieces_of(path: Path, kind: str) -> Iterator[_Piece]:
-    """The pieces in a file that another one names."""
-    with naming(path):
-        found, body, arrays = _opened(path)
-        damaged_if(found != kind, f"it is of type {found}, not {kind}")
-        yield from (_Piece(element, arrays) for element in body.findall("Piece"))
+    def grid_fields(self) -> list[Fields]:
+        """Values at the points and in the cells of a grid."""
+        return self.fields(*(math.prod(sizes_of(_shape(self.spans), less)) for less in (0, 1)))
 
 
 def _unstructured(piece: _Piece) -> Content:
-    points, cells = piece.count("NumberOfPoints"), piece.count("NumberOfCells")
-    ends, nodes = piece.cells("Cells", cells)
-    kinds = piece.arrays.named(piece.element.find("Cells"), "types", cells) if cells else ends
-    return Content(piece.points(points), blocks_of(kinds, ends, nodes), *piece.fields(points, cells))
+    points, cells = piece.count("Points"), piece.count("Cells")
+    return Content(piece.points(points), piece.cells("Cells", cells), *piece.fields(points, cells))
 
 
 def _polydata(piece: _Piece) -> Content:
-    points, blocks, cells = piece.count("NumberOfPoints"), list[Block](), 0
-    for tag, kind in POLYDATA.items():
-        ends, nodes = piece.cells(tag, piece.count(f"NumberOf{tag}"))
-        blocks += [block.moved(0, cells) for block in blocks_of(np.full(len(ends), kind), ends, nodes)]
-        cells += len(ends)
-    return Content(piece.points(points), tuple(blocks), *piece.fields(points, cells))
+    points, cells = piece.count("Points"), [piece.cells(tag, piece.count(tag), kind) for tag, kind in POLYDATA.items()]
+    return Content(piece.points(points), Cells.joined(cells), *piece.fields(points, sum(map(len, cells))))
 
 
 def _structured(piece: _Piece) -> Content:
-    shape = _shape(piece.spans())
+    shape = _shape(piece.spans)
     return Content(piece.points(math.prod(shape)), cells_of(shape), *piece.grid_fields())
 
 
@@ -196,9 +294,9 @@ def _shape(spans: list[tuple[int, int]]) -> tuple[int, ...]:
 def _fields(body: Element, pieces: list[_Piece]) -> tuple[list[tuple[int, int]], Fields, Fields]:
     """First and last point of a grid along each axis, and values at its points and in its cells."""
     parts = [piece.grid_fields() for piece in pieces]
-    spans, (at_points, in_cells) = pieces[0].spans(), parts[0]
+    spans, (at_points, in_cells) = pieces[0].spans, parts[0]
     if len(pieces) > 1:
-        spans, places = _spans(body.get("WholeExtent")), [piece.spans() for piece in pieces]
+        spans, places = _spans(body.get("WholeExtent")), [piece.spans for piece in pieces]
         at_points, in_cells = (assembled(spans, places, [part[k] for part in parts], less=k) for k in (0, 1))
     check_fields(_shape(spans), at_points, in_cells)
     return spans, at_points, in_cells
@@ -217,8 +315,8 @@ def _rectilinear(body: Element, pieces: list[_Piece]) -> Lattice:
     for piece in pieces:
         lines = piece.element.findall("Coordinates/DataArray")
         damaged_if(len(lines) != 3, "its grid has no coordinates")
-        for axis, line, (first, last), (start, _) in zip(axes, lines, piece.spans(), spans, strict=True):
-            axis[first - start : last - start + 1] = piece.arrays.read(line, last - first + 1).reshape(-1)
+        for axis, line, (first, last), (start, _) in zip(axes, lines, piece.spans, spans, strict=True):
+            axis[first - start : last - start + 1] = piece.file.read(line, last - first + 1).reshape(-1)
     return Lattice(axes, at_points, in_cells)
 
 

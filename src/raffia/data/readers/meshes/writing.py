@@ -10,8 +10,8 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content, Fields
-from raffia.data.readers.meshes.kinds import Block
 from raffia.data.readers.meshes.structured import Lattice
 from raffia.storage import atomic
 
@@ -32,17 +32,6 @@ def _numbers(values: np.ndarray, kinds: Iterable[str]) -> np.ndarray:
     return values if values.dtype.str[1:] in kinds else values.astype(np.float64)
 
 
-def _cells(content: Content) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """VTK's kinds of all cells in the order of the file, their sizes, and their nodes one after the other."""
-    kinds, sizes = np.empty(content.cells, np.int64), np.empty(content.cells, np.int64)
-    for block in content.blocks:
-        kinds[block.numbers], sizes[block.numbers] = block.vtk, block.corners.shape[1]
-    starts, nodes = np.cumsum(sizes) - sizes, np.empty(int(sizes.sum()), np.int64)
-    for block in content.blocks:
-        nodes[starts[block.numbers][:, None] + np.arange(block.corners.shape[1])] = block.corners
-    return kinds, sizes, nodes
-
-
 def _legacy(content: Content | Lattice) -> Iterable[bytes]:
     yield b"# vtk DataFile Version 4.2\nwritten by raffia\nBINARY\n"
     yield from _legacy_places(content)
@@ -60,10 +49,10 @@ def _legacy_places(content: Any) -> Iterable[bytes]:
     """Points and cells, or what gives those of a grid."""
     points = _numbers(content.points, ("f8", "f4"))
     yield f"DATASET UNSTRUCTURED_GRID\nPOINTS {len(points)} {LEGACY[points.dtype.str[1:]]}\n".encode() + _big(points)
-    kinds, sizes, nodes = _cells(content)
-    mixed = np.insert(nodes, np.cumsum(sizes) - sizes, sizes)
-    yield f"\nCELLS {len(kinds)} {len(mixed)}\n".encode() + _big(mixed.astype(np.int32))
-    yield f"\nCELL_TYPES {len(kinds)}\n".encode() + _big(kinds.astype(np.int32)) + b"\n"
+    cells = content.cells
+    mixed = np.insert(cells.nodes, cells.ends - cells.sizes, cells.sizes)
+    yield f"\nCELLS {len(cells)} {len(mixed)}\n".encode() + _big(mixed.astype(np.int32))
+    yield f"\nCELL_TYPES {len(cells)}\n".encode() + _big(cells.kinds.astype(np.int32)) + b"\n"
 
 
 @_legacy_places.register
@@ -88,10 +77,10 @@ def _xml(content: Content | Lattice) -> Iterable[bytes]:
 @singledispatch
 def _xml_places(content: Any) -> tuple[str, str, bytes]:
     """The kind of data set, the elements that open it, and points and cells."""
-    kinds, sizes, nodes = _cells(content)
+    cells = content.cells
     inner = b"<Points>\n" + _array("Points", _numbers(content.points, ("f8", "f4"))) + b"</Points>\n<Cells>\n"
-    inner += _array("connectivity", nodes) + _array("offsets", np.cumsum(sizes)) + _array("types", kinds.astype(np.uint8))
-    opening = f'<UnstructuredGrid>\n<Piece NumberOfPoints="{len(content.points)}" NumberOfCells="{len(kinds)}">'
+    inner += _array("connectivity", cells.nodes) + _array("offsets", cells.ends) + _array("types", cells.kinds.astype(np.uint8))
+    opening = f'<UnstructuredGrid>\n<Piece NumberOfPoints="{len(content.points)}" NumberOfCells="{len(cells)}">'
     return "UnstructuredGrid", opening, inner + b"</Cells>\n"
 
 
@@ -125,4 +114,4 @@ def simplices(nodes: np.ndarray, cells: np.ndarray | None) -> Content:
     points = np.zeros((len(nodes), 3))
     points[:, : nodes.shape[1]] = nodes
     corners = np.arange(len(nodes))[:, None] if cells is None else cells
-    return Content(points, (Block({1: 1, 2: 3, 3: 5, 4: 10}[corners.shape[1]], corners, np.arange(len(corners))),))
+    return Content(points, Cells.alike({1: 1, 2: 3, 3: 5, 4: 10}[corners.shape[1]], corners))

@@ -4,8 +4,6 @@ No other file is read: neither one in another folder nor one of raw numbers.
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -13,10 +11,10 @@ import numpy as np
 
 from raffia.data.readers import hdf5
 from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers, tree
-from raffia.data.readers.meshes.content import Content, Steps, described
-from raffia.data.readers.meshes.kinds import KINDS as VTK_KINDS
-from raffia.data.readers.meshes.kinds import POLY_LINE, POLY_VERTEX, POLYGON, Block, blocks_of
-from raffia.data.readers.variable import Variable, file_beside
+from raffia.data.readers.meshes.cells import KINDS as VTK_KINDS
+from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, Cells
+from raffia.data.readers.meshes.content import Content, described
+from raffia.data.readers.variable import Variable, file_beside, stacked
 from raffia.errors import RaffiaError
 
 KINDS = {
@@ -34,83 +32,73 @@ TYPES = {"float": "f", "int": "i", "uint": "u", "char": "i", "uchar": "u"}
 
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a file: nodes, cells, times and fields."""
-    file = _File(path)
-    meshes = [grid for grid in file.grids if grid.find("Geometry") is not None]
-    steps = [grid for grid in file.grids if grid.find("Attribute") is not None]
+    root = tree(path, path.read_bytes())
+    damaged_if(root.tag != "Xdmf", f"it begins with {root.tag[:20]}, not with Xdmf")
+    file, grids = _File(path), [grid for grid in root.iter("Grid") if grid.find("Grid") is None]
+    meshes = [grid for grid in grids if grid.find("Geometry") is not None]
+    steps = [grid for grid in grids if grid.find("Attribute") is not None]
     damaged_if(not meshes or not steps, "it has no mesh with unstructured cells, or no fields")
-    mesh = Content(file.points(meshes[0]), file.blocks(meshes[0]))
-    file.check_one_mesh(meshes)
-    beside = tuple(path.parent / name for name in file.beside)
-    return described(path, mesh, file.fields(steps, "node"), file.fields(steps, "cell"), _times(steps), beside)
+    mesh = Content(file.points(meshes), file.cells(meshes))
+    series = [file.series(steps, centre) for centre in ("node", "cell")]
+    values = [time.get("Value", "") for grid in steps if (time := grid.find("Time")) is not None]
+    times = floats(" ".join(values)) if len(values) == len(steps) and all(values) else None
+    return described(path, mesh, series, times, tuple(path.parent / name for name in file.beside))
 
 
 class _File:
-    """The grids of a file that hold no others, and the arrays in it and in the HDF5 files beside it."""
+    """The arrays in a file, and in the HDF5 files beside it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        root = tree(path, path.read_bytes())
-        damaged_if(root.tag != "Xdmf", f"it begins with {root.tag[:20]}, not with Xdmf")
-        self.grids = [grid for grid in root.iter("Grid") if grid.find("Grid") is None]
         self.beside: dict[str, dict[str, Variable]] = {}
 
-    def points(self, grid: Element) -> np.ndarray:
-        geometry = grid.find("Geometry")
-        assert geometry is not None
+    def points(self, grids: list[Element]) -> np.ndarray:
+        """The nodes of the mesh of all grids."""
+        geometry = self._fixed(grids, "Geometry")
         kind = (geometry.get("GeometryType") or geometry.get("Type") or "XYZ").upper()
         if kind not in ("XY", "XYZ"):
             raise RaffiaError(f"its geometry is {kind[:20]}; raffia reads XY and XYZ. Write the mesh with its points.")
-        return _in_rows(self.array(_item(geometry)), len(kind)).astype(np.float64)
+        return _in_rows(self.array(geometry).glance(), len(kind)).astype(np.float64)
 
-    def blocks(self, grid: Element) -> tuple[Block, ...]:
-        topology = grid.find("Topology")
-        if topology is None:
-            raise Damaged("it has no topology")
+    def cells(self, grids: list[Element]) -> Cells:
+        """The cells of the mesh of all grids."""
+        topology = self._fixed(grids, "Topology")
         kind = (topology.get("TopologyType") or topology.get("Type") or "").lower()
         if kind == "mixed":
-            return _mixed(self.array(_item(topology)).reshape(-1))
+            return _mixed(self.array(topology).glance().reshape(-1))
         if kind not in KINDS:
             raise RaffiaError(f"its topology is {kind[:20]}; raffia reads {', '.join(KINDS)} and mixed.")
         each = integer(topology.get("NodesPerElement") or str(VTK_KINDS[KINDS[kind]].size))
-        cells = _in_rows(self.array(_item(topology)), each).astype(np.int64)
-        return (Block(KINDS[kind], cells, np.arange(len(cells))),)
+        return Cells.alike(KINDS[kind], _in_rows(self.array(topology).glance(), each))
 
-    def check_one_mesh(self, grids: list[Element]) -> None:
-        """Refuse nodes and cells that change; those that are written again for each time are compared."""
-        for part in ("Geometry", "Topology"):
-            seen: dict[str, np.ndarray] = {}
-            for grid in grids:
-                if (element := grid.find(part)) is not None and (text := _item(element).text or "") not in seen:
-                    seen[text] = self.array(_item(element))
-            first, *others = seen.values()
-            if any(other.shape != first.shape or not np.allclose(other, first, rtol=0, atol=1e-9) for other in others):
+    def _fixed(self, grids: list[Element], part: str) -> Element:
+        """The first element of this name; others are compared, as a mesh may be written again for each time."""
+        elements = {_item(element).text or "": element for grid in grids[::-1] for element in grid.findall(part)[:1]}
+        if not elements:
+            raise Damaged(f"it has no {part.lower()}")
+        *others, first = elements.values()
+        values = self.array(first).glance() if others else np.empty(0)
+        for other in others:
+            if (there := self.array(other).glance()).shape != values.shape or not np.allclose(there, values, rtol=0, atol=1e-9):
                 raise RaffiaError(
                     f"its mesh changes from one time to another ({part}). Write a file for each time, and give all, as in 'runs/*.vtu'."
                 )
+        return first
 
-    def fields(self, steps: list[Element], centre: str) -> dict[str, Steps]:
+    def series(self, steps: list[Element], centre: str) -> dict[str, Variable]:
         """The fields at nodes or in cells that are there at all times."""
         found: dict[str, list[Element]] = {}
-        for step in steps:
-            for attribute in step.findall("Attribute"):
-                if (attribute.get("Center") or "Node").lower() == centre:
-                    found.setdefault(attribute.get("Name", ""), []).append(_item(attribute))
-        whole = {name: items for name, items in found.items() if len(items) == len(steps)}
-        return {name: self._steps(name, items) for name, items in whole.items()}
+        for attribute in (attribute for step in steps for attribute in step.findall("Attribute")):
+            if (attribute.get("Center") or "Node").lower() == centre:
+                found.setdefault(attribute.get("Name", ""), []).append(attribute)
+        arrays = {name: [self.array(element) for element in every] for name, every in found.items() if len(every) == len(steps)}
+        for name, every in arrays.items():
+            damaged_if(len({v.shape for v in every} | {()}) != 2, f"{name} has other shapes at other times")
+        return {name: stacked(every) for name, every in arrays.items()}
 
-    def _steps(self, name: str, items: list[Element]) -> Steps:
-        readers = [self._reader(item) for item in items]
-        shapes = {shape for shape, _, _ in readers}
-        damaged_if(len(shapes) != 1 or not next(iter(shapes)), f"{name} has other shapes at other times")
-        return Steps(
-            len(items), readers[0][0], np.result_type(*(dtype for _, dtype, _ in readers)), lambda step: readers[step][2]()
-        )
-
-    def array(self, item: Element) -> np.ndarray:
-        """All values of a data item."""
-        return self._reader(item)[2]()
-
-    def _reader(self, item: Element) -> "Reader":
+    def array(self, element: Element) -> Variable:
+        """The one data item of an element."""
+        item = _item(element)
         if item.get("Reference") or (item.get("ItemType") or "Uniform").lower() != "uniform":
             raise RaffiaError("it has data items that refer to others or are made of them. Write the values themselves.")
         form, text = (item.get("Format") or "XML").upper(), (item.text or "").strip()
@@ -121,25 +109,19 @@ class _File:
         name, _, place = text.partition(":")
         if name not in self.beside:
             self.beside[name] = hdf5.variables(file_beside(self.path, name))
-        variable = self.beside[name].get(place.strip("/"))
-        if variable is None:
+        if (array := self.beside[name].get(place.strip("/"))) is None:
             raise Damaged(f"{name} holds no {place[:40]}")
-        return variable.shape, np.dtype(variable.dtype), variable.glance
+        return array
 
-    def _text(self, item: Element, text: str) -> "Reader":
-        shape = tuple(integers(item.get("Dimensions") or "").tolist())
+    def _text(self, item: Element, text: str) -> Variable:
+        shape, size = tuple(integers(item.get("Dimensions") or "").tolist()), item.get("Precision") or "4"
         kind = entry(TYPES, (item.get("NumberType") or item.get("DataType") or "Float").lower(), "type of numbers")
-        size = item.get("Precision") or "4"
-        if size not in ("1", "2", "4", "8") or (kind == "f" and size == "1"):
-            raise Damaged(f"its numbers have a precision of {size[:20]} bytes")
-        dtype = np.dtype(f"{kind}{size}")
-        values = (floats if kind == "f" else integers)(text).astype(dtype)
-        if min(shape, default=0) < 0 or math.prod(shape) != len(values):
-            raise Damaged(f"{len(values)} values are no array of shape {shape}")
-        return shape, dtype, partial(values.reshape, shape)
-
-
-Reader = tuple[tuple[int, ...], np.dtype, Callable[[], np.ndarray]]
+        wrong = size not in ("1", "2", "4", "8") or (kind == "f" and size == "1")
+        damaged_if(wrong, f"its numbers have a precision of {size[:20]} bytes")
+        values = (floats if kind == "f" else integers)(text).astype(f"{kind}{size}")
+        wrong = min(shape, default=0) < 0 or math.prod(shape) != len(values)
+        damaged_if(wrong, f"{len(values)} values are no array of shape {shape}")
+        return Variable.of_array("values", values.reshape(shape), None, {}, self.path)
 
 
 def _in_rows(values: np.ndarray, size: int) -> np.ndarray:
@@ -149,32 +131,24 @@ def _in_rows(values: np.ndarray, size: int) -> np.ndarray:
 
 
 def _item(element: Element) -> Element:
-    """The one data item of an element."""
     items = element.findall("DataItem")
     damaged_if(len(items) != 1, f"its {element.tag} {element.get('Name', '')[:40]} has {len(items)} data items, not one")
     return items[0]
 
 
-def _times(steps: list[Element]) -> np.ndarray | None:
-    values = [time.get("Value") for grid in steps if (time := grid.find("Time")) is not None]
-    known = [value for value in values if value]
-    return floats(" ".join(known)) if len(known) == len(steps) else None
-
-
-def _mixed(listed: np.ndarray) -> tuple[Block, ...]:
+def _mixed(listed: np.ndarray) -> Cells:
     """Cells of several kinds, each after its number and, for those that need it, after how many nodes it has."""
-    numbers = listed.astype(np.int64).tolist()
-    kinds, ends, nodes, at = [], [], list[int](), 0
-    while at < len(numbers):
-        kind = numbers[at]
-        damaged_if(kind not in MIXED, f"its cells of kind {kind} are not known")
-        at += 2 if kind in COUNTED else 1
-        size = (
-            numbers[at - 1] if kind in COUNTED and at <= len(numbers) else 0 if kind in COUNTED else VTK_KINDS[MIXED[kind]].size
-        )
-        damaged_if(size < 1 or at + size > len(numbers), "its cells do not add up")
+    numbers, at = [*listed.astype(np.int64).tolist(), 0], 0
+    kinds, ends, nodes = list[int](), list[int](), list[int]()
+    while at < len(numbers) - 1:
+        kind, at = entry(MIXED, numbers[at], "kind of cells"), at + 1
+        if kind in COUNTED.values():
+            size, at = numbers[at], at + 1
+        else:
+            size = VTK_KINDS[kind].size
+        damaged_if(size < 1 or at + size >= len(numbers), "its cells do not add up")
         nodes += numbers[at : at + size]
         at += size
-        kinds.append(MIXED[kind])
+        kinds.append(kind)
         ends.append(len(nodes))
-    return blocks_of(np.array(kinds, np.int64), np.array(ends, np.int64), np.array(nodes, np.int64))
+    return Cells.of(*(np.array(some, np.int64) for some in (kinds, ends, nodes)))

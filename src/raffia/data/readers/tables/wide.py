@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from raffia.data.readers.layout import COLUMNS, POINTS, WIDE, Layout
+from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content
 from raffia.data.readers.tables.headers import Run, dates, names_places, names_samples, runs
 from raffia.data.readers.tables.parse import WIDEST, Table
@@ -93,7 +94,7 @@ def nodes(table: Table) -> dict[str, Variable]:
     if len(coordinates := fields.pop(NODES_OF_PARAVIEW, [])) != 3:
         return {}
     data = {name: np.stack(several, axis=1) for name, several in fields.items()}
-    return Content(np.stack(coordinates, axis=1), (), data).variables(table.path)
+    return Content(np.stack(coordinates, axis=1), Cells.joined([]), data).variables(table.path)
 
 
 def variable(

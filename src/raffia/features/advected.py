@@ -1,0 +1,144 @@
+"""Carried random features: the input moved along velocities that are made from it, as a flow does."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.features.base import FeatureMap, Prepared
+from raffia.features.flows import SHAPES, Around, Flow, Number, multiplier
+from raffia.features.hyperparameters import Choice, Range
+from raffia.features.velocities import Numbers, Roles, Velocity, mixed
+from raffia.features.walls import Within
+from raffia.spaces import Domain, Grid, Nodes, Space, interpolate
+from raffia.transforms import followed
+
+FORCED = 0.1  # of the deviation of outputs: a mean change that is larger is a source
+
+
+@dataclass(repr=False, eq=False)
+class CarriedFeatures(FeatureMap):
+    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (±turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
+
+    q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function, s_θ = 1 + spread·ξ_θ, and
+    G = e^(−damping |k|²/L). f is `source`/scale, a function given on any grid, or None. L is `steps`: each traces back to the middle of
+    the way first. ± is `sense`, which a search tries both ways, of one channel. Lengths are such that the longest side is 2π, or π where
+    an axis has ends. There M_θ is of sines under ∇^⊥ and of cosines under ∇, so that no velocity crosses a wall; `shift` has a part in
+    the flow, and power > 1 keeps it bounded at walls, unless functions vanish there.
+
+    On a line the velocity is (±turn + climb ∂) M_θ p. In space a function of one channel makes no velocity but a gradient, as nothing
+    else turns with it when space is turned. Three channels, a vorticity, make ±turn curl M_θ p, which carries each of them; that it also
+    stretches them is not represented. With velocity="first" or "last" as many channels as there are dimensions are the velocity v, the
+    same in all steps, and u = (s_θ/L) (±turn) M_θ v; a particle that it leads through a wall stops there. Of several channels q is a
+    random sum. What is, or makes, a velocity is divided by its size, the root of scale² + shift² on the mean, and not shifted.
+
+    They represent transport by a velocity that the input makes or has, for times in which particles move many grid spacings, where
+    expansions in powers of the velocity fail; vorticity has turn and power = 2. They do not represent reactions, but for what
+    coefficients="modal", which gives each wavenumber its own, adds to them: diffusion, a mean function and a linear map.
+
+    Good values: `suited(a, y, domain)`, then `tune` with modal coefficients.
+    """
+
+    steps: int = 1
+    sense: Literal[1, -1] = 1
+    turn: Number = 0.3
+    climb: Number = 0.1
+    power: Number = 1.0
+    spread: Number = 0.3
+    shape: Number = 0.1
+    damping: Number = 1e-3
+    gain: Number = 0.5
+    shift: Numbers = 0.0
+    scale: Numbers = 1.0
+    source: Float[Tensor, "..."] | None = None
+    velocity: Velocity = "made"
+    domain: Space = field(default_factory=lambda: Domain(2))
+
+    @classmethod
+    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "CarriedFeatures":
+        """Features for such pairs: inputs are normalised, and what outputs have on the mean that inputs have not is a source.
+
+        Where inputs have channels, the first of them are a velocity, as it is, until a search finds another.
+        """
+        own: dict[str, Any]
+        if domain.has_components:
+            scale, shift = torch.std_mean(a.double(), [axis for axis in range(a.ndim) if axis != 1])
+            own = {
+                "shift": shift,
+                "scale": torch.where(scale > 0, scale, 1.0),
+                "velocity": "first",
+                "power": 0.0,
+                "domain": domain,
+            }
+            return cls(**own | more)
+        scale, shift = torch.std_mean(a.double())
+        gained = (y - a).double().mean(0)
+        own = {"shift": float(shift), "scale": float(scale) or 1.0, "power": 1.0 if domain.periodic else 1.5, "domain": domain}
+        much = max(FORCED, 4 / math.sqrt(len(a))) * float(y.double().std())  # a mean of few pairs has noise
+        source = gained if float(gained.std()) > much else None
+        return cls(**own | {"source": source} | more)
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """How far to go, the numbers of a multiplier, and a number for each of several channels."""
+        return (1 + SHAPES + self._roles.weights,)
+
+    @property
+    def work_per_value(self) -> int:
+        """Of splines and transforms, in as many steps as a search tries; a search needs few of them."""
+        return 64 if self.domain.dim == 1 else 24
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """All numbers that there are, how many steps to take, and which channels are a velocity."""
+        return self._roles.searched(self.source is not None)
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions of one channel."""
+        return grid.one_channel
+
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, (theta,))
+
+    def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """Features first, then samples, functions and the grid."""
+        self._roles.check(self.steps, self.source is not None)
+        grid, (theta,) = self._roles.region.grid_of(a), prepared
+        flow, weights = self._flow(theta, grid, a), theta[:, 1 + SHAPES :]
+        nodes = (grid.nodes() / torch.tensor(grid.spacings, dtype=torch.float64)).movedim(-1, 0).to(a)
+        each = (-1, *[1] * len(grid.shape))
+        way = ((1 + self.spread * theta[:, 0]) / self.steps).reshape(-1, 1, 1, *each[1:])
+        way = way / (flow.longest / grid.domain.longest * torch.tensor(grid.spacings, dtype=torch.float64).to(a)).reshape(each)
+        driven = torch.zeros((), dtype=a.dtype, device=a.device)
+        if self.source is not None:
+            given = interpolate(self.source, self._roles.region.grid_of(self.source), grid).to(a)
+            driven = self.gain / (self.steps * self.scale) * given
+        carried, vector = self._roles.parts(a, self.shift, self.scale)
+        p = carried[None] if vector is None else mixed(carried[None], weights)
+        velocity = None if vector is None else flow.filtered(flow.held(vector[None]))
+        for _ in range(self.steps):
+            f = flow.held(p)
+            u = flow.made(f) if velocity is None else velocity
+            half = nodes - way / 2 * flow.values(u)
+            p = flow.at(flow.blurred(f), nodes - way * flow.at(u, half)) + driven
+        return mixed(p, weights)[:, :, 0].transpose(0, 1)
+
+    def _flow(self, theta: Tensor, grid: Grid, a: Tensor) -> Flow:
+        """Around a torus, or within walls."""
+        return (Around if grid.domain.periodic else Within)(
+            grid,
+            lambda squares: multiplier(squares, theta[:, 1 : 1 + SHAPES], self.power, self.shape),
+            lambda squares: torch.exp(-self.damping * squares / self.steps),
+            self.sense * self.turn,
+            self.climb,
+            followed(a),  # a search, which follows hyperparameters alone, needs one derivative
+            a,
+        )
+
+    @property
+    def _roles(self) -> Roles:
+        return Roles(self.domain, self.velocity)

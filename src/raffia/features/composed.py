@@ -1,0 +1,146 @@
+"""Iterated random features: a recurrence that knows no equation, whose few numbers a search learns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.features.base import FeatureMap, Prepared, sum_of
+from raffia.features.grid_domain import region_of
+from raffia.features.hyperparameters import Choice, Range
+from raffia.features.word_recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
+from raffia.measures import GaussianField
+from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, modes_of
+from raffia.spaces.spectral import Series
+
+Numbers = float | Float[Tensor, "..."]
+
+
+@dataclass(repr=False, eq=False)
+class IteratedFeatures(FeatureMap):
+    """φ(a; θ) = p_L,  p₀ = K₀[s₀ (1 + w R₀)],  p_l = K_l[s₀ (1 + w R_l) + β_l s₁ p_{l−1} + γ_l ∇s₂·∇p_{l−1} + ζ_l ∇^⊥(M s₃)·∇p_{l−1}].
+
+    K_l = (τ² + |k|²)^(−α_l/2) are radial multipliers, in sines if `boundary` is "dirichlet", which suits outputs that vanish there, in
+    cosines if it is "neumann" (a word for all axes, or for each), in waves along periodic axes; M = max(|k|, 1)^(−power).
+    s_i = c₀ + c₁ q + c₂ tanh q, with a c₁ and a c₂ for each channel, are `source`, `growth`, `potential` and `stream`; q is
+    (a − shift)/scale, smoothed by e^(−(smoothing·|k|)²/2). R_l are random fields with `field_tau` and `field_regularity`, n_modes each.
+    Lengths are in units of the longest side over π, or on a torus over 2π. Where several numbers are meant one serves for all, and a
+    search then finds one. On a line the last term is ζ_l v ∂p + δ_l p ∂v with v = M s₃, and in three dimensions there is none. With a
+    function u₀ for `start`, given on any grid, p₀ = u₀ (1 + w R₀).
+
+    They represent what a few steps of a fixed-point iteration give: elliptic problems of moderate contrast (Darcy flow is α = 2,
+    s₀ = f/a, γ ∇s₂ = ∇log a), transport and reaction for a short time. They do not represent resonances (Helmholtz), transport over
+    long times, or sources that neither a nor smooth fields make. They are linear in 1 + w R: a trained model is one recurrence, and
+    more than (iterations + 1) · n_modes + 1 of them are linearly dependent. On a coarse grid jumps of a want more `smoothing`.
+
+    Good values: `suited(a, y, domain)`, normalize=False, as the mean output is not what they represent, and then `tune`.
+    """
+
+    normalized: ClassVar[bool] = False
+    delicate: ClassVar[bool] = True
+
+    iterations: int = 3
+    alpha: Numbers = 1.0
+    tau: Numbers = 1.0
+    source: Numbers = 0.5
+    growth: Numbers = 0.5
+    potential: Numbers = 0.5
+    stream: Numbers = 0.5
+    beta: Numbers = 0.1
+    gamma: Numbers = 0.1
+    zeta: Numbers = 0.1
+    delta: Numbers = 0.1
+    power: Numbers = 1.0
+    weight: Numbers = 1.0
+    smoothing: Numbers = 0.1
+    field_tau: Numbers = 10.0
+    field_regularity: Numbers = 3.0
+    shift: Numbers = 0.0
+    scale: Numbers = 1.0
+    n_modes: int = 128
+    boundary: Boundary | tuple[Boundary, ...] = "neumann"
+    start: Float[Tensor, "..."] | None = None
+    domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
+
+    @classmethod
+    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "IteratedFeatures":
+        """Features for such pairs: inputs normalised, in sines if outputs vanish at the boundary of a box."""
+        axes = [axis for axis in range(a.ndim) if axis != 1 or not domain.has_components]
+        scale, shift = torch.std_mean(a.double(), axes)
+        kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", "neumann")
+        own: dict[str, Any] = {"shift": shift, "scale": torch.where(scale > 0, scale, 1.0), "boundary": kind, "domain": domain}
+        return cls(**own | more)
+
+    @property
+    def theta_shape(self) -> tuple[int, int]:
+        """A field for each p_l, by its coefficients."""
+        return (self.iterations + 1, self.n_modes)
+
+    @property
+    def work_per_value(self) -> int:
+        """The products of every iteration."""
+        return self.iterations + 1
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """All numbers, those of terms that there are."""
+        vectors = {name for name in ("alpha", *RATES) if torch.as_tensor(getattr(self, name)).ndim}
+        return searched(self._region, self.domain.channels, self.iterations, vectors)
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions of one channel."""
+        return grid.one_channel
+
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m fields modes"]) -> Float[Tensor, "n m *grid"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
+
+    def prepare(self, theta: Float[Tensor, "m fields modes"], grid: Nodes) -> tuple[Tensor]:
+        """1 + w R_l on the grid, in which features are linear."""
+        draws = GaussianField(self._region, self._region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
+        return (1 + self.weight * draws(theta, self._region.grid(*grid.one_channel.shape)),)
+
+    def combination(self, theta: Tensor, coef: Float[Tensor, "m *columns"], grid: Nodes) -> Callable[[Tensor], Tensor]:
+        """Σ_j coef_j φ(·; θ_j) is the recurrence with Σ_j coef_j (1 + w R_jl), made once."""
+        size = max(1, 2**22 // (grid.one_channel.size * (self.iterations + 1)))
+        parts = zip(theta.split(size), coef.reshape(len(coef), -1).split(size), strict=True)
+        fields = sum_of(torch.einsum("jc,j...->c...", c, self.prepare(t, grid)[0]) for t, c in parts)
+        return lambda a: self.evaluate(a, (fields,)) if coef.ndim > 1 else self.evaluate(a, (fields,))[:, 0]
+
+    def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """Products on the grid, multipliers on coefficients; arrays are (*grid, m, n)."""
+        grid, fields = self._region.grid_of(a), prepared[0].movedim((1, 0), (0, -1))[..., None].contiguous()
+        series = Series(grid, "periodic" if self._region.periodic else self.boundary)
+        functions = [self._several(name, 1 + 2 * self.domain.channels, a) for name in FUNCTIONS]
+        rates = [self._several(name, self.iterations, a) for name in RATES]
+        couplings = self._smoothed(a, grid).couplings(functions, rates, self._several("power", 1, a))
+        radial = (series.squares.to(a) + self._several("tau", 1, a) ** 2).log()[..., None, None]
+        K = [torch.exp(-alpha / 2 * radial) for alpha in self._several("alpha", self.iterations + 1, a)]
+        if self.start is None:
+            p = K[0] * series.analysis(couplings[0] * fields[0])
+        else:
+            begun = interpolate(self.start, self._region.grid_of(self.start), grid).to(a)
+            p = series.analysis(begun[..., None, None] * fields[0]).expand(*radial.shape[:-2], -1, len(a))
+        return recurrence(p, couplings, fields[1:], K[1:], series).movedim((-1, -2), (0, 1))
+
+    def _smoothed(self, a: Tensor, grid: Grid) -> Smoothed:
+        """q, from all channels normalised."""
+        channels, each = a if self.domain.has_components else a[:, None], (-1, *[1] * len(grid.shape))
+        shift, scale = (self._several(name, channels.shape[1], a).reshape(each) for name in ("shift", "scale"))
+        even = Series(grid, self._region.natural_boundary)
+        return Smoothed.of((channels - shift) / scale, even, self._several("smoothing", 1, a))
+
+    def _several(self, name: str, count: int, like: Tensor) -> Float[Tensor, "count"]:
+        given = torch.as_tensor(getattr(self, name), dtype=like.dtype, device=like.device)
+        if given.ndim > 1 or (given.ndim and len(given) != count):
+            raise RaffiaError(f"IteratedFeatures({name}=…) must be one number or {count}; got shape {tuple(given.shape)}.")
+        return given.expand(count)
+
+    @property
+    def _region(self) -> Domain:
+        """The torus or box of the inputs."""
+        return region_of(self.domain, "IteratedFeatures")

@@ -1,0 +1,91 @@
+"""Features that know where they are: those of another map, with random gains and shifts that are fields."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raffia.features.activations import activate
+from raffia.features.base import FeatureMap, Prepared
+from raffia.features.fourier import FourierFeatures
+from raffia.features.grid_domain import region_of
+from raffia.features.hyperparameters import Choice, Range
+from raffia.measures import GaussianField
+from raffia.spaces import Nodes, Space
+
+Number = float | Float[Tensor, ""]
+
+
+def _convolutions() -> FourierFeatures:
+    return FourierFeatures(64, 10.0, 2.0, amplitude=2.0, activation="identity", profile="matern")
+
+
+@dataclass(repr=False, eq=False)
+class PlacedFeatures(FeatureMap):
+    """φ(a; θ) = σ( (1 + gain·R_θ) ψ(a; θ) + shift·S_θ ): ψ are the features of another map, R_θ and S_θ random smooth fields.
+
+    Convolutions, with what is done to their values point by point, are the same everywhere; where a source is fixed, or a boundary is
+    near, outputs are not. Fields have `n_modes`, `field_tau` and `field_regularity`; ψ had better be linear, with activation="identity".
+
+    Good values: gain and shift near 1, then `tune`.
+    """
+
+    feature_map: FeatureMap = field(default_factory=_convolutions)
+    gain: Number = 1.0
+    shift: Number = 1.0
+    field_tau: Number = 5.0
+    field_regularity: Number = 2.0
+    n_modes: int = 32
+    activation: Literal["gelu", "tanh", "elu", "sin"] = "gelu"
+
+    @property
+    def domain(self) -> Space:
+        """That of the other map."""
+        return self.feature_map.domain
+
+    @property
+    def theta_shape(self) -> tuple[int]:
+        """The numbers of the other map, then those of two fields."""
+        return (math.prod(self.feature_map.theta_shape) + 2 * self.n_modes,)
+
+    @property
+    def work_per_value(self) -> int:
+        """That of the other map."""
+        return self.feature_map.work_per_value
+
+    @property
+    def hyperparameters(self) -> dict[str, Range | Choice]:
+        """How large fields are and how smooth, and what the other map has."""
+        inner = {f"feature_map__{name}": what for name, what in self.feature_map.hyperparameters.items()}
+        own: dict[str, Range | Choice] = {
+            "gain": Range(1e-2, 30.0),
+            "shift": Range(1e-2, 30.0),
+            "field_tau": Range(0.5 / self.domain.longest, 50.0 / self.domain.longest),
+            "activation": Choice(("gelu", "tanh")),
+        }
+        return own | {name: what for name, what in inner.items() if not name.endswith(("__activation", "__bias"))}
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """Functions of one channel."""
+        return grid.one_channel
+
+    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
+        """Evaluate every feature on the grid of a."""
+        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
+
+    def prepare(self, theta: Float[Tensor, "m numbers"], grid: Nodes) -> Prepared:
+        """1 + gain·R_θ and shift·S_θ on the grid, and what the other map prepares."""
+        region, shape = region_of(self.domain, "PlacedFeatures"), self.feature_map.theta_shape
+        draws = GaussianField(region, region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
+        inner, *fields = theta.split([math.prod(shape), self.n_modes, self.n_modes], 1)
+        one, other = (draws(part, region.grid(*grid.one_channel.shape)) for part in fields)
+        return 1 + self.gain * one, self.shift * other, *self.feature_map.prepare(inner.reshape(-1, *shape), grid)
+
+    def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
+        """The other features, then the fields, feature first."""
+        gain, shift, *inner = prepared
+        values = self.feature_map.evaluate(a, tuple(inner)).transpose(0, 1)
+        return activate(self.activation, torch.addcmul(shift[:, None], gain[:, None], values)).transpose(0, 1)

@@ -1,0 +1,129 @@
+"""Pairs in, a trained model out: the one way that fits take, whole, in parts, from files and on clusters."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from raffia.errors import RaffiaError
+from raffia.model.coefficients import Chosen, Coefficients, coefficients_of
+from raffia.model.coefficients.ordinary import positive_ridge
+from raffia.model.inequalities import bounded, everywhere
+from raffia.model.preprocessing import Frame, Prepared, prepare
+from raffia.model.settings import Settings
+from raffia.model.trained import LEFT_OUT, Trained
+from raffia.regression import NormalEquations, Solution, Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulator:
+    """Statistics of the pairs so far. `add` and `+` give a new one, so pairs that are refused leave no trace.
+
+    `expected` is how many pairs there will be in all; None where nobody knows, and then statistics take a form that adds in
+    bounded memory.
+    """
+
+    settings: Settings
+    expected: int | None = None
+    frame: Frame | None = None
+    statistics: Statistics | None = None
+    pairs: tuple[Tensor, Tensor] | None = None
+
+    @classmethod
+    def going_on(cls, trained: Trained) -> "Accumulator":
+        """The pairs that a model was trained on, for more to be added."""
+        if trained.statistics is None:
+            raise RaffiaError(
+                "partial_fit cannot continue: this model was saved without its statistics. "
+                "Save it with model.save(path, statistics=True), or call fit on all the data."
+            )
+        if trained.partner is not None:
+            raise RaffiaError("partial_fit cannot continue a sum of two models: call fit on all the data.")
+        return cls(trained.settings, frame=trained.frame, statistics=trained.statistics)
+
+    def empty(self) -> "Accumulator":
+        """The same frame and form of statistics, and no pairs: what travels to whoever adds some."""
+        assert self.statistics is not None  # some pairs have said which form
+        return replace(self, statistics=self.statistics.nothing(), pairs=None)
+
+    def add(self, a: object, y: object) -> "Accumulator":
+        """And these pairs."""
+        if self.settings.ridge == "auto" and self.expected is None:
+            raise RaffiaError(
+                "ridge='auto' leaves out one sample at a time, so it needs all of them: call fit, or pass a number."
+            )
+        return self.take(prepare(self.settings, a, y, self.frame))
+
+    def take(self, prepared: Prepared) -> "Accumulator":
+        """And these pairs, which were prepared for the frame."""
+        if self.settings.inequalities and self.expected is None:
+            raise RaffiaError(
+                f"constraints: {self.settings.inequalities[0]} is an inequality, which looks at all training inputs at once: call "
+                "fit(a, y) with all of them. Equalities, such as Conserved(), go with batches and partial_fit."
+            )
+        frame, grid, inputs, outputs = prepared.frame, prepared.grid, prepared.inputs, prepared.outputs
+        stream = self.coefficients.stream(self.settings, frame, prepared)
+        device = self.settings.place(inputs)
+        form = type(self.statistics) if self.statistics else self.coefficients.form(self.settings, frame, self.expected, device)
+        if self.statistics and not form.portable and grid != frame.output_nodes:
+            raise RaffiaError(f"y must stay on the grid of the first batch, {frame.output_nodes.shape}; got {grid.shape}.")
+        whole = len(inputs) == self.expected
+        if whole or not form.portable:
+            inputs, outputs = inputs.clone(), outputs.clone()  # kept: what the caller does to its arrays must not matter
+        statistics = form.assemble(stream, inputs, outputs)
+        statistics.check()
+        total = statistics if self.statistics is None else self.statistics + statistics
+        return replace(self, frame=frame, statistics=total, pairs=(inputs, outputs) if whole else None)
+
+    def __add__(self, other: "Accumulator") -> "Accumulator":
+        """The pairs of both, which must have one frame."""
+        assert self.statistics is not None  # there are pairs to add to
+        assert other.statistics is not None
+        return replace(self, statistics=self.statistics + other.statistics, pairs=None)
+
+    def finish(self, errors: bool = True) -> Trained:
+        """Find the ridge if it is to be found, and solve; without `errors`, those of leaving out one pair at a time may be missing."""
+        if self.statistics is None or self.frame is None:
+            raise RaffiaError("there are no pairs to learn from.")
+        known: dict[str, float] = {}
+        ridge, noise, solution = self.settings.ridge, None, None
+        if ridge == "auto":
+            found = self._chosen(self.statistics, self.frame, errors)
+            ridge, noise, solution = found.ridge, found.noise, found.solution
+            known = {LEFT_OUT: found.error} if errors else {}
+        if self.settings.inequalities:
+            solution = self._bounded(self.statistics, self.frame, ridge)
+        solution = solution or self.coefficients.solve(self.settings, self.statistics, ridge)
+        if not torch.isfinite(solution.coef).all():
+            raise RaffiaError(
+                f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
+            )
+        solution = replace(solution, guarantees=(*everywhere(self.frame.equalities), *solution.guarantees))
+        return Trained(self.settings.frozen(), self.frame, solution, ridge, known, noise, self.statistics, self.pairs)
+
+    @property
+    def coefficients(self) -> Coefficients:
+        """The kind of coefficients that are found."""
+        return coefficients_of(self.settings)
+
+    def _bounded(self, statistics: Statistics, frame: Frame, ridge: Any) -> Solution:
+        """The coefficients that meet inequalities at the collocation points of the pairs."""
+        assert self.pairs is not None  # as `take` has checked
+        pairs = Prepared(frame, *self.pairs, frame.output_nodes)
+        return bounded(self.settings, pairs, NormalEquations.of(statistics), positive_ridge(ridge, statistics))
+
+    def _chosen(self, statistics: Statistics, frame: Frame, errors: bool) -> Chosen:
+        """The ridge of the least leave-one-function-out error."""
+        assert self.pairs is not None  # as `add` has checked
+        pairs = Prepared(frame, *self.pairs, frame.output_nodes).distinct()
+        copied = len(self.pairs[0]) / len(pairs)  # sums over all pairs are so much larger, and so must be the ridge
+        if len(pairs) < 2:
+            raise RaffiaError("ridge='auto' leaves out one pair at a time, so it needs two or more; got one. Pass a number.")
+        if not pairs.outputs.any() and frame.measure.reference == 0:
+            raise RaffiaError("all outputs are zero, so no ridge is better than another: check y, or pass a number.")
+        if copied > 1:
+            stream = self.coefficients.stream(self.settings, frame, pairs)
+            statistics = type(statistics).assemble(stream, pairs.inputs, pairs.outputs)
+        found = self.coefficients.chosen(self.settings, statistics, pairs, errors)
+        return replace(found, ridge=copied * found.ridge, solution=None) if copied > 1 else found

@@ -1,0 +1,226 @@
+"""Fit data larger than memory: statistics add batch by batch, and a run that was killed goes on from its checkpoint.
+
+A ridge to be found needs data held out, and here no data are kept. So batch i belongs to fold i mod `folds`, each fold has
+statistics of its own, and the ridge is the one of the least k-fold error, by the grid and the parabola of `best_ridge`:
+
+    error(λ)² = Σ_k ‖y − F(a; α_k(λ))‖² over fold k / Σ ‖y‖²,     α_k trained on all folds but k.
+"""
+
+import hashlib
+import json
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from raffia.data import Batch, Pairs, elements_of
+from raffia.errors import RaffiaError
+from raffia.model.accumulator import Accumulator
+from raffia.model.checkpoint import Checkpoint, checksum
+from raffia.model.coefficients import coefficients_of
+from raffia.model.preprocessing import Scalings, prepare
+from raffia.model.settings import Settings
+from raffia.model.trained import FOLDS, Trained
+from raffia.progress import Progress
+from raffia.regression import Statistics, unpacked
+from raffia.spaces import Domain, Space, bytes_of
+from raffia.storage import archive
+from raffia.validation import check_count
+
+BATCH_BYTES = 2**26  # of one batch in float64, where nobody says how many pairs it should have
+
+
+def fit_batches(
+    settings: Settings,
+    source: Pairs | Iterable[Batch],
+    *,
+    batch_size: int | None = None,
+    checkpoint: archive.Path | None = None,
+    checkpoint_every: float = 30.0,
+    folds: int = 5,
+    verbose: bool = False,
+) -> Trained:
+    """Train on pairs that are read a batch at a time; memory holds one batch and the statistics, however many pairs there are.
+
+    The first batch gives the frame, as that of `partial_fit` does. With ridge="auto" the ridge is the one of the least k-fold
+    error, relative and in the mean-square sense, which is kept under the name `FOLDS`; sums of squares cancel, so it is not below 1e-8.
+
+    Parameters
+    ----------
+    source
+        `Pairs`, such as an open file, or any iterable of batches (a, y).
+    batch_size
+        Pairs to read at once, from `Pairs`; None is 64 MiB of them, or less if there would be fewer batches than folds.
+    checkpoint
+        A file for the statistics so far. The same call after an interruption goes on from it, and ends with the same coefficients
+        bit for bit; it is removed when the model is trained, so save the model then. It is written after the first batch, and again
+        whenever `checkpoint_every` seconds have passed.
+    folds
+        How many parts ridge="auto" holds out in turn.
+    verbose
+        Show a bar with the time left.
+    """
+    if not isinstance(source, (Iterable, Pairs)):
+        raise RaffiaError(
+            f"without y, a must be a path, a Source or an iterable of batches (a, y); got {type(source).__name__}. Pass fit(a, y)."
+        )
+    _check_arguments(batch_size, checkpoint_every, folds, settings.ridge)
+    _check_domain(settings.feature_map.domain, getattr(source, "domain", None))
+    count = folds if settings.ridge == "auto" else 1
+    reader = _Reader(source, batch_size, count)
+    first = begin(settings, *reader.first)
+    empty, done, file = first.empty(), 1, None
+    sums: list[Accumulator | None] = [first] + [None] * (count - 1)
+    if checkpoint is not None:
+        file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
+        reader.check = checksum(*reader.first, 0)
+        if file.path.exists():
+            content, done, check = file.read()
+            reader.check_seen(done, check, file.path)
+            device = _statistics(first).rhs.device
+            sums = [None if one is None else replace(empty, statistics=unpacked(one, device)) for one in content]
+        else:
+            file.write([_statistics(first)] + [None] * (count - 1), done, reader.check)
+    with Progress("training", reader.total, verbose and reader.total > 0) as bar:
+        bar.step(count=done)
+        for a, y in reader.after(done):
+            sums[done % count] = (sums[done % count] or empty).add(a, y)
+            done += 1
+            bar.step()
+            if file is not None:
+                reader.check = checksum(a, y, reader.check)
+                if file.due:
+                    file.write([None if one is None else _statistics(one) for one in sums], done, reader.check)
+    trained = finish(settings, [one for one in sums if one is not None])
+    if file is not None:
+        file.remove()
+    return trained
+
+
+def begin(settings: Settings, a: object, y: object, scalings: Scalings | None = None) -> Accumulator:
+    """The first batch, whose frame and form of statistics all others share; `scalings` normalise, where more is known than it says."""
+    numeric = replace(settings, ridge=0.0 if settings.ridge == "auto" else settings.ridge)
+    first = Accumulator(numeric).take(prepare(numeric, a, y, scalings=scalings))
+    if not _statistics(first).portable:
+        raise RaffiaError(
+            f"solver={settings.solver!r} goes through all pairs again and again, and here they are read once. Pass solver=None, "
+            "Cholesky(), Pseudoinverse(), NystromPCG() or TriangularQR()."
+        )
+    return first
+
+
+def finish(settings: Settings, folds: Sequence[Accumulator]) -> Trained:
+    """All folds together, with the ridge of the least k-fold error if it is to be found."""
+    total = sum(folds[1:], start=folds[0])
+    if settings.ridge != "auto":
+        return replace(total, settings=settings).finish()
+    found = coefficients_of(settings).chosen_by_folds(settings, [_statistics(fold) for fold in folds])
+    trained = replace(total, settings=replace(settings, ridge=found.ridge)).finish()
+    return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, found.error)
+
+
+def default_size(n: int, elements: int, folds: int) -> int:
+    """How many pairs, of so many elements each, to read at once: 64 MiB of them, or less if there would be fewer batches than folds."""
+    return max(1, min(BATCH_BYTES // (8 * elements), math.ceil(n / folds)))
+
+
+class _Reader:
+    """The batches of a source, in order, and what is known of them; those already done are not read again where that can be."""
+
+    def __init__(self, source: Pairs | Iterable[Batch], batch_size: int | None, folds: int) -> None:
+        self.n: int | None = None
+        self.size: int | None = None
+        self.after: Callable[[int], Iterator[Batch]]
+        """The batches from this number on, once the first has been read."""
+        if isinstance(source, Pairs):
+            size = default_size(len(source), elements_of(source), folds) if batch_size is None else batch_size
+            self.n, self.size, self.total = len(source), size, math.ceil(len(source) / size)
+            self.after = lambda done: source.batches(size, done * size)
+            batches = source.batches(size)
+        elif batch_size is None:
+            self.total = operator.length_hint(source)
+            batches = map(_pair, source)
+            self.after = lambda done: islice(batches, done - 1, None)
+        else:
+            raise RaffiaError(
+                "batch_size is for sources that read any part of their pairs; an iterable of batches has its own."
+            )
+        first = next(iter(batches), None)
+        if first is None:
+            raise RaffiaError("source holds no pairs: it gave no batch.")
+        self.first: Batch = first
+        self.source = source
+        self.check = 0
+        """A checksum of the batches that were read, where there is a checkpoint."""
+
+    @cached_property
+    def stamp(self) -> str:
+        """What tells pairs from others, where the source knows."""
+        return str(getattr(self.source, "stamp", ""))
+
+    def check_seen(self, done: int, wanted: int, path: Path) -> None:
+        """Refuse to go on where the batches already done are others now: by their stamp, or where there is none by reading them."""
+        if not self.stamp:
+            for a, y in islice(self.after(1), done - 1):
+                self.check = checksum(a, y, self.check)
+            if self.n is None:
+                rest, self.after = self.after(1), lambda _: rest  # an iterable stands where it was read to
+            if self.check != wanted:
+                raise RaffiaError(f"the pairs have changed since {path} was written: delete it to start from the first batch.")
+        self.check = wanted
+
+
+def _problem(settings: Settings, reader: _Reader, folds: int) -> dict[str, str]:
+    """What the sums depend on, by name."""
+    tensors: dict[str, Tensor] = {}
+    parameters = settings.arguments | {"device": str(settings.device)}
+    encoded = {name: json.dumps(archive.encode(value, tensors)) for name, value in parameters.items()}
+    a, y = reader.first
+    hashed = hashlib.sha256()
+    for values in (*tensors.values(), torch.as_tensor(a), torch.as_tensor(y)):
+        hashed.update(bytes_of(values))
+    return encoded | {
+        "the number of pairs": "unknown" if reader.n is None else str(reader.n),
+        "the size of batches": "that of the source" if reader.size is None else str(reader.size),
+        "folds": str(folds),
+        "a": f"{a.dtype} of shape {tuple(a.shape[1:])}",
+        "y": f"{y.dtype} of shape {tuple(y.shape[1:])}",
+        "the hash of the first batch": hashed.hexdigest()[:16],
+        "what tells the pairs from others": reader.stamp,
+    }
+
+
+def _statistics(accumulator: Accumulator) -> Statistics:
+    assert accumulator.statistics is not None  # it has had its first batch
+    return accumulator.statistics
+
+
+def _pair(batch: object) -> Batch:
+    if not (isinstance(batch, (tuple, list)) and len(batch) == 2):
+        raise RaffiaError(f"source must give batches (a, y), two arrays each; got {type(batch).__name__}.")
+    return batch[0], batch[1]
+
+
+def _check_domain(trained: Space, domain: Space | None) -> None:
+    """A source that says where its inputs live must say what the model says; a length of 1 is what is said where nothing is known."""
+    alike = isinstance(trained, Domain) and domain == replace(trained, extent=1.0)
+    if domain is not None and domain != trained and not alike:
+        raise RaffiaError(
+            f"the inputs of the source are in {domain}, those of the model in {trained}: pass feature_map=…(domain=…)."
+        )
+
+
+def _check_arguments(batch_size: int | None, checkpoint_every: float, folds: int, ridge: object) -> None:
+    if batch_size is not None:
+        check_count("batch_size", batch_size)
+    check_count("folds", folds)
+    if ridge == "auto" and folds < 2:
+        raise RaffiaError(f"folds must be 2 or more for ridge='auto', which holds one out at a time; got {folds}.")
+    if not checkpoint_every >= 0:
+        raise RaffiaError(f"checkpoint_every must be a number of seconds >= 0; got {checkpoint_every!r}.")

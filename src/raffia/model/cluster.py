@@ -1,0 +1,352 @@
+"""Fit data larger than one machine, with Dask: each block of samples becomes statistics where it lies, and statistics add in a tree.
+
+θ never travels: each worker draws it from the seed, once. Tasks are pure and the tree is fixed by the numbers of the blocks, so
+neither which worker did what nor a worker that dies changes the sums. The first block gives the frame, and block i belongs to
+fold i mod `folds` where the ridge is to be found, as in `batches.py`, whose results these are to rounding.
+"""
+
+import asyncio
+import concurrent.futures
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from raffia.data import Batch, Readable
+from raffia.data.readers import zarr_store
+from raffia.errors import RaffiaError
+from raffia.model.accumulator import Accumulator
+from raffia.model.batches import begin, default_size, finish
+from raffia.model.scaling import Moments
+from raffia.model.settings import Settings
+from raffia.model.shapes import output_space
+from raffia.model.trained import Trained
+from raffia.regression import Packed, unpacked
+from raffia.spaces import POINT
+from raffia.validation import as_tensor, check_count
+
+PATIENCE = 60.0  # seconds to wait for a scheduler, and for workers where there are none
+GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)  # what Dask raises for tasks whose scheduler is gone
+INTERVAL = 2.0  # seconds between checks whether there are
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A part of pairs that whoever calls it opens and reads."""
+
+    opened: Callable[[], Readable]
+    start: int
+    stop: int
+    stamp: str = ""
+
+    def __call__(self) -> Batch:
+        """The pairs, unless the file is another by now."""
+        source = self.opened()
+        if getattr(source, "stamp", "") != self.stamp:
+            raise RaffiaError("the file of the pairs changed while it was read: fit again, once nobody writes to it.")
+        return source.read(slice(self.start, self.stop))
+
+
+def fit_arrays(
+    settings: Settings,
+    a: Any,
+    y: Any,
+    *,
+    client: Any = None,
+    split_every: int = 4,
+    folds: int = 5,
+    patience: float = PATIENCE,
+) -> Trained:
+    """Train on Dask arrays (n, *grid), each block of samples where it lies; the coefficients are those of a whole fit.
+
+    `a` and `y` are Dask arrays, xarray DataArrays that hold them, or paths of Zarr arrays. Blocks are those of `a` along the first
+    axis; other axes are not split. With ridge="auto" the ridge is found by k-fold errors, see `batches.fit_batches`.
+
+    Parameters
+    ----------
+    client
+        A `distributed.Client`; None is the current one, or threads of this process if there is none.
+    split_every
+        How many statistics to add in one task: sums go up a tree of this fan-in.
+    folds
+        How many parts ridge="auto" holds out in turn.
+    patience
+        How many seconds to wait for workers where there are none, because all died or none has come.
+    """
+    a, y = dask_array("a", a), dask_array("y", y)
+    if len(a) != len(y):
+        raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
+    a = a.rechunk(dict.fromkeys(range(1, a.ndim), -1))
+    y = y.rechunk({0: a.chunks[0], **dict.fromkeys(range(1, y.ndim), -1)})
+    blocks = list(zip(a.to_delayed().ravel(), y.to_delayed().ravel(), strict=True))
+    return _fit(settings, blocks, client, split_every, folds, patience)
+
+
+def fit_file(
+    settings: Settings,
+    opened: Callable[[], Readable],
+    *,
+    scheduler: str,
+    stop: int | None = None,
+    block_size: int | None = None,
+    split_every: int = 4,
+    folds: int = 5,
+    patience: float = PATIENCE,
+) -> Trained:
+    """Train on a file that every worker can open, on the cluster of the scheduler at this address, such as tcp://10.0.0.1:8786.
+
+    `opened` opens it, for example `functools.partial(raffia.data.open_source, path)`; workers call it and read `block_size` pairs at
+    a time, so that no data go through this process. None is 64 MiB of them, or less if there would be fewer blocks than folds.
+    `stop` leaves out the pairs from this number on. After `patience` seconds a scheduler that does not answer is given up, and one that has
+    no workers, from the first or because all died.
+    """
+    if block_size is not None:
+        check_count("block_size", block_size)
+    with _connected(scheduler, patience) as client:
+        ((n, elements, stamp),) = _gathered(client, [client.submit(_extent, opened, pure=False)], patience)
+        n = n if stop is None else min(n, stop)
+        size = block_size or default_size(n, elements, folds)
+        blocks = [Rows(opened, start, min(start + size, n), stamp) for start in range(0, n, size)]
+        return _fit(settings, blocks, client, split_every, folds, patience)
+
+
+def predict_blocks(predict: Callable[[np.ndarray], torch.Tensor], a: Any) -> Any:
+    """Predictions block by block, as a Dask array; `predict` goes to the workers."""
+    dask = _dask()
+    blocks = dask_array("a", a)
+    blocks = blocks.rechunk(dict.fromkeys(range(1, blocks.ndim), -1))
+    one = _called(predict, np.zeros((1, *blocks.shape[1:]), dtype=blocks.dtype))
+    sent = dask.delayed(predict, traverse=False)
+    parts = [
+        dask.array.from_delayed(dask.delayed(_called)(sent, block), (rows, *one.shape[1:]), one.dtype)
+        for block, rows in zip(blocks.to_delayed().ravel(), blocks.chunks[0], strict=True)
+    ]
+    return dask.array.concatenate(parts)
+
+
+def applies(*arrays: object) -> bool:
+    """Whether any of these is a collection of Dask's, or of xarray's that holds one."""
+    held = (getattr(f, "data", f) if type(f).__module__.startswith("xarray") else f for f in arrays)
+    return any(type(f).__module__.split(".")[0] == "dask" for f in held)
+
+
+def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every: int, folds: int, patience: float) -> Trained:
+    """Statistics of every block, added up by folds; the solution is found here."""
+    for name, value, least in (("split_every", split_every, 2), ("folds", folds, 2)):
+        if value < least:
+            raise RaffiaError(f"{name} must be {least} or more; got {value!r}.")
+    dask = _dask()
+    count = folds if settings.ridge == "auto" else 1
+    sent = dask.delayed(settings, traverse=False)
+    moments = [dask.delayed(_moments)(sent, block) for block in blocks] if settings.normalize else []
+    total = _tree(dask.delayed(_sum_of_moments), moments, split_every) if moments else None
+    start = dask.delayed(_first, nout=2)(sent, blocks[0], total)
+    empty, first = start[0], start[1]
+    statistics = [first] + [dask.delayed(_statistics)(empty, block) for block in blocks[1:]]
+    sums = [_tree(dask.delayed(_sum), statistics[fold::count], split_every) for fold in range(min(count, len(blocks)))]
+    none, *totals = _computed([empty, *sums], client, patience)
+    device = _here(settings).device or "cpu"
+    return finish(settings, [replace(none, statistics=unpacked(total, device)) for total in totals])
+
+
+def _tree(add: Any, parts: list[Any], split_every: int) -> Any:
+    """The sum of neighbours, then of neighbouring sums, and so on: the order is that of the list, whoever computes it."""
+    while len(parts) > 1:
+        parts = [add(parts[i : i + split_every]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), split_every)]
+    return parts[0]
+
+
+# What follows runs on workers.
+
+
+def _moments(settings: Settings, block: object) -> tuple[Moments, Moments]:
+    """Of the inputs and of the outputs."""
+    a, y = (as_tensor(name, values) for name, values in zip("ay", _pair(block), strict=True))
+    domain = settings.feature_map.domain
+    numbers = settings.feature_map.values_on(domain.grid_of(a)) == POINT
+    space = settings.output or output_space(domain, y, numbers)
+    return Moments.of(a, domain), Moments.of(y, space, settings.normalize == "function")
+
+
+def _sum_of_moments(parts: Sequence[tuple[Moments, Moments]]) -> tuple[Moments, Moments]:
+    inputs, outputs = zip(*parts, strict=True)
+    return sum(inputs[1:], start=inputs[0]), sum(outputs[1:], start=outputs[0])
+
+
+def _first(settings: Settings, block: object, moments: tuple[Moments, Moments] | None) -> tuple[Accumulator, Packed]:
+    """What the first block gives: a frame and a form for the others, and its own statistics."""
+    scalings = None if moments is None else (moments[0].scaling, moments[1].scaling)
+    first = begin(_here(settings), *_pair(block), scalings)
+    assert first.statistics is not None  # it has a block
+    return replace(first.empty(), settings=replace(first.settings, device=settings.device)), first.statistics.packed()
+
+
+def _statistics(empty: Accumulator, block: object) -> Packed:
+    part = replace(empty, settings=_here(empty.settings)).add(*_pair(block))
+    assert part.statistics is not None  # it has a block
+    return part.statistics.packed()
+
+
+def _sum(parts: Sequence[Packed]) -> Packed:
+    total = unpacked(parts[0])
+    for part in parts[1:]:
+        total = total + unpacked(part)
+    return total.packed()
+
+
+def _called(predict: Callable[[np.ndarray], torch.Tensor], a: np.ndarray) -> np.ndarray:
+    return predict(a).numpy(force=True)
+
+
+def _extent(opened: Callable[[], Readable]) -> tuple[int, int, str]:
+    """How many pairs there are, how many elements each has, and what tells their file from other versions of it."""
+    source = opened()
+    return len(source), sum(math.prod(v.shape[1:]) for v in source.read(slice(0, 1))), getattr(source, "stamp", "")
+
+
+def _pair(block: Any) -> Batch:
+    return block() if callable(block) else block
+
+
+def _here(settings: Settings) -> Settings:
+    """The device that was asked for, where it is there; that of the data elsewhere."""
+    return replace(settings, device=settings.device if torch.cuda.is_available() else None)
+
+
+# Dask itself.
+
+
+def _dask() -> Any:
+    try:
+        import dask
+        import dask.array
+        import distributed  # noqa: F401 (asked for here, so that one message names the remedy)
+    except ImportError:
+        raise RaffiaError("fits on a cluster need Dask: pip install raffia[distributed].") from None
+    return dask
+
+
+def dask_array(name: str, values: Any) -> Any:
+    """A Dask array from one, from an xarray DataArray that holds one, or from the path of a Zarr array."""
+    dask = _dask()
+    if isinstance(values, (str, os.PathLike)):
+        zarr_store.check(Path(values))
+        try:
+            values = dask.array.from_zarr(os.fspath(values))
+        except Exception as error:  # Zarr has many
+            raise RaffiaError(f"{name} must be a Zarr array at {os.fspath(values)}; it cannot be opened ({error}).") from None
+    if hasattr(values, "dims"):
+        values = values.data
+    if not isinstance(values, dask.array.Array):
+        raise RaffiaError(
+            f"{name} must be a Dask array, an xarray DataArray of one, or the path of a Zarr array; got {type(values).__name__}. "
+            "What fits into memory is for model.fit."
+        )
+    if any(math.isnan(size) for size in values.shape):
+        raise RaffiaError(f"{name} must have known block sizes: call {name}.compute_chunk_sizes() first.")
+    return values
+
+
+def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
+    """By the client, else by the current one, else by threads of this process."""
+    dask = _dask()
+    import distributed
+
+    if client is None and dask.config.get("scheduler", None) == "dask.distributed":
+        client = distributed.default_client()
+    if client is None:
+        return list(dask.compute(*wanted))
+    _check_versions(client)
+    return _gathered(client, client.compute(wanted), patience)
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers with another version of raffia, whose features may differ."""
+    versions = client.get_versions(packages=["raffia"])
+    here = versions["client"]["packages"]["raffia"]
+    workers = {address: worker["packages"]["raffia"] for address, worker in versions["workers"].items()}
+    others = {address: version for address, version in workers.items() if version != here}
+    if others:
+        address, version = next(iter(others.items()))
+        raise RaffiaError(
+            f"all workers must have raffia {here}, as here; {len(others)} have another, such as {address} with {version}. "
+            "Install the same version on all machines."
+        )
+
+
+def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
+    """The results of workers; an error if there are no workers for `patience` seconds, or if the scheduler is gone."""
+    import distributed
+
+    last_seen = time.monotonic()
+    try:
+        while True:
+            with suppress(TimeoutError), client.as_current():
+                distributed.wait(futures, timeout=min(INTERVAL, patience))
+                break
+            if client.nthreads():
+                last_seen = time.monotonic()
+            elif time.monotonic() >= last_seen + patience:
+                raise RaffiaError(
+                    f"the cluster has had no workers for {patience:g} seconds: they died, most often of memory, or none has come. "
+                    "Start some with `dask worker`, and fit again; patience=… waits longer."
+                )
+    except (OSError, RuntimeError, *GONE):
+        raise RaffiaError(
+            "the connection to the Dask scheduler is lost: start it again, and its workers, and fit again."
+        ) from None
+    try:
+        return list(client.gather(futures))
+    except distributed.KilledWorker as error:
+        raise RaffiaError(
+            f"a task was given up, because every worker that tried it died ({error.last_worker.address} was the last): most often they ran "
+            "out of memory. Use smaller blocks, fewer n_features or workers with more memory."
+        ) from None
+    except GONE:
+        raise RaffiaError("tasks were cancelled, here or because the Dask scheduler is gone. Fit again.") from None
+
+
+@contextmanager
+def _connected(scheduler: str, patience: float) -> Iterator[Any]:
+    _dask()
+    import distributed
+
+    try:
+        _check_answers(scheduler, patience)
+        client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).rstrip(".") or f"timed out after {patience:g} s"
+        raise RaffiaError(f"no Dask scheduler answers at {scheduler} ({reason}): start one with `dask scheduler`.") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=patience)
+        except TimeoutError:
+            raise RaffiaError(
+                f"the scheduler at {scheduler} has no workers: start some with `dask worker {scheduler}`."
+            ) from None
+        yield client
+
+
+def _check_answers(scheduler: str, patience: float) -> None:
+    """Open a connection with a time limit: Dask's client waits for ever if a server accepts connections and says nothing."""
+    import distributed
+    from distributed.utils import LoopRunner, sync
+
+    async def greet() -> None:
+        arguments = distributed.Security().get_connection_args("client")
+        greeted = await distributed.comm.connect(scheduler, timeout=patience, **arguments)
+        greeted.abort()
+
+    runner = LoopRunner()
+    runner.start()
+    try:
+        sync(runner.loop, greet, callback_timeout=patience)
+    finally:
+        runner.stop()

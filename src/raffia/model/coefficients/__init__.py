@@ -1,0 +1,18 @@
+"""What multiplies a feature, and all that depends on it: one file for each kind of coefficients."""
+
+import math
+
+from raffia.model.coefficients.base import Chosen, Coefficients
+from raffia.model.coefficients.kernel import Kernel
+from raffia.model.coefficients.modal import Modal
+from raffia.model.coefficients.ordinary import Ordinary
+from raffia.model.settings import Settings
+
+__all__ = ["Chosen", "Coefficients", "Kernel", "Modal", "Ordinary", "coefficients_of"]
+
+
+def coefficients_of(settings: Settings) -> Coefficients:
+    """The kind that a model with these settings has."""
+    if settings.n_features == math.inf:
+        return Kernel()
+    return Modal() if settings.modal else Ordinary()

@@ -1,0 +1,91 @@
+"""Tuning: hyperparameters by a search, then the ridge for all features, then training on all pairs."""
+
+import math
+from dataclasses import replace
+from typing import cast
+
+import torch
+from sklearn.base import clone
+
+from raffia.errors import RaffiaError
+from raffia.features import ScalarFeatures
+from raffia.model.accumulator import Accumulator
+from raffia.model.operator import Operator
+from raffia.model.preprocessing import Prepared
+from raffia.model.settings import Settings
+from raffia.model.trained import HELD_OUT, Trained
+from raffia.regression import ridge_for
+from raffia.tuning import GradientSearch, History, Search, Trial, objective_for, search_kernel
+
+SEARCHED = 2**13  # pairs that a search looks at, at most
+COMPARED = 300  # pairs that kernels are compared on, at most
+FEW = 100  # distinct pairs, below which those held out are too few to find a ridge on
+
+
+def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Trained, History]:
+    """The model of the best hyperparameters found, trained on all pairs, and what was tried.
+
+    A fifth of the pairs is kept from the search, and the error on them of a model that was not trained on them is that on pairs held
+    out. The ridge is the best there; of fewer than a hundred pairs, of kernels and of modal coefficients, the best by leaving out one
+    at a time.
+    """
+    distinct = pairs.distinct()
+    n = len(distinct)
+    if n < 8:
+        raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {n} with inputs of their own.")
+    held = torch.zeros(n, dtype=torch.bool)
+    held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
+    settings, history = searched(settings, distinct.part(~held), search)
+    pairs, distinct = pairs.with_modes(settings), distinct.with_modes(settings)
+    if n < FEW or settings.modal or math.isinf(settings.n_features):
+        auto = replace(settings, ridge="auto")
+        error = _held_out_error(auto, distinct.part(~held), distinct.part(held))
+        trained = Accumulator(auto, expected=len(pairs)).take(pairs).finish()
+        trained = replace(trained, settings=replace(trained.settings, ridge=trained.ridge))
+    else:
+        inputs, outputs, frame = distinct.inputs, distinct.outputs, pairs.frame
+        stream = settings.stream(inputs, pairs.grid, frame.values)
+        ridge, error = ridge_for(stream, inputs, outputs, held.to(inputs.device), frame.measure)
+        copied = len(pairs) / n  # sums over all pairs are so much larger, and so must be the ridge
+        trained = Accumulator(replace(settings, ridge=copied * ridge), expected=len(pairs)).take(pairs).finish()
+    return trained.with_error(HELD_OUT, error), history
+
+
+def _held_out_error(settings: Settings, pairs: Prepared, held: Prepared) -> float:
+    """The mean error on pairs held out of a model of the others, which is not kept."""
+    trained = Accumulator(settings, expected=len(pairs)).take(pairs).finish()
+    return float(Operator(trained, settings).errors_of(held).mean())
+
+
+def searched(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Settings, History]:
+    """The settings with the best hyperparameters found on these pairs, and what was tried."""
+    if math.isinf(settings.n_features):
+        return _searched_kernel(settings, pairs.distinct(), bool(getattr(search, "verbose", False)))
+    device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED), device=pairs.inputs.device)
+    few = pairs.part(some)
+    objective = objective_for(
+        settings.feature_map,
+        few.inputs.to(device),
+        few.outputs.to(device),
+        pairs.grid,
+        seed=settings.random_state,
+        target=int(settings.n_features),
+        measure=pairs.frame.measure,
+        modal=settings.modal,
+    )
+    history = (search or GradientSearch()).run(objective)
+    chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
+    return replace(settings, feature_map=objective.with_choices(chosen).feature_map), history
+
+
+def _searched_kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tuple[Settings, History]:
+    """The kernel of the least leave-one-out error; a linear map has nothing to find but its ridge."""
+    feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only ones with a kernel in closed form
+    if feature_map.law == "affine":
+        return settings, History([Trial({}, 0.0)])
+    few = pairs.part(torch.linspace(0, len(pairs) - 1, min(len(pairs), COMPARED)).round().long())
+    sizes = frame.measure.sizes(few.outputs, few.grid)
+    feature_map = clone(feature_map).set_params(lengthscale=1.0)
+    x, y = feature_map.coordinates(few.inputs), few.grid.embed(few.outputs)
+    found, history = search_kernel(feature_map, x, y, sizes, verbose)
+    return replace(settings, feature_map=found), history

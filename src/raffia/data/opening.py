@@ -1,6 +1,7 @@
 """From a file to pairs: each step takes what the user says, else what the file says, else what is inferred and noted, or asked for."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from raffia.data import own
 from raffia.data.dataset import Dataset
 from raffia.data.infer.coordinates import check_reshaped, reader_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, check_slices, choose, shapes, sliced, unpaired, with_parts
+from raffia.data.infer.names import Variables, bounds, check_slices, choose, shapes, sliced, unpaired, with_parts, word
 from raffia.data.infer.sample_axis import samples_axes
 from raffia.data.infer.sides import Side, as_given, spaces_of
 from raffia.data.infer.time_axis import trajectories_in
@@ -24,6 +25,10 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Space
 
 MOST_LISTED = 12  # unused arrays that are listed by name
+GROUPS = re.compile(
+    r"(.*[_ ])?(subject|patient|specimen|person|participant|animal|batch|run|test|group|id)([_ ]?(id|no|nr|number|name))?"
+)
+"""Names of labels of samples that belong together."""
 
 
 @dataclass(kw_only=True)
@@ -93,7 +98,7 @@ def open_source(
         given = None if domain is None else as_given(inputs, outputs, domain)
         sides = given or spaces_of(place, inputs, outputs, pool, options, guesses)
     if ours is None:
-        _note_unused(others, sides, guesses)
+        _note_unused(others, sides, len(inputs[0]), guesses)
     paths = (place, place if arrays.output_path is None else Path(arrays.output_path))
     places = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in sides for v in side.coordinates)
     return Source(
@@ -183,8 +188,13 @@ def _readers(
     return parts[: len(ins)], parts[len(ins) :]
 
 
-def _note_unused(others: Variables, sides: tuple[Side, Side], guesses: Guesses) -> None:
-    """Note the arrays of numbers that have no part in the pairs."""
+def _note_unused(others: Variables, sides: tuple[Side, Side], n: int, guesses: Guesses) -> None:
+    """Note the arrays of numbers that have no part in the pairs, and labels by which samples may belong together."""
+    for name, v in others.items():
+        if v.shape == (n,) and GROUPS.fullmatch(word(name)) and len(set(v.glance().tolist())) < n:
+            guesses.note(
+                f"{name} is the same for several samples: if those belong together, --groups {name} holds them out together"
+            )
     used = {v.name for side in sides for v in (*side.coordinates, *side.beside)}
     left = [v for v in others.values() if v.numeric and v.name not in used]
     more = f", and {len(left) - MOST_LISTED} more" if len(left) > MOST_LISTED else ""

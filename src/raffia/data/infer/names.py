@@ -71,12 +71,18 @@ def choose(
         (output_path or path, elsewhere, output, "output"),
     ):
         if names is None:
-            v = only(place, there, field)
-            guesses.note(f"{field}s are {v.name} in {place}")
-            sides.append([v])
+            sides.append(_all_columns(there) or [only(place, there, field)])
+            guesses.note(f"{field}s are {', '.join(v.name for v in sides[-1])} in {place}")
         else:
             sides.append(pick(place, there, names, field))
     return sides[0], sides[1], guesses
+
+
+def _all_columns(arrays: Variables) -> list[Variable]:
+    """Return all columns of a table in a file of its own, where there are several, each of one number a sample."""
+    columns = likely(arrays)
+    alike = len(columns) > 1 and len({v.shape for v in columns}) == 1 and len(columns[0].shape) == 1
+    return columns if alike and not any(v.dims is None for v in columns) else []
 
 
 def _with_the_rest(

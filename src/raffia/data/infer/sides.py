@@ -1,5 +1,6 @@
 """Inputs and outputs: which of them are functions, vectors or numbers, and the spaces that they live in."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from raffia.data.infer.coordinates import FEW, in_one_order, on_mesh, oriented, 
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, pick, shapes, shown
 from raffia.data.options import FLAGS, ReadingOptions
+from raffia.data.pace import neighbour_ratio
 from raffia.data.readers import Variable
 from raffia.data.row_reader import RowReader, sample_shape, with_grid
 from raffia.data.schema import AxisLabel, Frame
@@ -19,6 +21,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 
 LOOKED_AT = 64  # samples that are read to guess
+SMOOTH = 0.1  # von Neumann's ratio along the axes of a square, that values along one axis are said to be of
 
 Given = dict[str, list[Variable]]
 """The arrays that the user names for coordinates, cells, and nodes without values."""
@@ -56,6 +59,8 @@ def spaces_of(
             part.flat = side is None and len(part.axes) > 1
     _check_used(given, sides, [part.variable for part in (*inputs, *outputs)])
     _note_crossed(sides, guesses)
+    for parts in columns:
+        _note_square(parts[0], guesses)
     bases = domains(sides, options, guesses)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     first, second = (
@@ -150,6 +155,20 @@ def _note_crossed(sides: Sequence[Functions | None], guesses: Guesses) -> None:
         guesses.note(
             f"the grids of inputs and outputs, {shown(grids[0])} and {shown(grids[1])}, are taken for different ones; if they are one, "
             "write their axes in one order, or with their coordinates"
+        )
+
+
+def _note_square(part: RowReader, guesses: Guesses) -> None:
+    """Note values along one axis that are smooth along both axes of a square."""
+    size = math.isqrt(part.grid[0]) if len(part.grid) == 1 else 0
+    if size <= FEW or size**2 != part.grid[0] or part.nodes is not None:
+        return
+    f = part.some(LOOKED_AT).reshape(-1, size, size).astype(np.float64)
+    if max(neighbour_ratio(f, axis) for axis in (1, 2)) < SMOOTH:
+        name = part.variable.name
+        guesses.note(
+            f"{name}: {size**2} values are smooth as on a square of {size}×{size} points; {FLAGS['reshape']} {size},{size} says so",
+            "reshape",
         )
 
 

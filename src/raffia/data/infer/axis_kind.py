@@ -214,7 +214,7 @@ def repeated_points(sides: Sequence[Functions | None], dim: int, options: Readin
     """Return along which axes of grids with `dim` axes the last point is the first again, so that it is left out."""
     alike = [side for side in sides if side and side.on_grid and len(side.grid) == dim]
     kinds = options.kinds(dim)
-    again = tuple((kinds is None or kinds[axis].around) and all(side.repeats(axis) for side in alike) for axis in range(dim))
+    again = tuple((kinds is None or kinds[axis].periodic) and all(side.repeats(axis) for side in alike) for axis in range(dim))
     rest = [side.without(again) for side in alike]
     goes_on = all(
         of[0] is Ends.PERIODIC and wraps(side.samples, 2 + axis)

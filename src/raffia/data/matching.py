@@ -7,10 +7,11 @@ from typing import cast
 import numpy as np
 from scipy.spatial import cKDTree
 
-from raffia.data.infer.coordinates import FEW, Places, in_one_order, oriented, places_of, positions
+from raffia.data.infer.coordinates import FEW, Places, places_of
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, shapes, shown
 from raffia.data.infer.sides import LOOKED_AT
+from raffia.data.orientation import in_one_order, oriented, positions
 from raffia.data.readers import Variable
 from raffia.data.row_reader import RowReader, with_grid
 from raffia.data.schema import ArrayLayout, AxisLabel, Frame, SideSchema

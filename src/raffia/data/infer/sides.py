@@ -13,6 +13,7 @@ from raffia.data.infer.coordinates import FEW, in_one_order, on_mesh, oriented, 
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, pick, shapes, shown
 from raffia.data.options import FLAGS, ReadingOptions
+from raffia.data.orientation import in_one_order, oriented, without_gaps
 from raffia.data.pace import neighbour_ratio
 from raffia.data.readers import Variable
 from raffia.data.row_reader import RowReader, sample_shape, with_grid

@@ -1,12 +1,12 @@
 """Reading and writing datasets: arrays in files of many formats, what they mean, and pairs of functions from them."""
 
 from raffia.data.dataset import Array, Batch, Dataset, InMemory, Pairs, Part, Readable, elements_of
-from raffia.data.opening import open_source, read
+from raffia.data.opening import labels_in, open_source, read
 from raffia.data.options import ReadingOptions
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.readers import Layout, Variable, variables
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
-from raffia.data.source import Schema, Source, labels_in, schema_for
+from raffia.data.source import Schema, Source, schema_for
 from raffia.data.trajectories import Along, Steps
 
 __all__ = [

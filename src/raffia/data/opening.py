@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raffia.data import own
 from raffia.data.dataset import Dataset
 from raffia.data.infer.coordinates import check_reshaped, reader_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, check_slices, choose, shapes, sliced, unpaired, with_parts, word
+from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unpaired, with_parts, word
 from raffia.data.infer.sample_axis import samples_axes
 from raffia.data.infer.sides import Side, as_given, spaces_of
 from raffia.data.infer.time_axis import trajectories_in
 from raffia.data.options import Names, ReadingOptions, listed
 from raffia.data.parameters import with_parameters
+from raffia.data.parts import check_slices, sliced
 from raffia.data.readers import NUMBERS, Variable, naming, selected, variables
 from raffia.data.row_reader import RowReader
 from raffia.data.source import Source
@@ -200,3 +203,17 @@ def _note_unused(others: Variables, sides: tuple[Side, Side], n: int, guesses: G
     more = f", and {len(left) - MOST_LISTED} more" if len(left) > MOST_LISTED else ""
     if left:
         guesses.note(f"not used: {shapes(left[:MOST_LISTED])}{more}")
+
+
+def labels_in(source: Source, name: str) -> np.ndarray:
+    """Return labels of samples: the array of this name, with one entry a sample, in the file of the inputs or of the outputs."""
+    parts = [part.variable for part in (*source.inputs, *source.outputs)]
+    layouts = {source.path: parts[0].layout} | {v.path: v.layout for v in parts}
+    held = {path: variables(path, layout) for path, layout in layouts.items()}
+    found = next((arrays[name] for arrays in held.values() if name in arrays), None)
+    if found is None:
+        raise RaffiaError(
+            f"groups={name!r} (--groups): {source.path} has no array of that name. {contents(held[source.path])} "
+            "Name one with an entry for each sample."
+        )
+    return found.glance()

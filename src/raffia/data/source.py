@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from raffia.data import own
 from raffia.data.dataset import Dataset, Readable
 from raffia.data.infer.coordinates import Places, reader_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, choose, contents, in_file, only, pick, shapes, shown, unpaired
+from raffia.data.infer.names import Variables, bounds, choose, in_file, only, pick, shown, unpaired
 from raffia.data.infer.sample_axis import by_names, check_values, samples_axes
-from raffia.data.infer.time_axis import axes_in
-from raffia.data.matching import match
-from raffia.data.options import FLAGS, Names, listed
+from raffia.data.matching import axes_in, channel_in, check_fits, match
+from raffia.data.options import Names, listed
 from raffia.data.parameters import with_parameters
 from raffia.data.readers import Layout, Variable, files_of, naming, selected, variables
 from raffia.data.row_reader import RowReader, pairs_each, read_rows, sample_shape
@@ -27,7 +25,7 @@ from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
 from raffia.data.trajectories import FIXED, NAME, Along, Steps
 from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
-from raffia.spaces import Nodes, Space, Vectors
+from raffia.spaces import Space, Vectors
 
 PathLike = str | os.PathLike[str]
 
@@ -205,14 +203,14 @@ class Schema:
             space, shape = trained.space, trained.shape
             if len(side) == 1 and len(side[0].variable.shape) == 1 + space.ndim and not (alike and trained.layouts[0].masked):
                 side[0].plain = True
-                side[0].channel = side[0].channel if alike else _channel(side[0].axes, space)
+                side[0].channel = side[0].channel if alike else channel_in(side[0].axes, space)
             if foreign:
                 others = {} if any(name.startswith(":") for name in self.coordinates) else pool
                 given = [others[name] for name in self.coordinates if name in others]
                 given = given if len(given) == len(self.coordinates) else []
                 places = match(ins[0].path, side, trained, others, given, guesses)
                 found = places if side is inputs else found
-            _check_fits(side, space, shape)
+            check_fits(side, space, shape)
             if alike and shape is not None and space.one_channel.gridded and sample_shape(side, space) != shape:
                 check_values([part.variable for part in side if part.grid], [part.samples for part in side if part.grid])
         return inputs, outputs, found
@@ -352,42 +350,6 @@ def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> l
     """The names that were given, else those of the training, if the file has them all."""
     there = trained and all(name.partition("[")[0] in arrays for name in trained)
     return listed(given) or (list(trained) if there else None)
-
-
-def _channel(axes: tuple[int, ...], space: Space) -> int | None:
-    """The axis of channels, if the space has them: the first, unless only the last has as many entries."""
-    return min((0, len(axes) - 1), key=lambda axis: axes[axis] != space.channels) if space.one_channel is not space else None
-
-
-def _check_fits(parts: list[RowReader], space: Space, trained: tuple[int, ...] | None) -> None:
-    """Samples must be of the space: grids may have any size, meshes and vectors that of the training."""
-    shape = sample_shape(parts, space)
-    try:
-        fits = len(shape) == space.ndim and space.grid_of(torch.empty(shape, device="meta")) is not None
-    except RaffiaError:
-        fits = False
-    if not fits or (isinstance(space, Nodes) and trained not in (None, shape)):
-        before = "" if trained is None else f", {shown(trained)} in training"
-        order = "" if space.one_channel is space else ", channels before the grid"
-        came = shapes(part.variable for part in parts)
-        raise RaffiaError(
-            f"{parts[0].variable.path}: {came} must hold samples of {space}{before}; got samples of shape {shown(shape)}{order}. "
-            f"Pass a file like that of the training, or name other arrays ({FLAGS['input']}, {FLAGS['output']})."
-        )
-
-
-def labels_in(source: Source, name: str) -> np.ndarray:
-    """Return labels of samples: the array of this name, with one entry a sample, in the file of the inputs or of the outputs."""
-    parts = [part.variable for part in (*source.inputs, *source.outputs)]
-    layouts = {source.path: parts[0].layout} | {v.path: v.layout for v in parts}
-    held = {path: variables(path, layout) for path, layout in layouts.items()}
-    found = next((arrays[name] for arrays in held.values() if name in arrays), None)
-    if found is None:
-        raise RaffiaError(
-            f"groups={name!r} (--groups): {source.path} has no array of that name. {contents(held[source.path])} "
-            "Name one with an entry for each sample."
-        )
-    return found.glance()
 
 
 def schema_for(data: Dataset, source: Source | None) -> Schema | None:

@@ -11,8 +11,9 @@ import torch
 
 from raffia.data.infer import names
 from raffia.data.infer.guess import Confidence, Guesses
-from raffia.data.infer.names import CELLS, COORDINATES, Variables, contents, part_of, shown, word
+from raffia.data.infer.names import CELLS, COORDINATES, Variables, contents, shown, word
 from raffia.data.options import FLAGS
+from raffia.data.parts import part_of
 from raffia.data.readers import Variable
 from raffia.data.readers.meshes.content import CELLS as CELLS_KEY
 from raffia.data.readers.meshes.content import NODES, NOTES, PART, WEIGHTS

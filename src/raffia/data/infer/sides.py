@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from raffia.data.infer.axis_kind import Functions, domains, repeated_points, without_vectors
-from raffia.data.infer.coordinates import FEW, in_one_order, on_mesh, oriented, places_of, without_gaps
+from raffia.data.infer.coordinates import FEW, on_mesh, places_of
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, pick, shapes, shown
 from raffia.data.options import FLAGS, ReadingOptions

@@ -142,7 +142,7 @@ def _given_time(path: object, v: Variable, arrays: Variables, options: ReadingOp
         raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {options.time}.")
     axis = range(len(v.shape))[options.time]
     other, reason = time_by_names(v, arrays)
-    if other is not None and other != axis and (_called_time(v) is not None or v.shape[axis] != v.shape[other]):
+    if other is not None and other != axis and (called_time(v) is not None or v.shape[axis] != v.shape[other]):
         guesses.note(
             f"time is along axis {axis}, as was said, though it looks as along axis {other}, {reason}; {FLAGS['time']} {other} takes that"
         )
@@ -151,7 +151,7 @@ def _given_time(path: object, v: Variable, arrays: Variables, options: ReadingOp
 
 def time_by_names(v: Variable, arrays: Variables) -> tuple[int | None, str]:
     """Return the axis of time and the reason, by the names of axes or by an array of times; None where they do not tell."""
-    if (axis := _called_time(v)) is not None:
+    if (axis := called_time(v)) is not None:
         return axis, f"which is called {(v.dims or ())[axis]}"
     for t in arrays.values():
         if (axis := times_of_each(t, v.shape)) is not None:
@@ -164,7 +164,8 @@ def time_by_names(v: Variable, arrays: Variables) -> tuple[int | None, str]:
     return None, ""
 
 
-def _called_time(v: Variable) -> int | None:
+def called_time(v: Variable) -> int | None:
+    """Return the one axis that is called time."""
     named = [axis for axis, dim in enumerate(v.dims or ()) if word(dim) in TIMES]
     return named[0] if len(named) == 1 else None
 
@@ -266,51 +267,6 @@ def _is_place(dim: str, arrays: Variables) -> bool:
     x = arrays.get(dim)
     line = x is not None and x.dims == (dim,)
     return line or names.is_place(dim, x) or word(dim) in COORDINATES or dim.lower() in names.CHANNELS
-
-
-def axes_in(
-    path: object, v: Variable, arrays: Variables, trained: Steps, state: tuple[int, ...] | None, guesses: Guesses
-) -> Steps:
-    """Return how trajectories lie in another file: as in the training, unless names, times or the shape of a `state` tell otherwise."""
-    look, fits = Look(v), state is None or trained.state(v.shape) == state
-    time, reason = time_by_names(v, arrays)
-    other = trained
-    if time is not None and (time != trained.axis or not fits):
-        other = replace(trained, axis=time, samples=None)
-        if trained.samples is not None or other.state(v.shape) != state:
-            samples = samples_axis(look, time, arrays, [], Guesses())
-            places = [place for place in range(trained.ndim) if place != time]
-            fitting = [place for place in places if replace(other, samples=place).state(v.shape) == state]
-            if samples not in fitting and fitting:
-                samples = trained.samples if trained.samples in fitting else fitting[0]
-            other = replace(other, samples=samples)
-        if not (_called_time(v) is not None or not fits or other.state(v.shape) == state):
-            other = trained
-    elif fits and trained.samples is not None and _swapped(look, trained.axis, trained.samples):
-        other, reason = (
-            replace(trained, axis=trained.samples, samples=trained.axis),
-            "as states there are like their neighbours",
-        )
-    elif not fits:
-        places = [place for place in range(trained.ndim) if place not in (trained.axis, trained.samples)]
-        places = [place for place in places if replace(trained, axis=place).state(v.shape) == state]
-        guess = time_by_values(look, trained.samples, arrays) if places else (trained.axis, "")
-        if guess is None or guess[0] not in (*places, trained.axis):
-            raise RaffiaError(
-                f"{path}: {v.name} {shown(v.shape)} must have time along axis {trained.axis}, as in the training; states of "
-                f"{shown(state or ())}, as there, it has only with time along axis {places[0]}. Pass a file that is laid out like that of "
-                f"the training, or one with times: an array t beside {v.name}, or an axis that is called time."
-            )
-        other, reason = replace(trained, axis=guess[0]), guess[1]
-    if (other.axis, other.samples) != (trained.axis, trained.samples):
-        along = "" if other.samples in (trained.samples, None) else f" and trajectories along axis {other.samples}"
-        guesses.note(f"{v.name} has time along axis {other.axis}{along}, {reason}; in the training it was axis {trained.axis}")
-    return other
-
-
-def _swapped(look: Look, time: int, samples: int) -> bool:
-    """Return whether neighbours along the axis of trajectories are alike, and those along the axis of time are not."""
-    return min(look.shape[time], look.shape[samples]) > FEW and look.ratios[samples] <= UNRELATED < look.ratios[time]
 
 
 def _note_steps(v: Variable, steps: Steps, axes: Guesses, guesses: Guesses) -> None:

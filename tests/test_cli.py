@@ -15,7 +15,7 @@ import torch
 
 from raffia import Burgers, Channels, Domain, GaussianField, cli, data, load, metrics
 from raffia.cli.generate import PROBLEMS
-from raffia.pages import ridge_in_words
+from raffia.report import ridge_in_words
 from raffia.tuning import GradientSearch
 
 

@@ -10,8 +10,8 @@ import torch
 import raffia
 from raffia import Channels, Dataset, Domain, LocalFeatures, RaffiaError, RandomFeatureModel, Vectors
 from raffia.data import open_source
-from raffia.pages import write_page
 from raffia.problems import AllenCahn, Burgers, KortewegDeVries, KuramotoSivashinsky, NavierStokes, Wave
+from raffia.report import report
 from raffia.surrogate.holding import Groups, hold
 from raffia.surrogate.rollouts import paths_of
 from raffia.surrogate.windows import incomplete
@@ -81,14 +81,14 @@ def test_a_fit_of_trajectories_in_memory_is_that_of_their_file(flow, found, tmp_
 
 
 def test_the_page_of_a_fit_in_memory_is_that_of_a_file(found, tmp_path):
-    write_page(found, tmp_path / "page.html", title="Steps in memory")
+    report(found, tmp_path / "page.html", title="Steps in memory")
     page = (tmp_path / "page.html").read_text()
     section = page[page.index("Step after step</h2>") :].partition("</section>")[0]
     assert section.partition("<figure>")[0].count("applied again and again".capitalize()) == 1
     for words in ("correlation with the truth", "Spectra: the mean square", "The median trajectory", "The worst trajectory"):
         assert words in section
     with pytest.raises(RaffiaError, match="none were measured: pass held_out"):
-        write_page(replace(found, test=None), tmp_path / "page.html")
+        report(replace(found, test=None), tmp_path / "page.html")
 
 
 def test_part_of_such_pairs_knows_where_they_lie(flow):

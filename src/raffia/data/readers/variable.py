@@ -263,14 +263,12 @@ def files_of(path: Path) -> Iterator[Path]:
 
 def file_beside(path: Path, name: str) -> Path:
     """The plain file that another one names, in its folder or below; what lies elsewhere, or is a link, is refused."""
-    steps = Path(name).parts
-    inside = bool(name) and not Path(name).is_absolute() and ".." not in steps
-    links = [os.path.islink(path.parent.joinpath(*steps[: k + 1])) for k in range(len(steps))]
-    if not inside or any(links) or not os.path.isfile(path.parent / name):
+    place = path.parent / name
+    if not os.path.isfile(place) or Path(name).is_absolute() or place.resolve() != path.parent.resolve() / name:
         raise RaffiaError(
             f"it has its values in {name[:80]!r}, and there is no such plain file beside it. Put it into the same folder."
         )
-    return path.parent / name
+    return place
 
 
 def has_wildcards(path: Path) -> bool:

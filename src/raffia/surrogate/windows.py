@@ -9,7 +9,7 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import LocalFeatures, ScalarFeatures
-from raffia.metrics.relative import FLOOR
+from raffia.metrics.error_measure import FLOOR
 from raffia.model import RandomFeatureModel
 
 UNTOLD = 0.2  # of what changes in a step: a model of one state that leaves less unexplained has seen what matters

@@ -24,7 +24,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.candidates import Candidate, named
 from raffia.surrogate.contest import Contest, Effort
-from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated
+from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated, left_out_count
 from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.outliers import find_outliers
@@ -155,7 +155,7 @@ def _whole(
         holding, chosen = holding.part(kept), [*chosen, why]
     n, in_turn = len(data), plan.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
     in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
-    plan.check_band(len(test) if test is not None else n if in_turn else len(holding.held))
+    plan.check_band(len(holding.held) if test is None and not in_turn else left_out_count(n))
     holding = replace(holding, notes=[*holding.notes, *chosen])
     plan.tell(holding.notes)
     train = data.part(holding.train) if count else data
@@ -197,7 +197,7 @@ def _whole(
         words += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
-    judged.attach_to(model, tested)
+    judged.attach_to(model, own)
     calibrate(model, fitted, own)
     outside = "" if test is None else model.novelty_warning(test.a)
     if outside:
@@ -267,16 +267,18 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     if kept is not None:
         kept.unlink(missing_ok=True)
     test = rows = None
+    folds: list[Fold] = []
     judged = Judgement(Sizes.of(some.y, source.output_space.grid_of(some.y)))
     if count:
         rows = list(range(len(part), n))
         test = source.part(range(len(part), n))
-        judged = judged.on([Fold(model, some, test, rows)], partial(_linear, plan, choice.contest))
+        folds = [Fold(model, some, test, rows)]
+        judged = judged.on(folds, partial(_linear, plan, choice.contest))
         plan.tell(judged.notes)
     paths = paths_of(test, range(count)) if test is not None and n > source.each else None
     rollout = None if paths is None else rolled_out(model, paths, source.each, some.y)
-    judged.attach_to(model, test)
-    calibrate(model, some, [] if test is None else [Fold(model, some, test, rows or [])])
+    judged.attach_to(model, folds)
+    calibrate(model, some, folds)
     return Surrogate(
         model=model,
         n_train=len(part),

@@ -43,6 +43,7 @@ class Burgers(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
+    smoothing: ClassVar[str] = "viscosity"
 
     viscosity: Positive = 0.01
     time: Times = 1.0
@@ -57,11 +58,6 @@ class Burgers(Evolution, Problem):
     def input_measure(self) -> GaussianField:
         """ν = N(0, C), mean zero   (eqn:prior_burgers)."""
         return GaussianField(self.domain, "periodic", self.tau, self.regularity, n_modes=2 * ((self.fine_points - 1) // 2))
-
-    @property
-    def smoother(self) -> str:
-        """More viscosity."""
-        return f", or a larger viscosity than {self.viscosity:g}"
 
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
         """u at increasing times; from one instant to the next each sample has the modes and steps that it needs there, by itself."""

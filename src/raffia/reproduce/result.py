@@ -12,7 +12,7 @@ from raffia.pages import Picture, Section, Table
 from raffia.storage import atomic
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Result:
     """One figure or table of the paper, beside ours."""
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array, panel
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, panel
 from raffia.tuning import History
 
 

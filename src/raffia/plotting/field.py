@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.tri import Triangulation
 
+from raffia.plotting.layout import Width, limits, short_numbers
 from raffia.plotting.ruler import Ruler, axis_name, to_turn
-from raffia.plotting.style import Width, limits, short_numbers
 from raffia.spaces.simplices import Between
 
 LONGEST_SIDE = 4

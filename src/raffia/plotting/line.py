@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
 from raffia.plotting.ruler import Ruler
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
 
 MOST_NAMES = 12  # of components, under their bars
 

@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.plotting.layout import INK, Array, Sheet, Width
 from raffia.plotting.line import Curve
 from raffia.plotting.ruler import Labels
-from raffia.plotting.sheet import Sheet
-from raffia.plotting.style import INK, Array, Width
 from raffia.plotting.views import View, looks
 from raffia.spaces import Domain, Space
 
@@ -114,7 +113,7 @@ def pair(
         rows = [[*inputs, *outputs]]
     else:
         rows = [side[i : i + MOST_ACROSS] for side in (inputs, outputs) for i in range(0, len(side), MOST_ACROSS)]
-    sheet = Sheet(len(rows), max(map(len, rows)), [view for *_, view in (*inputs, *outputs)])
+    sheet = Sheet(len(rows), max(map(len, rows)), [view.ratio for *_, view in (*inputs, *outputs)])
     for i, row in enumerate(rows):
         for j, (side, name, values, view) in enumerate(row):
             axes = sheet.panel(i, j)
@@ -157,14 +156,14 @@ def _rows(values: np.ndarray, space: Space, labels: Labels = (), names: Sequence
 def _layout(inputs: list[Row], outputs: list[Row], heading: bool) -> tuple[Sheet, list[Axes], list[list[Axes]]]:
     """Inputs to the left of the outputs; above them, if there are more of them."""
     columns, above = len(outputs[0][2].titles), len(inputs) > len(outputs)
-    views = [view for _, _, view in (*inputs, *outputs)]
+    ratios = [view.ratio for _, _, view in (*inputs, *outputs)]
     if above:
         across = max(min(len(inputs), MOST_ACROSS), columns)
         first = -(-len(inputs) // across)
-        sheet = Sheet(first + len(outputs), across, views, heading)
+        sheet = Sheet(first + len(outputs), across, ratios, heading)
         places, shift = [divmod(i, across) for i in range(len(inputs))], (first, 0)
     else:
-        sheet = Sheet(len(outputs), 1 + columns, views, heading)
+        sheet = Sheet(len(outputs), 1 + columns, ratios, heading)
         places, shift = [(i, 0) for i in range(len(inputs))], (0, 1)
     left = [sheet.panel(*place) for place in places]
     return sheet, left, [[sheet.panel(shift[0] + i, shift[1] + j) for j in range(columns)] for i in range(len(outputs))]

@@ -77,11 +77,11 @@ def gridtransfer_darcy(lab: Lab) -> Result:
         title="Darcy flow: training and testing on different grids; error against m and n",
         settings=f"left: n = 128, m = 256; right: 33² points; λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws",
         remark=(
-            f"{FRESH} The caption in the paper says m = 512, n = 256 for the left panel; the stored run has m = 256, n = 128. Differences: "
-            f"grids {np.abs(far).max():.0%} at most, cells {np.abs(far_cells).max():.0%} at most, {np.abs(far_cells[1:, 3:]).max():.0%} from "
-            f"n = 10 and m = 64 up; {near} of the {far_cells.size} cells agree within 15 %. The others have few samples or few features, where "
-            f"one realisation says little: models with each 64 of our 512 features have errors from {min(eighths):.4f} to {max(eighths):.4f} "
-            f"(n = {len(here.a)}; authors: {both.theirs[1][-1, 3]:.4f})."
+            f"{FRESH} The caption in the paper says m = 512, n = 256 for the left panel; the stored run has m = 256, n = 128. "
+            f"Differences: grids {np.abs(far).max():.0%} at most, cells {np.abs(far_cells).max():.0%} at most, "
+            f"{np.abs(far_cells[1:, 3:]).max():.0%} from n = 10 and m = 64 up; {near} of the {far_cells.size} cells agree within 15 %. "
+            "The others have few samples or few features, where one realisation says little: models with each 64 of our 512 features "
+            f"have errors from {min(eighths):.4f} to {max(eighths):.4f} (n = {len(here.a)}; authors: {both.theirs[1][-1, 3]:.4f})."
         ),
         tables=both.tables,
         pictures=[Picture.of(both.figure, "Rings: authors. Bands and dots: range and mean of ours.")],

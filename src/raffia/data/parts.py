@@ -14,16 +14,15 @@ ALL = slice(None)
 def part_of(variable: Variable, text: str, argument: str) -> Variable:
     """Return the part of an array that `text`, such as [:,0], says, named like it; it reads no more than it needs."""
     try:
-        index = [_entry(word) for word in text.strip("[]").split(",")]
+        parsed = [_entry(word) for word in text.strip("[]").split(",")]
     except ValueError:
         raise RaffiaError(
             f"{argument} must be a part of an array as in NumPy, such as u[:,0] or u[:,::2]; got {text}."
         ) from None
-    if len(index) > len(variable.shape):
+    if len(parsed) > len(variable.shape):
         raise RaffiaError(f"{argument}: {variable.name} has {len(variable.shape)} axes, of shape {variable.shape}; got {text}.")
-    single = tuple(axis for axis, entry in enumerate(index) if isinstance(entry, int))
-    index += [ALL] * (len(variable.shape) - len(index))
-    parts = tuple(slice(one, one + 1 or None) if isinstance(one, int) else one for one in index)
+    parts = tuple(entry for entry, _ in parsed) + (ALL,) * (len(variable.shape) - len(parsed))
+    single = tuple(axis for axis, (_, alone) in enumerate(parsed) if alone)
     sizes = [len(range(*entry.indices(size))) for entry, size in zip(parts, variable.shape, strict=True)]
     if 0 in sizes:
         raise RaffiaError(f"{argument}: {variable.name} of shape {variable.shape} has nothing there.")
@@ -45,14 +44,14 @@ def part_of(variable: Variable, text: str, argument: str) -> Variable:
     return replace(variable, name=f"{variable.name}{text}", shape=shape, dims=dims, load=load, block=block)
 
 
-def _entry(word: str) -> int | slice:
-    """Return an index, or a slice that goes up."""
+def _entry(word: str) -> tuple[slice, bool]:
+    """Return a slice that goes up, and whether it is of a single entry, which leaves no axis."""
     ends = [int(end) if end.strip() else None for end in word.split(":")]
     if len(ends) == 1 and ends[0] is not None:
-        return ends[0]
+        return slice(ends[0], ends[0] + 1 or None), True
     if len(ends) not in (2, 3) or (len(ends) == 3 and ends[2] is not None and ends[2] < 1):
         raise ValueError(word)
-    return slice(*ends)
+    return slice(*ends), False
 
 
 def sliced(arrays: dict[str, Variable], texts: list[str]) -> dict[str, Variable]:

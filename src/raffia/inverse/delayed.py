@@ -1,4 +1,4 @@
-"""Delayed acceptance: a surrogate walks, the true solver judges where it came to, so that its posterior is sampled with few solves."""
+"""Delayed acceptance: a surrogate makes the proposals and the true solver accepts or rejects them, so that few solves are needed."""
 
 import time
 from dataclasses import replace
@@ -29,7 +29,7 @@ def delayed_acceptance(
     keep_every: int = 1,
     seed: int = 0,
 ) -> Chains:
-    """Sample the posterior of `problem`, whose forward map is dear, with proposals of `inner` steps of `pcn` on that of `surrogate`.
+    """Sample the posterior of `problem`, whose forward map is expensive, with proposals of `inner` steps of `pcn` on that of `surrogate`.
 
     A chain that the surrogate has taken from ξ to ξ' is accepted there with probability min(1, exp(Δ(ξ) − Δ(ξ'))), Δ = Φ − Φ of the
     surrogate: steps that the surrogate rejects cost no solve, and what is sampled is the posterior of `problem`, however poor the

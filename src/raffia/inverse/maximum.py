@@ -25,7 +25,7 @@ MOST_PRODUCTS = 200
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Maximum:
-    """The most probable ξ, and how it was found."""
+    """The most probable ξ, and how it was computed."""
 
     xi: Float[Tensor, "size"]
     objective: float

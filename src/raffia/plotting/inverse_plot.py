@@ -1,4 +1,4 @@
-"""An unknown function as data tell of it: its posterior mean and standard deviation, beside the truth where that is known."""
+"""The posterior mean and standard deviation of an unknown function, with the truth where that is known."""
 
 from typing import cast
 

@@ -21,7 +21,7 @@ class Line(ABC):
     titles = ("truth and prediction", "pointwise error |F(a) − y|")
     """What the panels that compare a prediction with the truth show."""
     where, ratio = "", 0.9
-    """All of the function is seen; the panel is so high, for its width."""
+    """The whole function is shown; the height of the panel over its width."""
 
     @abstractmethod
     def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:

@@ -1,4 +1,4 @@
-"""A model of one step, applied again and again: errors against time, and the path of one trajectory beside the true one."""
+"""A model of one step, applied again and again: errors against time, and one trajectory compared with the true one."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ TITLES = ("truth", "prediction", "|difference|")
 
 
 def errors_in_time(errors: Array, correlations: Array | None = None, alike: float = 0.9) -> Figure:
-    """The mean relative error after 1, 2, … steps, and beside it the correlation with the truth, until it falls below `alike`."""
+    """The mean relative error after 1, 2, … steps, and the correlation with the truth, with the step where it falls below `alike`."""
     off = as_numpy(errors)
     steps = np.arange(1, len(off) + 1)
     count = 1 if correlations is None else 2

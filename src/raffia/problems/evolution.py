@@ -33,7 +33,7 @@ BALLS = (1.0, 2.0, math.pi, 4 / 3 * math.pi)  # the volume of the unit ball in d
 
 
 class Evolution:
-    """What problems with a time share, beside `Problem`: class Heat(Evolution, Problem) defines `terms`, or `flow`.
+    """What problems with a time share: `class Heat(Evolution, Problem)` defines `terms`, or `flow`.
 
     Inputs on any grid are interpolated to `fine_points` points or more along an axis, and the solution is evaluated back on their grid.
     `time` is T > 0, or increasing times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, *grid).

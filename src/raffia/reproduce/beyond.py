@@ -1,4 +1,4 @@
-"""The same experiments with features tuned on the same training data, beside the authors' numbers."""
+"""The same experiments with features tuned on the same training data, compared with the authors' errors."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from raffia.storage import atomic
 
 @dataclass(kw_only=True)
 class Result:
-    """One figure or table of the paper, beside ours."""
+    """One figure or table of the paper, compared with ours."""
 
     item: str
     title: str

@@ -7,6 +7,7 @@ import torch
 from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
+from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
 from raffia.spaces.robust_sizes import largest
@@ -34,6 +35,11 @@ def pairs_of(model: Any, a: Any, y: Any, first: bool = False) -> tuple[Any, Any]
         return inputs, check_array(y, ensure_2d=False, allow_nd=True, dtype=FLOATS, input_name="y")
     except (ValueError, TypeError) as error:
         raise RaffiaError(str(error)) from None
+
+
+def like(given: object, values: Tensor) -> Array:
+    """Values as an array if `given` is an array, else on the device of the tensor `given`."""
+    return values.to(given.device) if isinstance(given, Tensor) else values.numpy(force=True)
 
 
 def _values(array: Any) -> Any:

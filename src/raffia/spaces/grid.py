@@ -1,4 +1,4 @@
-"""Domains and equispaced grids: the only place where a function meets its discretisation.
+"""Domains and equispaced grids.
 
 Functions are plain tensors whose last axes are the grid axes; a `Grid` is inferred from those axes.
 """
@@ -22,9 +22,23 @@ MOST_DIMENSIONS = 9
 class Domain(Space):
     """The torus or the box [0, extent]^dim; dim 0 is a single point, the domain of real numbers.
 
-    `extent` is one length for all axes, or one per axis. `axes` are kinds, one for all or one per axis, where not all are periodic, or
-    not all have both ends: "periodic", "box", "cells" (the nodes are centres of cells), "left" (a box without its last end) or
-    "right" (without its first), as in Domain(2, axes=("periodic", "box")), a channel. `periodic` then says whether all are.
+    Parameters
+    ----------
+    dim
+        The dimension.
+    periodic
+        Whether all axes are periodic (a torus) or none (a box).
+    extent
+        The length of all axes, or one length for each axis.
+    axes
+        Kinds of axes, one for all or one for each: "periodic", "box" (with nodes at both ends), "cells" (nodes at centres of cells), "left"
+        (a box without a node at its last end) or "right" (without a node at its first end). It replaces `periodic`.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> Domain(2, axes=("periodic", "box")).grid(64, 33).size
+    2112
     """
 
     gridded: ClassVar[bool] = True
@@ -37,7 +51,7 @@ class Domain(Space):
     def __post_init__(self) -> None:
         if self.dim not in range(MOST_DIMENSIONS + 1):
             raise RaffiaError(f"Domain(dim=…) needs dim >= 0 and at most {MOST_DIMENSIONS}; got {self.dim!r}.")
-        if self.axes is not None:  # equal domains are written alike, so those that `periodic` describes have no axes
+        if self.axes is not None:  # equal domains must have equal fields, so `axes` is None if `periodic` is enough
             kinds = kinds_of(self.axes, self.dim, "Domain(axes=…)")
             plain = kinds in ((PERIODIC,) * self.dim, (BOX,) * self.dim)
             object.__setattr__(self, "periodic", all(kind.periodic for kind in kinds))

@@ -28,9 +28,12 @@ Positions = Float[Tensor, "batch dim *grid"]
 
 
 def values_at(image: Image, positions: Positions, grid: Grid, twice: bool = False) -> Values:
-    """Functions by their images, at positions in units of the spacing along each axis, from its first end; on whatever turn of a circle.
+    """Values of functions, given by spline coefficients (images), at positions in units of the spacing from the first end of each axis.
 
-    Fast kernels have one derivative, backwards; with `twice` there are two, forwards or backwards, and under `torch.func.vmap`.
+    Positions on a periodic axis may lie in any period.
+
+    By default, only first derivatives by backpropagation exist. With `twice`, second derivatives, forward derivatives and
+    `torch.func.vmap` work too, but slower.
     """
     lines = zip(positions.unbind(1), grid.lines, strict=True)
     cells = [_cell(x, kind, points) for x, (kind, points, _) in lines]

@@ -521,6 +521,6 @@ def test_a_fault_of_ours_in_a_parser_is_not_called_a_damaged_file(tmp_path, monk
         raise KeyError("a fault of ours")
 
     (tmp_path / "d.csv").write_text("a,y\n1,2\n3,4\n5,6\n")
-    monkeypatch.setattr("raffia.data.readers.tables.parse.sniffed", fault)
+    monkeypatch.setattr("raffia.data.readers.tables.parse.is_number", fault)
     with pytest.raises(KeyError, match="a fault of ours"):
         open_source(tmp_path / "d.csv")

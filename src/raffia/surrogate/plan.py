@@ -178,6 +178,11 @@ class Choice:
         """Whether a user has said what outputs obey."""
         return bool(self.model.constraints)
 
+    @property
+    def fitted_to_data(self) -> bool:
+        """Whether features are, so that leaving pairs out by closed formulas says too little."""
+        return any(model.feature_map.fitted_to_data for model in self._models())
+
     def constrain(self, constraints: Any) -> None:
         """Say what predictions must obey, before they are trained."""
         for model in self._models():

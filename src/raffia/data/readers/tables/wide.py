@@ -1,7 +1,12 @@
-"""Tables whose columns are numbers of a sample or functions: a row a sample, a column a sample, or one sample with rows for points."""
+"""Tables whose columns are numbers of a sample or functions: a row a sample, a column a sample, or one sample with rows for points.
+
+Columns are chosen by name, and several at once: 1100..2500 or u_10..u_50, 'c*', or 3:24 by their places.
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
+from fnmatch import filter as matching
 from functools import partial
 
 import numpy as np
@@ -9,7 +14,7 @@ import numpy as np
 from raffia.data.readers.layout import COLUMNS, POINTS, WIDE, Layout
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content
-from raffia.data.readers.tables.headers import Run, dates, names_places, names_samples, runs
+from raffia.data.readers.tables.headers import UNITS, Run, dates, names_places, names_samples, runs
 from raffia.data.readers.tables.parse import WIDEST, Table
 from raffia.data.readers.variable import Rows, Variable, check_count
 from raffia.errors import RaffiaError
@@ -142,3 +147,88 @@ def _rises(values: np.ndarray) -> bool:
     """Whether values rise or fall, from each row to the next."""
     steps = np.diff(values.astype(np.float64))
     return len(steps) > 0 and bool((steps > 0).all() or (steps < 0).all())
+
+
+Variables = dict[str, Variable]
+Place = tuple[Variable, int | None, float | None]  # a column: an array of its own, or at a place in a run, and its coordinate
+
+
+def selected(arrays: Variables, names: Iterable[str]) -> Variables:
+    """The arrays, and those that names mean beside them; names without a meaning are left out, for others to refuse.
+
+    A name is that of a column, also with its units; FIRST..LAST are columns between two names, or between two numbers that name
+    columns; a name with * matches columns; FIRST:LAST are columns by their places, from 0, without the last.
+    """
+    every, columns = dict(arrays), _columns(arrays)
+    for name in names:
+        match = UNITS.fullmatch(name)
+        column = columns.get(name) or columns.get(match[1] if match else name)
+        if name in every:
+            continue
+        if column is not None:
+            every[name] = column[0] if column[1] is None else _joined(name, [column], flat=True)
+        elif chosen := _meant(columns, name):
+            every |= _with_coordinates(arrays, name, chosen)
+    return every
+
+
+def _columns(arrays: Variables) -> dict[str, Place]:
+    """All columns of tables in their order, by name."""
+    places: dict[str, Place] = {}
+    for v in arrays.values():
+        if v.layout is None or not v.numeric or v.dims == (v.name,):
+            continue
+        line = arrays.get((v.dims or ("",))[-1])
+        x = line.read() if line is not None and line.dims == (line.name,) else None
+        for place, column in enumerate(v.attributes.get("columns", ())):
+            places.setdefault(column, (v, place, None if x is None else float(x[place])))
+        if len(v.shape) == 1:
+            places[v.name] = (v, None, None)
+    return places
+
+
+def _meant(columns: dict[str, Place], name: str) -> list[Place]:
+    """The columns that a name means."""
+    order, places = list(columns), list(columns.values())
+    first, dots, last = name.partition("..")
+    start, colon, stop = name.partition(":")
+    if first in columns and last in columns:
+        return places[order.index(first) : order.index(last) + 1]
+    if not dots and "*" in name:
+        return [columns[column] for column in matching(order, name)]
+    if not dots and colon and all(part.isdigit() or not part for part in (start, stop)):
+        return places[int(start or 0) : int(stop or len(order))]
+    try:
+        low, high = float(first), float(last)
+    except ValueError:
+        return []
+    inside = [place for place in places if place[2] is not None and low <= place[2] <= high]
+    return [place for place in inside if place[0] is inside[0][0]]
+
+
+def _with_coordinates(arrays: Variables, name: str, places: list[Place]) -> Variables:
+    """An array of these columns, and the coordinates of its columns if they are of one function that has such."""
+    run, found = places[0][0], {name: _joined(name, places)}
+    if all(v is run and x is not None for v, _, x in places):
+        line, named = arrays[(run.dims or ("",))[-1]], f"columns of {name}"
+        values = np.array([x for _, _, x in places])
+        found[named] = Variable.of_array(
+            named, values, (named,), line.attributes, run.path, notes=line.notes, layout=line.layout
+        )
+    return found
+
+
+def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
+    """An array of these columns; a `flat` one is a number a sample."""
+    run, sample = places[0][0], (places[0][0].dims or (SAMPLE,))[0]
+    several = {v.name: v for v, _, _ in places}
+
+    def read(rows: Rows) -> np.ndarray:
+        values = {name: v.read(rows) for name, v in several.items()}
+        columns = [values[v.name] if place is None else values[v.name][:, place] for v, place, _ in places]
+        return columns[0] if flat else np.stack(columns, axis=1)
+
+    shape, dims = (run.shape[:1], (sample,)) if flat else ((run.shape[0], len(places)), (sample, f"columns of {name}"))
+    dtype = np.result_type(*[v.dtype for v in several.values()]).str
+    units = {key: value for key, value in run.attributes.items() if key == "units"}
+    return Variable(name, shape, dtype, dims, units, run.path, read, notes=run.notes, layout=run.layout)

@@ -24,6 +24,7 @@ from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.checkpoint import Checkpoint, checksum
 from raffia.model.coefficients import coefficients_of
+from raffia.model.model_defaults import BATCH_BYTES
 from raffia.model.preprocessing import Scalings, prepare
 from raffia.model.settings import Settings
 from raffia.model.trained import FOLDS, Trained
@@ -32,9 +33,6 @@ from raffia.regression import Statistics, unpacked
 from raffia.spaces import Domain, Space, bytes_of
 from raffia.storage import archive
 from raffia.validation import check_count
-
-BATCH_BYTES = 2**26
-"""The default size of one batch in float64."""
 
 
 def fit_batches(

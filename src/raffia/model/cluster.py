@@ -25,6 +25,7 @@ from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.batches import begin, default_size, finish
 from raffia.model.inputs import output_space
+from raffia.model.model_defaults import INTERVAL, PATIENCE
 from raffia.model.scaling import Moments
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
@@ -32,10 +33,6 @@ from raffia.regression import Packed, unpacked
 from raffia.spaces import POINT
 from raffia.validation import as_tensor, check_count
 
-PATIENCE = 60.0
-"""Seconds to wait for a scheduler, and for workers if there are none."""
-INTERVAL = 2.0
-"""Seconds between checks for workers."""
 GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)
 """What Dask raises for tasks whose scheduler has died."""
 

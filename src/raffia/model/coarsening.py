@@ -12,12 +12,8 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
+from raffia.model.model_defaults import CHECKED_FEATURES, CHECKED_SAMPLES, CONVERGED, DOUBTFUL
 from raffia.spaces import Grid, resample
-
-CHECKED_FEATURES, CHECKED_SAMPLES = 64, 8
-"""The numbers of features and samples for the check."""
-CONVERGED, DOUBTFUL = 1e-3, 1e-2
-"""The relative change of inner products that "auto" allows, and above which there is a warning."""
 
 
 def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int) -> float:

@@ -7,12 +7,10 @@ from torch import Tensor, isfinite
 from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
 from raffia.model.coefficients import coefficients_of
+from raffia.model.model_defaults import MOST_DRAWN, MOST_PER_FEATURE
 from raffia.model.scaling import Scaling
 from raffia.model.trained import Trained
 from raffia.spaces import Nodes, Space
-
-MOST_DRAWN, MOST_PER_FEATURE = 2**26, 2**14
-"""The most random numbers θ that a file may ask for: 512 MiB, or this many for each coefficient in the file."""
 
 
 def check(trained: Trained) -> None:

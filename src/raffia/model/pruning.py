@@ -12,12 +12,10 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.wrapped import Selected
 from raffia.model.coefficients.ordinary import positive_ridge
+from raffia.model.model_defaults import DROPPED
 from raffia.model.trained import Trained
 from raffia.regression import NormalEquations, Statistics, direct_solution
 from raffia.validation import check_count
-
-DROPPED = 0.2
-"""The share of the features that are dropped at a time."""
 
 
 def pruned(trained: Trained, count: int) -> Trained:

@@ -16,9 +16,8 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils.weak import WeakIdKeyDictionary
 
 from raffia.errors import RaffiaError
+from raffia.model.model_defaults import ROWS
 
-ROWS = (5, 7)
-"""Numbers of rows of the two batches."""
 VIEWS = ("aten.view.default", "aten._unsafe_view.default")
 
 

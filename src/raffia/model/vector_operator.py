@@ -12,13 +12,11 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
+from raffia.model.model_defaults import DERIVATIVE_COPIES
 from raffia.model.operator import Operator
 from raffia.model.posterior import Posterior
 from raffia.spaces import Nodes
 from raffia.validation import as_tensor
-
-COPIES = 8
-"""Of the features of an input that derivatives keep in memory, roughly."""
 
 
 class FlatOperator:
@@ -93,7 +91,7 @@ class FlatOperator:
         values = (
             int(features) * frame.values_at(torch.empty(1, *self.input_grid.shape)).size + self.input_size + self.output_size
         )
-        return max(1, settings.workspace(device).budget // (COPIES * values))
+        return max(1, settings.workspace(device).budget // (DERIVATIVE_COPIES * values))
 
 
 def _nodes(operator: Operator, grid: Any) -> Nodes:

@@ -117,7 +117,7 @@ class CarriedFeatures(FeatureMap):
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """All numbers that there are, how many steps to take, and which channels are a velocity."""
+        """The active parameters, the number of steps, and the source of the velocity."""
         return self._roles.searched(self.source is not None)
 
     def values_on(self, grid: Nodes) -> Nodes:

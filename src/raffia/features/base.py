@@ -29,7 +29,7 @@ from raffia.transforms import is_tracked
 
 @dataclass(frozen=True)
 class Range:
-    """A number between `low` and `high`, searched on a logarithmic scale unless told otherwise; `count` of them for a vector."""
+    """A number between `low` and `high`, searched on a logarithmic scale by default; `count` of them for a vector."""
 
     low: float
     high: float

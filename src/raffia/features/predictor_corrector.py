@@ -102,7 +102,7 @@ class PredictorCorrectorFeatures(FeatureMap):
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def prepare(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> tuple[Tensor, Tensor]:
-        """What the random part of the predictor is made of, and σ(θ_k) for the correctors, at inner nodes.
+        """The random part of the predictor, and σ(θ_k) for the correctors, at inner nodes.
 
         For multiplicative sources the first is σ(θ₀). For additive ones p₀ splits into a part of a and a part of θ, and the
         first is that of θ, (−Δ)⁻¹σ(θ₀), or its gradient where a corrector follows: one Poisson solve a pair is saved.

@@ -50,7 +50,7 @@ class Rows:
         """Read the pairs; refuse if the file has changed."""
         source = self.opened()
         if getattr(source, "stamp", "") != self.stamp:
-            raise RaffiaError("the file of the pairs changed while it was read: fit again, once nobody writes to it.")
+            raise RaffiaError("the file of the pairs changed while it was read: fit again when it is complete.")
         return source.read(slice(self.start, self.stop))
 
 
@@ -343,7 +343,7 @@ def _connected(scheduler: str, patience: float) -> Iterator[Any]:
 
 
 def _check_answers(scheduler: str, patience: float) -> None:
-    """Open a connection with a time limit: Dask's client waits for ever if a server accepts connections and says nothing."""
+    """Open a connection with a time limit. The client of Dask waits forever for a server that accepts connections without answering."""
     import distributed
     from distributed.utils import LoopRunner, sync
 

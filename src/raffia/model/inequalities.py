@@ -94,16 +94,16 @@ def _check(settings: Settings, frame: Frame) -> None:
     mixing = [one for one in frame.equalities if frame.values == POINT or not one.channelwise]
     if mixing:
         raise RaffiaError(
-            f"constraints: {mixing[0]} changes predictions after the features have been summed, so {settings.inequalities[0]} could not "
-            "be held beside it. Drop one of them, or use features that are functions and equalities of all channels."
+            f"constraints: {mixing[0]} changes predictions after the features have been summed, so {settings.inequalities[0]} cannot "
+            "be imposed as well. Drop one of them, or use features that are functions and equalities for all channels."
         )
 
 
 def _contradiction(inequalities: Sequence[Inequality], equalities: Sequence[Equality]) -> RaffiaError:
     names = " and ".join(map(str, inequalities))
-    beside = f", where {' and '.join(map(str, equalities))} holds whatever they are" if equalities else ""
+    beside = f", where {' and '.join(map(str, equalities))} always holds" if equalities else ""
     alone = "they contradict one another: drop one, or widen its bounds."
     few = "the features cannot reach these bounds: take more of them, or widen its bounds."
     return RaffiaError(
-        f"constraints: no coefficients meet {names} at all of their collocation points{beside}; {alone if len(inequalities) > 1 else few}"
+        f"constraints: no coefficients satisfy {names} at all collocation points{beside}; {alone if len(inequalities) > 1 else few}"
     )

@@ -62,7 +62,7 @@ def check_function(name: str, f: Tensor, space: Space) -> None:
 
 
 def output_space(domain: Space, y: Tensor, numbers: bool) -> Space:
-    """Where outputs live if nobody says: in the space of the inputs, with channels if there is an axis more.
+    """The default space of the outputs: that of the inputs, with channels if y has one axis more.
 
     Features that are `numbers` may have numbers as outputs; vectors have numbers or vectors.
     """

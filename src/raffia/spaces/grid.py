@@ -122,11 +122,11 @@ class Domain(Space):
         return Grid(self, tuple(shape) * self.dim if len(shape) == 1 else tuple(shape))
 
     def as_fine_as(self, nodes: Nodes) -> "Grid":
-        """A grid with twice as many points along an axis as scattered ones would have."""
+        """A grid with twice as many points along an axis as the scattered nodes have on average."""
         return self.grid(1 + 2 * math.ceil(nodes.size ** (1 / self.dim)))
 
     def grid_of(self, f: Tensor) -> "Grid":
-        """The grid on which `f` is given, read off its trailing axes."""
+        """The grid of `f`, from the shape of its last axes."""
         if f.ndim < self.dim:
             raise RaffiaError(
                 f"a function on a domain of dimension {self.dim} has at least that many axes; got shape {tuple(f.shape)}."
@@ -136,9 +136,9 @@ class Domain(Space):
 
 @dataclass(frozen=True)
 class Grid(Nodes):
-    """Equispaced nodes. Periodic: the right end is excluded. Box: both ends are included. Other axes are as their kinds say.
+    """Equispaced nodes. A periodic axis excludes its right end, and a box includes both ends; see `raffia.spaces.axes` for other kinds.
 
-    The quadrature gives each node what is nearest to it: the composite trapezoid rule, which on a torus is the mean over the nodes.
+    The quadrature is the composite trapezoid rule, on a torus the mean over the nodes.
     """
 
     domain: Domain
@@ -198,13 +198,13 @@ class Grid(Nodes):
         return self.weights().flatten().sqrt()
 
     def refined(self) -> tuple["Grid", tuple[slice, ...]]:
-        """A finer grid that has all of these nodes, and where they are in it."""
+        """A finer grid that contains these nodes, and their positions in it."""
         finer = [kind.refined(points) for kind, points, _ in self.lines]
         return Grid(self.domain, tuple(points for points, _ in finer)), tuple(where for _, where in finer)
 
     @property
     def with_ends(self) -> "Grid":
-        """The grid with all ends that were left out; itself, where none is."""
+        """The grid with nodes added at ends that lack them."""
         if not any(any(kind.left_out) for kind in self.domain.kinds):
             return self
         domain = replace(self.domain, axes=tuple(kind.with_ends.name for kind in self.domain.kinds))
@@ -213,13 +213,13 @@ class Grid(Nodes):
     def put_back(
         self, f: Float[Tensor, "*batch_and_shape"], boundaries: tuple[Boundary, ...]
     ) -> Float[Tensor, "*batch_and_more"]:
-        """Functions on `with_ends`: zero at ends that were left out, or as their neighbours are, by the condition of each axis."""
+        """Extend functions to `with_ends`: zero at added ends, or the value of the neighbour, by the condition of each axis."""
         for dim, (kind, boundary) in enumerate(zip(self.domain.kinds, boundaries, strict=True), -len(self.shape)):
             f = kind.put_back(f, dim, boundary)
         return f
 
     def cropped(self, f: Float[Tensor, "*batch_and_more"]) -> Float[Tensor, "*batch_and_shape"]:
-        """Functions on `with_ends`, at the nodes of this grid."""
+        """Restrict functions on `with_ends` to this grid."""
         for dim, (kind, points, _) in enumerate(self.lines, -len(self.shape)):
             if any(kind.left_out):
                 f = f.narrow(dim, kind.left_out[0], points)
@@ -227,4 +227,4 @@ class Grid(Nodes):
 
 
 POINT = Domain(0).grid()
-"""Where numbers live: functions on a point."""
+"""The grid of scalar values: a point."""

@@ -169,7 +169,7 @@ def _shells(extents: tuple[float, ...], boundaries: tuple[Boundary, ...], count:
     while True:  # all modes within a radius, so thin boxes have few along their short sides
         per_axis = [torch.arange(2 * int(radius / s) + 2) for s in scale.tolist()]
         index = torch.cartesian_prod(*per_axis).reshape(-1, len(extents))
-        # rounded, so that 3² + 4² = 5² + 0² is a tie whatever the arithmetic does
+        # rounded, so that 3² + 4² = 5² + 0² is a tie in floating point
         eigenvalue = (frequencies(index, boundaries) * scale).square().sum(-1).mul(2**20).round()
         inside = eigenvalue < radius**2 * 2**20
         if int(inside.sum()) >= count:

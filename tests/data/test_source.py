@@ -503,7 +503,7 @@ def test_the_kind_of_a_grid_is_noted_and_not_asked(outputs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["raffia.data.opening.spaces_of", "raffia.data.opening._columns", "raffia.data.meaning.columns.decode"]
+    "place", ["raffia.data.opening.spaces_of", "raffia.data.opening._readers", "raffia.data.row_reader.decode"]
 )
 def test_a_fault_of_ours_is_not_called_a_damaged_file(place, tmp_path, monkeypatch):
     np.savez(tmp_path / "d.npz", a=np.ones((5, 4)), y=np.ones((5, 4)))

@@ -248,7 +248,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self.rollout(a, times, every=times)[:, -1]
 
     def rollout(self, a: Array, steps: int, every: int = 1) -> Array:
-        """The trajectory a, F(a), F(F(a)), …, (n, 1 + steps // every, *state): the states after every `every` steps."""
+        """The trajectory a, F(a), F(F(a)), …, (n, 1 + steps // every, *state): the states after every `every` steps.
+
+        States of one channel may have an axis for it, (n, 1, *grid), as in files of trajectories. Then the result has it too.
+        """
+        space = self.feature_map.domain
+        if not space.has_components and getattr(a, "ndim", 0) == 2 + space.ndim and a.shape[1] == 1:
+            return self.rollout(a[:, 0], steps, every)[:, :, None]
         return like(a, self._operator().path(inputs_of(self, a), steps, every))
 
     def states(self, a: Array) -> Iterator[Array]:

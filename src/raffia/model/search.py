@@ -1,6 +1,7 @@
 """Tuning: hyperparameters by a search, then the ridge for all features, then training on all pairs."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -16,7 +17,7 @@ from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
 from raffia.model.trained import HELD_OUT, Trained
 from raffia.regression import ridge_for
-from raffia.tuning import GradientSearch, History, Search, Trial, objective_for, search_kernel
+from raffia.tuning import GradientSearch, History, Search, Trial, never, objective_for, search_kernel
 
 
 def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Trained, History]:
@@ -53,8 +54,10 @@ def _held_out_error(settings: Settings, pairs: Prepared, held: Prepared) -> floa
     return float(Operator(trained, settings).errors_of(held).mean())
 
 
-def searched(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Settings, History]:
-    """The settings with the best hyperparameters for these pairs, and the history of the search."""
+def searched(
+    settings: Settings, pairs: Prepared, search: Search | None = None, stopped: Callable[[], bool] = never
+) -> tuple[Settings, History]:
+    """The settings with the best hyperparameters for these pairs, and the history of the search, which ends early if `stopped()`."""
     if math.isinf(settings.n_features):
         return _searched_kernel(settings, pairs.distinct(), bool(getattr(search, "verbose", False)))
     device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED_PAIRS), device=pairs.inputs.device)
@@ -69,7 +72,7 @@ def searched(settings: Settings, pairs: Prepared, search: Search | None = None) 
         measure=pairs.frame.measure,
         modal=settings.modal,
     )
-    history = (search or GradientSearch()).run(objective)
+    history = (search or GradientSearch()).run(objective, stopped)
     chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
     return replace(settings, feature_map=objective.with_choices(chosen).feature_map), history
 

@@ -297,7 +297,7 @@ def test_what_cannot_be_is_refused():
         _model("line").set_params(coefficients="spectral").fit(a, y)
     with pytest.raises(RaffiaError, match="pass solver=None"):
         _model("line", solver=Cholesky()).fit(a, y)
-    with pytest.raises(RaffiaError, match="functions already. Pass coefficients"):
+    with pytest.raises(RaffiaError, match=r"functions already\. Pass coefficients"):
         RandomFeatureModel(ScalarFeatures(4), 5, coefficients="modal").fit(a, y)
     with pytest.raises(RaffiaError, match="ridge must have 1 \\+ 7 numbers"):
         _model("line", ridge=torch.ones(3)).fit(a, y)

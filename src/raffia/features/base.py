@@ -117,6 +117,11 @@ class FeatureMap(BaseEstimator, ABC):
         return POINT if one.ndim == 2 else grid.one_channel
 
     @property
+    def any_grid(self) -> bool:
+        """Whether features are the same functions on every grid; else models compute them on the grid of the training."""
+        return True
+
+    @property
     def work_per_value(self) -> int:
         """The approximate number of intermediate values for one value of φ. Searches use fewer features if it is large."""
         return 1

@@ -45,7 +45,7 @@ class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors
 
     @property
     def in_words(self) -> str:
-        """What samples are."""
+        """What messages call samples."""
         return "vectors"
 
     @property
@@ -132,7 +132,7 @@ class Channels(Space):
 
     @property
     def in_words(self) -> str:
-        """What samples are."""
+        """What messages call samples."""
         return f"functions with {self.count} channels"
 
     @property

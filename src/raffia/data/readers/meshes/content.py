@@ -258,9 +258,12 @@ def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
     if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
         return parts[0]
     grids = [part for part in parts if type(part) is Lattice]
-    if len(grids) == len(parts) and (grid := _tiled(grids)) is not None:
-        return grid
-    meshes = [_without_ghosts(part.as_mesh()) for part in parts]
+    grid = _tiled(grids) if len(grids) == len(parts) else None
+    return _joined([_without_ghosts(part.as_mesh()) for part in parts]) if grid is None else grid
+
+
+def _joined(meshes: Sequence[Content]) -> Content:
+    """One mesh of those of the highest dimension."""
     dim = max(mesh.cells.dim for mesh in meshes)
     meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
     before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
@@ -275,26 +278,28 @@ def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
 def _tiled(parts: Sequence[Lattice]) -> Lattice | None:
     """The grid that others fill, which may share points and cells; None if they leave out some."""
     axes = tuple(np.unique(np.concatenate(lines)) for lines in zip(*(part.axes for part in parts), strict=True))
-    shape, fields = tuple(map(len, axes)), list[Fields]()
     begins = [[int(np.searchsorted(axis, line[0])) for axis, line in zip(axes, part.axes, strict=True)] for part in parts]
     for part, begin in zip(parts, begins, strict=True):
         there = [axis[first : first + size] for axis, first, size in zip(axes, begin, part.shape, strict=True)]
         if not all(map(np.array_equal, there, part.axes)):
             return None
-    for data, less in (([part.point_data for part in parts], 0), ([part.cell_data for part in parts], 1)):
-        filled = np.zeros(sizes_of(shape, less)[::-1], bool)
-        whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
-        for part, values, begin in zip(parts, data, begins, strict=True):
-            place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[
-                ::-1
-            ]
-            filled[place] = True
-            for name, array in whole.items():
-                array[place] = values[name].reshape(array[place].shape)
-        if not filled.all():
-            return None
-        fields.append({name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()})
-    return Lattice(axes, *fields)
+    at_points = _filled(axes, parts, begins, [part.point_data for part in parts], 0)
+    in_cells = _filled(axes, parts, begins, [part.cell_data for part in parts], 1)
+    return None if at_points is None or in_cells is None else Lattice(axes, at_points, in_cells)
+
+
+def _filled(
+    axes: Sequence[np.ndarray], parts: Sequence[Lattice], begins: list[list[int]], data: Sequence[Fields], less: int
+) -> Fields | None:
+    """Fields of a grid from those of its parts, which begin at these points; None where some have no values."""
+    filled = np.zeros(sizes_of([len(axis) for axis in axes], less)[::-1], bool)
+    whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
+    for part, values, begin in zip(parts, data, begins, strict=True):
+        place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[::-1]
+        filled[place] = True
+        for name, array in whole.items():
+            array[place] = values[name].reshape(array[place].shape)
+    return {name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()} if filled.all() else None
 
 
 def _common(parts: Sequence[Fields]) -> list[str]:

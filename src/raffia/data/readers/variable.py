@@ -88,7 +88,7 @@ class Variable:
         cls, path: Path, name: str, values: np.ndarray, dims: tuple[str, ...] | None = None, **more: Any
     ) -> "Variable":
         """An array that is in memory."""
-        return cls(path, name, tuple(values.shape), values.dtype.str, partial(rows_of, values), dims, **more)
+        return cls(path, name, tuple(values.shape), values.dtype.str, partial(rows_of, values), dims=dims, **more)
 
     @property
     def numeric(self) -> bool:

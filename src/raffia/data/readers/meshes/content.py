@@ -142,7 +142,7 @@ def described(
             shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
             dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
             load = partial(_chosen, v, chosen, shape[1:], dtype)
-            arrays[name] = Variable(path, name, shape, dtype, load, dims, attributes, beside=beside)
+            arrays[name] = Variable(path, name, shape, dtype, load, dims=dims, attributes=attributes, beside=beside)
     return arrays
 
 

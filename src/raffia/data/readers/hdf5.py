@@ -173,15 +173,15 @@ def _text(value: Any) -> Any:
 
 def plain(attributes: dict[str, Any]) -> dict[str, Any]:
     """Numbers and text; one-element arrays are their element."""
-    kept = {}
+    taken = {}
     for key, value in attributes.items():
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if isinstance(value, (bytes, str)):
-            kept[key] = _text(value)
+            taken[key] = _text(value)
         elif isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "fiub":
-            kept[key] = value.tolist()
-    return kept
+            taken[key] = value.tolist()
+    return taken
 
 
 def _h5py() -> Any:

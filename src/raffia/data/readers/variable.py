@@ -225,7 +225,7 @@ def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *be
 def check_stored(path: Path, name: str, shape: tuple[int, ...], itemsize: int, stored: int) -> None:
     """Refuse an array that is stored as it is, in fewer bytes than it has."""
     if any(axis < 0 for axis in shape) or math.prod(shape) * itemsize > stored:
-        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes kept for it.")
+        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes stored of it.")
 
 
 def check_count(path: Path, count: int) -> None:

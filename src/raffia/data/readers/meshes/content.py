@@ -66,12 +66,12 @@ class Content:
 class Geometry:
     """The nodes of a mesh that count, in as many coordinates as vary, and its cells as simplices.
 
-    `kept` are the indices of these nodes in the file, `cells` those of its cells; `owner` is the cell that a simplex is part of.
+    `used` are the indices of these nodes in the file, `cells` those of its cells; `owner` is the cell that a simplex is part of.
     """
 
     nodes: np.ndarray
     simplices: np.ndarray
-    kept: np.ndarray
+    used: np.ndarray
     cells: np.ndarray
     owner: np.ndarray
     notes: tuple[str, ...]
@@ -82,18 +82,18 @@ class Geometry:
         notes = []
         damaged_if(not len(points) or not np.isfinite(points).all(), "it has no points, or their coordinates are missing")
         simplices, owner, indices = cells.divided(len(points))
-        used = np.bincount(simplices.reshape(-1), minlength=len(points)) > 0
-        kept = np.flatnonzero(used) if len(simplices) else np.arange(len(points))
-        if len(kept) < len(points):
-            notes.append(f"{len(points) - len(kept)} of {len(points)} points are in no cell, and are left out.")
-        nodes = points[kept].astype(np.float64)
+        inside = np.bincount(simplices.reshape(-1), minlength=len(points)) > 0
+        used = np.flatnonzero(inside) if len(simplices) else np.arange(len(points))
+        if len(used) < len(points):
+            notes.append(f"{len(points) - len(used)} of {len(points)} points are in no cell, and are left out.")
+        nodes = points[used].astype(np.float64)
         extent = np.ptp(nodes, axis=0)
         varying = extent > 1e-9 * extent.max()
         damaged_if(not varying.any(), "all its points coincide")
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
-        return cls(nodes[:, varying], (np.cumsum(used) - 1)[simplices], kept, indices, owner, tuple(notes))
+        return cls(nodes[:, varying], (np.cumsum(inside) - 1)[simplices], used, indices, owner, tuple(notes))
 
     @cached_property
     def centres(self) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +124,7 @@ def described(
     places: dict[str, Any] = {NOTES: geometry.notes, NODES: add("points", geometry.nodes, ("point", "axis"), {PART: True})}
     if len(geometry.simplices):
         places[CELLS] = add("cells", geometry.simplices, ("cell", "corner"), {PART: True})
-    sections = [(at_points, geometry.kept, len(mesh.points), "point", places)]
+    sections = [(at_points, geometry.used, len(mesh.points), "point", places)]
     if in_cells and len(geometry.simplices):
         note = "values in cells are taken at the centres of the cells, with their volumes as weights."
         centres, sizes = geometry.centres

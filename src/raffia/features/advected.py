@@ -86,6 +86,11 @@ class CarriedFeatures(FeatureMap):
         return (1 + SHAPES + self._roles.weights,)
 
     @property
+    def any_grid(self) -> bool:
+        """Not between walls, where many features are nearly equal and their coefficients amplify what differs between grids."""
+        return bool(self._roles.region.periodic)
+
+    @property
     def work_per_value(self) -> int:
         """Of splines and transforms, in as many steps as a search tries; a search needs few of them."""
         return 64 if self.domain.dim == 1 else 24

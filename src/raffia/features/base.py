@@ -114,6 +114,11 @@ class FeatureMap(BaseEstimator, ABC):
         return POINT if one.ndim == 2 else grid.one_channel
 
     @property
+    def any_grid(self) -> bool:
+        """Whether features are the same functions on every grid; else models compute them on the grid of the training."""
+        return True
+
+    @property
     def work_per_value(self) -> int:
         """How many numbers one value of φ takes on the way, roughly; searches look at fewer of those that take many."""
         return 1

@@ -1,5 +1,6 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -207,6 +208,8 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         if cluster.applies(a):
             return cluster.predict_blocks(Operator(operator.trained.light(), operator.settings), a)
         inputs = operator.inputs(inputs_of(self, a))
+        if words := operator.resolution_warning(inputs):
+            warnings.warn(words, stacklevel=2)
         mean = like(a, operator.mean(inputs))
         return (mean, like(a, self._posterior(operator).std(inputs))) if return_std else mean
 

@@ -17,11 +17,14 @@ from raffia.model.copies import groups_of
 from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
 from raffia.model.time_stepping import Lost, Marching
-from raffia.model.trained import Trained
+from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
 from raffia.transforms import is_abstract, outside_transforms
 from raffia.validation import as_tensor, check_count, check_pairs
+
+RESOLVED = 0.01
+"""An error of interpolation that needs no warning where the error of a model is not known."""
 
 
 class Operator:
@@ -51,6 +54,18 @@ class Operator:
     def inputs(self, a: object) -> Tensor:
         """Inputs, checked and in training units."""
         return self.frame.inputs(self.settings, a)
+
+    def resolution_warning(self, inputs: Tensor) -> str:
+        """A sentence if these inputs are on a finer grid, to which interpolation of the training outputs is worse than the model."""
+        here, there = self.frame.nodes_for(inputs).one_channel, self.frame.output_nodes.one_channel
+        error = self.trained.errors.get(HELD_OUT, self.trained.errors.get(LEFT_OUT, RESOLVED))
+        finer = len(here.shape) == len(there.shape) and any(n > m for n, m in zip(here.shape, there.shape, strict=True))
+        if not finer or not error < self.frame.interpolation_error:
+            return ""
+        return (
+            f"the training outputs are hardly resolved by their grid of {there.shape} points: between its nodes, errors may be about "
+            f"{self.frame.interpolation_error:.1g}, where the model has {error:.1g} at them. Predict on that grid, or train on a finer one."
+        )
 
     def mean(self, inputs: Tensor) -> Tensor:
         """Predictions for inputs in training units, with the share of a partner's."""

@@ -15,8 +15,9 @@ from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
 from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import rank_of
+from raffia.model.model_defaults import COMPARED_PAIRS
 from raffia.model.preprocessing import prepare
-from raffia.model.search import COMPARED, searched
+from raffia.model.search import searched
 from raffia.model.trained import LEFT_OUT, Trained
 from raffia.surrogate.budget import DEFAULTS as BUDGET
 from raffia.surrogate.budget import Clock
@@ -155,7 +156,8 @@ class Request:
                 for model, own in zip(choice.models, modal, strict=True)
             ]
             cost = max(entry.cost * many for entry, many in zip(winners, more, strict=True))
-            left = max(0.1 * clock.plan.seconds, BUDGET.training * clock.plan.seconds - clock.seconds) / DEFAULTS.trainings
+            rest = (BUDGET.training * clock.plan.seconds - clock.seconds) / DEFAULTS.trainings
+            left = max(BUDGET.small * clock.plan.seconds / 2, rest)
             count = int(held.n_train * max(1.0, (left / max(cost, 1e-3)) ** (1 / power)))
             if count < len(data):
                 clock.record(trained=count)
@@ -216,7 +218,7 @@ class Request:
         """The untrained model of an entry. Kernels are searched again where more pairs can change them, and the hyperparameters of
         some families refined one by one."""
         model, candidate = self.model(entry.candidate, data.output), entry.candidate
-        settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= COMPARED
+        settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= COMPARED_PAIRS
         if not (candidate.kernel and settled):
             model.set_params(feature_map=fitted_to(model, candidate, data.a, data.y))
         if entry.history is not None and candidate.swept and self.tune is None and refine:

@@ -22,7 +22,7 @@ from raffia import (
 )
 from raffia.features import BrownianBridge
 from raffia.problems import BridgeRegression
-from raffia.tuning import EnsembleKalman, GradientSearch, OptunaSearch, RidgeSearch
+from raffia.tuning import GradientSearch, OptunaSearch, RidgeSearch
 
 N_TEST, TEST_SEED = 2000, 10_000
 
@@ -140,8 +140,7 @@ def bridge(options):
 def searches(options):
     """The searches on the same data: n = 512, m = 1024."""
     test = data(Burgers(), N_TEST, 128, TEST_SEED, options.device)
-    contest = [RidgeSearch(), GradientSearch(), GradientSearch(method="lbfgs"), GradientSearch(ridge="profiled", steps=60)]
-    contest += [EnsembleKalman()]
+    contest = [RidgeSearch(), GradientSearch()]
     try:
         import optuna  # noqa: F401
     except ImportError:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from types import MappingProxyType
 
 import numpy as np
 from jinja2 import Environment
@@ -107,12 +106,11 @@ def write(
     title: str,
     introduction: str,
     sections: Sequence[Section],
-    links: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write a page atomically; `links` are the addresses of other pages, by their names."""
+    """Write a page atomically."""
     template = Environment(autoescape=True, trim_blocks=True).from_string(
         files("raffia").joinpath("pages.html").read_text("utf-8")
     )
-    text = template.render(title=title, introduction=introduction, sections=sections, links=links, **LAYOUT)
+    text = template.render(title=title, introduction=introduction, sections=sections, **LAYOUT)
     with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -9,7 +9,7 @@ import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
 from raffia.pages import Picture, Table, write
-from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, reported, run
+from raffia.reproduce import ITEMS, Lab, chosen, reported, run
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
 from raffia.reproduce.pictures import compare, panels
 from raffia.reproduce.result import Result, percent, read, section
@@ -70,10 +70,10 @@ def test_a_study_is_models_trained_one_by_one(burgers, collapses):
 
 def test_every_label_of_the_paper_has_an_item_and_words_name_them():
     assert len(ITEMS) == 10
-    assert chosen("all") == [*ITEMS, *BEYOND]
-    assert chosen("time_upscale") == ["tab:time_upscale", "beyond:time_upscale"]
+    assert chosen("all") == list(ITEMS)
+    assert chosen("time_upscale") == ["tab:time_upscale"]
     assert chosen("fig:bb_compare") == ["fig:bb_compare"]
-    with pytest.raises(RaffiaError, match="ITEM must be all, beyond, or one of fig:bb_compare"):
+    with pytest.raises(RaffiaError, match="ITEM must be all, or one of fig:bb_compare"):
         chosen("fig:nothing")
 
 
@@ -117,7 +117,7 @@ def test_the_brownian_bridge_approaches_its_interpolant_and_makes_a_whole_page(t
     assert abs(numbers[2] - numbers[3]) < abs(numbers[1] - numbers[3]) < abs(numbers[0] - numbers[3])
     text = (tmp_path / "index.html").read_text()
     assert text.count("data:image/png;base64,") == 1
-    assert not re.search(r'(src|href)="(?!data:|#|beyond\.html)', text)  # nothing is fetched
+    assert not re.search(r'(src|href)="(?!data:|#)', text)  # nothing is fetched
     assert json.loads((tmp_path / "results" / "fig-bb_compare-quick.json").read_text())["made"]["scale"] == "quick"
 
 

@@ -15,14 +15,12 @@ from raffia.validation import check_device
 
 @app.command()
 def reproduce(
-    item: Annotated[
-        str, typer.Argument(metavar="ITEM", help="A label of the paper such as tab:time_upscale, or beyond, or all.")
-    ] = "all",
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="A label of the paper such as tab:time_upscale, or all.")] = "all",
     scale: Annotated[str, typer.Option(help="quick: fewer tests, minutes on two cores; paper: all of them.")] = "quick",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pages and the results.")] = Path("report"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page and the results.")] = Path("report"),
 ) -> None:
-    """Compute the results of Nelsen and Stuart (2024) that are not there yet, and write pages that show theirs and ours.
+    """Compute the results of Nelsen and Stuart (2024) that are not there yet, and write a page that shows theirs and ours.
 
     Example: raffia reproduce tab:time_upscale --scale quick
     """
@@ -37,4 +35,4 @@ def reproduce(
         for name, value in result.numbers.items():
             table.add_row(name, f"{value:.4g}")
         console.print(table)
-    console.print(f"Pages: {output / 'index.html'} and {output / 'beyond.html'}", soft_wrap=True)
+    console.print(f"Page: {output / 'index.html'}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The tables and figures of the paper compared with ours, and experiments beyond them: results as files, and pages made of these."""
+"""The tables and figures of the paper compared with ours: results as files, and a page made of these."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from raffia.errors import RaffiaError
 from raffia.pages import write
-from raffia.reproduce import beyond, bridge, burgers, darcy
+from raffia.reproduce import bridge, burgers, darcy
 from raffia.reproduce.lab import Lab, Scale, reported
 from raffia.reproduce.result import Result, anchor, read, section
 
@@ -26,29 +26,17 @@ ITEMS: dict[str, Callable[[Lab], Result]] = {
 }
 """By the paper's own labels."""
 
-BEYOND: dict[str, Callable[[Lab], Result]] = {
-    f"beyond:{item.__name__}": item for item in (beyond.burgers, beyond.ridge, beyond.time_upscale, beyond.darcy)
-}
-
-PAGES = {
-    "index.html": (ITEMS, "The paper, reproduced", "Nelsen and Stuart, SIAM Review (2024), compared with raffia."),
-    "beyond.html": (BEYOND, "Beyond the paper", "The same experiments with features tuned on the same data."),
-}
-
 
 def chosen(item: str) -> list[str]:
-    """The items that a word stands for: one of them, `beyond`, or `all`."""
-    everything = [*ITEMS, *BEYOND]
-    names = {"all": everything, "beyond": list(BEYOND)}.get(
-        item, [name for name in everything if item in (name, name.split(":")[1])]
-    )
+    """The items that a word stands for: one of them, or `all`."""
+    names = list(ITEMS) if item == "all" else [name for name in ITEMS if item in (name, name.split(":")[1])]
     if not names:
-        raise RaffiaError(f"ITEM must be all, beyond, or one of {', '.join(everything)}; got {item!r}.")
+        raise RaffiaError(f"ITEM must be all, or one of {', '.join(ITEMS)}; got {item!r}.")
     return names
 
 
 def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool]]:
-    """Each result, and whether it was there already; the pages are written anew after each."""
+    """Each result, and whether it was there already; the page is written anew after each."""
     store = folder / "results"
     store.mkdir(parents=True, exist_ok=True)
     made = {"scale": lab.scale, "device": lab.device, "version": VERSION}
@@ -58,19 +46,19 @@ def run(items: list[str], lab: Lab, folder: Path) -> Iterator[tuple[Result, bool
         kept = result is not None and result.made == made
         if result is None or not kept:
             begun = time.perf_counter()
-            result = (ITEMS | BEYOND)[name](lab)
+            result = ITEMS[name](lab)
             result.seconds, result.made = time.perf_counter() - begun, made
             result.write(path)
-        pages(folder, lab.scale)
+        write_index(folder, lab.scale)
         yield result, kept
 
 
-def pages(folder: Path, scale: Scale) -> None:
-    """index.html and beyond.html, of whatever results there are at this scale."""
-    for file, (names, title, introduction) in PAGES.items():
-        links = {words: other for other, (_, words, _) in PAGES.items() if other != file}
-        paths = [folder / "results" / f"{anchor(name)}-{scale}.json" for name in names]
-        write(folder / file, title, introduction, [section(read(path)) for path in paths if path.exists()], links)
+def write_index(folder: Path, scale: Scale) -> None:
+    """Write index.html, of whatever results there are at this scale."""
+    paths = [folder / "results" / f"{anchor(name)}-{scale}.json" for name in ITEMS]
+    sections = [section(read(path)) for path in paths if path.exists()]
+    title, introduction = "The paper, reproduced", "Nelsen and Stuart, SIAM Review (2024), compared with raffia."
+    write(folder / "index.html", title, introduction, sections)
 
 
-__all__ = ["BEYOND", "ITEMS", "Lab", "Result", "Scale", "chosen", "pages", "reported", "run"]
+__all__ = ["ITEMS", "Lab", "Result", "Scale", "chosen", "reported", "run", "write_index"]

@@ -1,7 +1,6 @@
 """Searches for hyperparameters."""
 
 from raffia.tuning.base import History, Search, Trial, never
-from raffia.tuning.ensemble_kalman import EnsembleKalman
 from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.kernel_search import search_kernel
 from raffia.tuning.objective import Objective, objective_for
@@ -10,6 +9,6 @@ from raffia.tuning.ridge import RidgeSearch
 from raffia.tuning.search_space import SearchSpace
 
 __all__ = [
-    "EnsembleKalman", "GradientSearch", "History", "Objective", "OptunaSearch", "RidgeSearch", "Search", "SearchSpace",
+    "GradientSearch", "History", "Objective", "OptunaSearch", "RidgeSearch", "Search", "SearchSpace",
     "Trial", "never", "objective_for", "search_kernel",
 ]  # fmt: skip

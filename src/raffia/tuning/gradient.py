@@ -2,18 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from raffia.errors import RaffiaError
 from raffia.progress import Progress
 from raffia.tuning.base import History, Search, contestants, defined_start, few, score, settle
 from raffia.tuning.objective import Objective
 from raffia.tuning.search_space import SearchSpace
-
-LBFGS_ROUNDS, WALL = 4, 1e3  # draws one after another; the loss where the objective is undefined
 
 
 @dataclass(repr=False, eq=False)
@@ -26,9 +23,8 @@ class GradientSearch(Search):
     Features that are `start_from_current_values` begin where they are, and end with `last_steps` on a finer grid.
     The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
 
-    `method` "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and
-    the ridge raised. "lbfgs" keeps θ and the split of a draw, steps/4 iterations each for four draws. `ridge` "searched" is one more
-    unknown; "profiled", at every step the best by leaving out one function at a time.
+    Each step of Adam has fresh θ and a fresh split, with a cosine schedule of the learning rate. A step whose factorisation fails is
+    skipped, and the ridge is raised. The ridge is one more unknown.
     """
 
     steps: int = 200
@@ -37,8 +33,6 @@ class GradientSearch(Search):
     screened: int = 8
     swept: int = 5
     learning_rate: float = 0.1
-    method: Literal["adam", "lbfgs"] = "adam"
-    ridge: Literal["searched", "profiled"] = "searched"
     verbose: bool = False
 
     def steps_for(self, objective: Objective) -> int:
@@ -47,11 +41,6 @@ class GradientSearch(Search):
 
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Contest, then search, then the last rung."""
-        if self.method not in ("adam", "lbfgs") or self.ridge not in ("searched", "profiled"):
-            raise RaffiaError(
-                "GradientSearch needs method 'adam' or 'lbfgs' and ridge 'searched' or 'profiled'; "
-                f"got {self.method!r} and {self.ridge!r}."
-            )
         score(objective, objective.start(), history)
         ends: list[tuple[dict[str, Any], dict[str, Any], History]] = []
 
@@ -85,14 +74,8 @@ class GradientSearch(Search):
         self, objective: Objective, steps: int, history: History, progress: Progress, first_draw: int, start: dict[str, Any]
     ) -> dict[str, Any]:
         space = objective.space
-        if self.ridge == "profiled":
-            space = SearchSpace({name: r for name, r in space.ranges.items() if name != "ridge"})
         u = space.line(start).to(objective.a.device).requires_grad_()
-        descend = self._adam if self.method == "adam" else self._lbfgs
-        descend(u, _Bounded(objective, space, space.low.to(u), space.high.to(u)), steps, history, progress, first_draw)
-        return space.numbers(u)
-
-    def _adam(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
+        bounded = _Bounded(objective, space, space.low.to(u), space.high.to(u))
         adam, taken = _Adam(torch.zeros_like(u), torch.zeros_like(u)), 0
         for draw in range(first_draw, first_draw + steps):
             if history.stopped():
@@ -111,29 +94,7 @@ class GradientSearch(Search):
             bounded.clamp(u)
             history.curve.append(float(loss.detach().exp()))
             progress.step(history.curve[-1])
-
-    def _lbfgs(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
-        rounds = min(LBFGS_ROUNDS, steps)
-        for draw in range(first_draw, first_draw + rounds):
-            optimiser = torch.optim.LBFGS([u], max_iter=steps // rounds, line_search_fn="strong_wolfe")
-
-            def evaluate(draw: int = draw, optimiser: torch.optim.Optimizer = optimiser) -> float:
-                optimiser.zero_grad()
-                loss = bounded.loss(u, draw)
-                if loss is None:
-                    u.grad = torch.zeros_like(u)
-                    return WALL
-                loss.backward()
-                history.curve.append(float(loss.detach().exp()))
-                return float(loss.detach())
-
-            before = u.detach().clone()
-            optimiser.step(evaluate)
-            bounded.clamp(u)
-            if not torch.isfinite(u).all():
-                with torch.no_grad():
-                    u.copy_(before)
-            progress.step(history.curve[-1] if history.curve else None, steps // rounds)
+        return space.numbers(u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +133,5 @@ class _Bounded:
 
     @torch.no_grad()
     def raise_ridge(self, u: Tensor) -> None:
-        if "ridge" in self.space.ranges:
-            u[-1] += 1.0  # the ridge is the last of the unknowns
-            self.clamp(u)
+        u[-1] += 1.0  # the ridge is the last of the unknowns
+        self.clamp(u)

@@ -42,24 +42,6 @@ class ModalSample:
         solved = self._solved(V, Y, ridge)
         return None if solved is None else self._error(self.V[:, :, held].mH @ solved / self.n_features - self.Y[:, held], held)
 
-    def left_out(self, ridge: Any) -> Tensor | None:
-        """The error by leaving out one function at a time, e_i(k) = r_i(k) / (1 − h_i(k)), by the smaller of the two systems."""
-        V, Y, shift, m = self.V, self.Y, self._shift(self.V, ridge), self.n_features
-        few = V.shape[2] < V.shape[1]
-        factor, failed = torch.linalg.cholesky_ex(_shifted((V.mH @ V if few else V @ V.mH) / m, shift))
-        if failed.any():
-            return None
-        if few:
-            inverse = torch.cholesky_inverse(factor)
-            return self._error((inverse @ Y) / inverse.diagonal(dim1=1, dim2=2).real[..., None], slice(None))
-        S = torch.linalg.solve_triangular(factor, V, upper=False)
-        gap = 1 - (S.real.square() + (S.imag.square() if S.is_complex() else 0)).sum(1) / m
-        return self._error((Y - S.mH @ (S @ Y) / m) / gap[..., None], slice(None))
-
-    def still(self) -> "ModalSample":
-        """Without gradients."""
-        return ModalSample(self.V.detach(), self.Y, self.twice, self.sizes, self.n_features)
-
     def _solved(self, V: Tensor, Y: Tensor, ridge: Any) -> Tensor | None:
         """α(k), by the smaller of the two systems."""
         few = V.shape[2] < V.shape[1]

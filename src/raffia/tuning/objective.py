@@ -22,7 +22,6 @@ from raffia.tuning.search_space import SearchSpace
 from raffia.tuning.workers import side_by_side
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
-PROFILED_RIDGES = tuple(10.0**k for k in range(-12, -1, 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +33,13 @@ class Sample:
     sizes: Float[Tensor, "n"]
     """What errors are relative to."""
 
-    @cached_property
-    def gram(self) -> Float[Tensor, "m m"]:
-        """G of all samples."""
-        rows = self.rows.flatten(1)
-        return rows @ rows.mT / len(rows)
-
-    def solve(self, which: slice, ridge: Any) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Coefficients, the factor of G + λ and λ = ridge · tr(G)/m; None if the factorisation fails."""
+    def solve(self, which: slice, ridge: Any) -> Float[Tensor, "m columns"] | None:
+        """Coefficients of the model trained on some samples, with λ = ridge · tr(G)/m; None if the factorisation fails."""
         train = self.rows[:, which].flatten(1)
-        gram = self.gram if which == slice(None) else train @ train.mT / len(train)
+        gram = train @ train.mT / len(train)
         shift = ridge * gram.diagonal().mean()
         factor, failed = torch.linalg.cholesky_ex(gram + shift * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
-        if failed:
-            return None
-        return torch.cholesky_solve(train @ self.targets[which].flatten(0, 1), factor), factor, shift
+        return None if failed else torch.cholesky_solve(train @ self.targets[which].flatten(0, 1), factor)
 
     def predict(self, coef: Tensor, which: slice) -> Float[Tensor, "some points columns"]:
         """The model's values at some samples."""
@@ -62,28 +53,8 @@ class Sample:
 
     def held_out(self, held: slice, ridge: Any) -> Tensor | None:
         """The error on some samples of the model trained on those after them; None if the factorisation fails."""
-        solved = self.solve(slice(held.stop, None), ridge)
-        return None if solved is None else self.error(self.predict(solved[0], held) - self.targets[held], held)
-
-    def still(self) -> "Sample":
-        """Without gradients."""
-        return Sample(self.rows.detach(), self.targets, self.sizes)
-
-    def left_out(self, ridge: Any) -> Tensor | None:
-        """The error by leaving out one function at a time: e_i = (I − H_ii)⁻¹ r_i."""
-        everything = slice(None)
-        solved = self.solve(everything, ridge)
-        if solved is None:
-            return None
-        coef, factor, _ = solved
-        residual = self.targets - self.predict(coef, everything)
-        m, n, points = self.rows.shape
-        half = (
-            torch.linalg.solve_triangular(factor, self.rows.reshape(m, -1), upper=False).reshape(m, n, points).permute(1, 2, 0)
-        )
-        eye = torch.eye(points, dtype=half.dtype, device=half.device)
-        lower, failed = torch.linalg.cholesky_ex(eye - half @ half.mT / m)
-        return None if failed.any() else self.error(torch.cholesky_solve(residual, lower), everything)
+        coef = self.solve(slice(held.stop, None), ridge)
+        return None if coef is None else self.error(self.predict(coef, held) - self.targets[held], held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +62,7 @@ class Objective:
     """log of the validation error of a small model, as a function of the feature map's hyperparameters and the ridge.
 
     `ridge` is relative: λ = ridge · tr(G)/m. Draw number d has features d·m … (d + 1)·m − 1 of the seed and a split of its own,
-    so equal draws are common random numbers and different draws are independent. Where `ridge` is not among the parameters it is
-    profiled out: the best of a few by leaving out one function at a time.
+    so equal draws are common random numbers and different draws are independent.
     """
 
     feature_map: FeatureMap
@@ -175,10 +145,7 @@ class Objective:
             sample = self.sample(parameters, draw) if self.modes is None else self.modal_sample(parameters, draw)
         except RaffiaError:
             return None
-        if "ridge" in parameters:
-            error = sample.held_out(slice(0, max(1, len(sample.sizes) // 4)), parameters["ridge"])
-        else:
-            error = sample.left_out(self._profiled_ridge(sample))
+        error = sample.held_out(slice(0, max(1, len(sample.sizes) // 4)), parameters["ridge"])
         return error.log() if error is not None and torch.isfinite(error) and error > 0 else None
 
     def value(self, parameters: dict[str, Any], draws: range) -> float:
@@ -194,13 +161,6 @@ class Objective:
         if None in losses:
             return math.inf
         return math.exp(sum(loss for loss in losses if loss is not None) / len(draws))
-
-    @torch.no_grad()
-    def _profiled_ridge(self, sample: Sample | ModalSample) -> float:
-        still = sample.still()
-        errors = {ridge: still.left_out(ridge) for ridge in PROFILED_RIDGES}
-        finite = {ridge: float(error) for ridge, error in errors.items() if error is not None and torch.isfinite(error)}
-        return min(finite, key=lambda ridge: finite[ridge]) if finite else 1e-8
 
     def _moved(self, parameters: dict[str, Any]) -> FeatureMap:
         return clone(self.feature_map).set_params(**{name.removeprefix(PREFIX): value for name, value in parameters.items()})

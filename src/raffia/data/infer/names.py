@@ -192,7 +192,8 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     raise RaffiaError(
         f"{path}: which arrays are inputs and which outputs? {what}. {_kinds_of_files(arrays)}{contents(arrays)} "
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
-        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)." if len(numeric) == 1 else ".")
+        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)" if len(numeric) == 1 else "")
+        + (f", or a table with the inputs of each file: {FLAGS['parameters']} FILE (parameters=…)." if NAMES in arrays else ".")
     )
 
 

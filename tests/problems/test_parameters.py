@@ -98,10 +98,13 @@ def test_wrong_parameters_are_refused_with_their_names(name, parameter):
                 problem.trajectories(1, 4, 1, 1.0)
 
 
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
-def test_the_command_line_refuses_them_in_a_line_and_writes_nothing(name, parameter, tmp_path, monkeypatch, capsys):
+def test_the_command_line_refuses_them_in_a_line_and_writes_nothing(name, parameter, every, tmp_path, monkeypatch, capsys):
+    """Every eighth value of each parameter, from another one on: together all values of every kind of parameter."""
     asked = ["--trajectories", "1"] if issubclass(PROBLEMS[name], Evolution) else ["--n", "1"]
-    for text in (text for text in WRONG if is_wrong(name, parameter, text)):
+    first = PARAMETERS.index((name, parameter)) % every
+    for text in [text for text in WRONG if is_wrong(name, parameter, text)][first::every]:
         written = repr(WRONG[text]) if text == "10**400" else text
         command = ["raffia", "generate", name, *asked, "--points", "4", "--set", f"{parameter}={written}", "-o"]
         monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "d.npz")])
@@ -146,9 +149,9 @@ def test_every_parameter_says_by_its_annotation_what_it_may_be():
         (lambda: AllenCahn(domain=Domain(2, extent=math.inf)).dataset(1, 8), r"domain=…\) must be finite"),
         (lambda: Scenario(cutoff=80).dataset(1, 8), "below half of fine_points"),
         (lambda: Burgers(forcing=torch.full((8,), math.nan)).dataset(1, 8), r"forcing=…\) must be finite"),
-        (lambda: Burgers(tau=1e200).dataset(1, 8), "tau=1e.200 and regularity=2.5 make variances that float64 cannot hold"),
-        (lambda: Darcy(tau=1e200).dataset(1, 8), "tau=1e.200 and regularity=2.0 make variances that float64 cannot hold"),
-        (lambda: AllenCahn(regularity=400.0).dataset(1, 8), "variances that float64 cannot hold"),
+        (lambda: Burgers(tau=1e200).dataset(1, 8), "tau=1e.200 and regularity=2.5"),
+        (lambda: Darcy(tau=1e200).dataset(1, 8), "tau=1e.200 and regularity=2.0"),
+        (lambda: AllenCahn(regularity=400.0).dataset(1, 8), "regularity=400.0"),
         (lambda: AllenCahn(step=1e-320).dataset(1, 8), "AllenCahn would take inf steps"),
         (lambda: Burgers(viscosity=1e-300).dataset(1, 8), "Burgers would take .* steps"),
         (lambda: Burgers().trajectories(1, 8, 50, 1e308), "times steps must be finite"),

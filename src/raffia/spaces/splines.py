@@ -2,7 +2,7 @@
 
 A function is given by an image: the coefficients of its spline, with as many beyond either end of an axis as positions there need. Around
 a circle these are the ones of the next turn. Along an axis with ends, the polynomials next to each end go on across the second node
-("not a knot"), so that splines are of fourth order up to the walls, whatever functions do there; positions beyond a wall are at it.
+("not a knot"), so that splines are of fourth order up to the walls for all functions. Positions beyond a wall are moved to it.
 
 Weights of B-splines are positive, so that two terms are one value of a piecewise linear function: w₀f₀ + w₁f₁ = (w₀ + w₁) f(w₁/(w₀ + w₁)).
 A sum over 4^d neighbours is then one over 2^d linear interpolations, for which torch has fast kernels.
@@ -28,9 +28,12 @@ Positions = Float[Tensor, "batch dim *grid"]
 
 
 def values_at(image: Image, positions: Positions, grid: Grid, twice: bool = False) -> Values:
-    """Functions by their images, at positions in units of the spacing along each axis, from its first end; on whatever turn of a circle.
+    """Values of functions, given by spline coefficients (images), at positions in units of the spacing from the first end of each axis.
 
-    Fast kernels have one derivative, backwards; with `twice` there are two, forwards or backwards, and under `torch.func.vmap`.
+    Positions on a periodic axis may lie in any period.
+
+    By default, only first derivatives by backpropagation exist. With `twice`, second derivatives, forward derivatives and
+    `torch.func.vmap` work too, but slower.
     """
     lines = zip(positions.unbind(1), grid.lines, strict=True)
     cells = [_cell(x, kind, points) for x, (kind, points, _) in lines]
@@ -55,7 +58,7 @@ def image_within(f: Values, grid: Grid) -> Image:
 
 
 def _cell(x: Float[Tensor, "batch *grid"], kind: Axis, points: int) -> tuple[Tensor, Tensor, int]:
-    """The first of the four neighbours of x, by its place in the image, how far x is from the second to the third, and the image's size."""
+    """The index of the first of the four neighbours of x, the fraction of the way from the second to the third, and the number of nodes."""
     if kind.periodic:
         left = torch.floor(x.detach())
         return left - points * torch.floor(left / points), x - left, points + 3
@@ -81,7 +84,7 @@ def _sampled(image: Image, cells: list[tuple[Tensor, Tensor, int]]) -> Values:
 
 
 def _sides(cell: tuple[Tensor, Tensor, int]) -> list[tuple[Tensor, Tensor]]:
-    """For both neighbours on the left and both on the right: where between them, from −1 to 1 across the image, and their weight."""
+    """For the two neighbours on the left and the two on the right: a point between them, from −1 to 1 across the image, and a weight."""
     first, t, size = cell
     square = t * t
     second, fourth = 2 / 3 + square * (t / 2 - 1), square * t / 6  # weights of four neighbours, which sum to one
@@ -105,14 +108,14 @@ def _gathered(image: Image, cells: list[tuple[Tensor, Tensor, int]]) -> Values:
 
 
 def _neighbours(cell: tuple[Tensor, Tensor, int]) -> list[tuple[Tensor, Tensor]]:
-    """The places of four nodes around x along an axis, and their weights."""
+    """The indices of the four nodes around x along an axis, and their weights."""
     first, t, _ = cell
     weights = (1 - t) ** 3 / 6, 2 / 3 - t**2 * (1 - t / 2), 2 / 3 - (1 - t) ** 2 * (1 + t) / 2, t**3 / 6
     return [(first.long() + step, weight) for step, weight in enumerate(weights)]
 
 
 def _beyond(kind: Axis) -> tuple[int, int]:
-    """How many spacings there are, at least in part, between either end of an axis and the nearest node."""
+    """How many nodes to add beyond the first and the last, so that the spline reaches both ends of the axis."""
     return math.ceil(kind.before), math.ceil(kind.after)
 
 

@@ -15,15 +15,14 @@ from raffia.model.error_bars import ErrorBars
 from raffia.model.novelty import FEWEST_INPUTS, Novelty, evenly
 from raffia.spaces import interpolate
 from raffia.surrogate.plan import Choice
+from raffia.tuning.workers import side_by_side
 
-FEWEST_HELD = (
-    40  # pairs that a fifth of the data must have, to be enough for errors and error bars; else all pairs are left out in turn
-)
-FOLDS, SINGLE = (
-    10,
-    5,
-)  # in which they are left out in turn; or five of large outputs, or a single one of these where pairs are not few
-LARGE = 128  # values of an output, above which training takes long
+FEWEST_HELD = 40
+"""Pairs that a fifth of the data must have for errors and error bars; else all pairs are left out in turn."""
+FOLDS, FEWER_FOLDS, FOLDS_OF_VECTORS = 10, 5, 30
+"""Folds in which they are left out in turn; of many large outputs; and of vectors, where errors fall steeply with the number of pairs."""
+LARGE, MANY = 128, 40
+"""Values of an output, and pairs, above which training takes long."""
 FEWEST_ERRORS, MOST_ERRORS = 3, 1024  # pairs that error bars are calibrated on
 
 
@@ -48,16 +47,23 @@ class Fold:
         return self.test.y - self.predicted
 
 
+def left_out_count(n: int) -> int:
+    """How many of n pairs are left out by `cross_validated`: all, or one fifth of many."""
+    return n if n < FEWEST_HELD * FEWER_FOLDS else n // FEWER_FOLDS
+
+
 def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: int) -> list[Fold]:
-    """Train what was chosen without each of ten folds in turn, or five of large outputs; of many pairs, without one fifth of them."""
-    few = len(data) < FEWEST_HELD * SINGLE
-    count = FOLDS if few and data.y[0].numel() <= LARGE else SINGLE
+    """Train the choice without each fold in turn; of many pairs, without one fifth of them."""
+    few = left_out_count(len(data)) == len(data)
+    large = len(data) > MANY and data.y[0].numel() > LARGE
+    count = FEWER_FOLDS if large or not few else FOLDS_OF_VECTORS if data.domain.tabular else FOLDS
     splits = folds_of(data.a, count, seed, "cross-validation", labels)[: None if few else 1]
-    folds = []
-    for rest, left_out in splits:
-        train, test = data.part(rest.tolist()), data.part(left_out.tolist())
-        folds.append(Fold(choice.repeated(train.a, train.y), train, test, left_out.tolist()))
-    return folds
+
+    def fold(sides: tuple[Tensor, Tensor]) -> Fold:
+        train, test = data.part(sides[0].tolist()), data.part(sides[1].tolist())
+        return Fold(choice.repeated(train.a, train.y), train, test, sides[1].tolist())
+
+    return side_by_side(fold, splits)
 
 
 def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -> None:

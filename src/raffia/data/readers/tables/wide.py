@@ -108,13 +108,13 @@ def variable(
     """An array of a table, made of these columns."""
     units = {"units": table.units[name]} if name in table.units else {}
     listed = {"columns": columns} if columns else {}
-    return Variable.of_array(name, values, dims, units | listed, table.path, notes=table.notes, layout=layout)
+    return Variable.of_array(table.path, name, values, dims, attributes=units | listed, notes=table.notes, layout=layout)
 
 
 def together(table: Table, layout: Layout, columns: dict[str, np.ndarray]) -> dict[str, Variable]:
     """One array of the parameters of each sample."""
     joined, dims = np.stack(list(columns.values()), axis=1), (SAMPLE, f"{PARAMETERS} by name")
-    return {PARAMETERS: variable(table, PARAMETERS, joined, dims, layout, tuple(columns))}
+    return {PARAMETERS: variable(table, PARAMETERS, joined, dims, layout, columns=tuple(columns))}
 
 
 def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[str, Variable]:
@@ -123,7 +123,7 @@ def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[s
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
         load = partial(_texts, values, kind)
-        arrays[name] = Variable(name, values.shape, kind, (SAMPLE,), {}, table.path, load, notes=table.notes, layout=layout)
+        arrays[name] = Variable(table.path, name, values.shape, kind, load, dims=(SAMPLE,), notes=table.notes, layout=layout)
     return arrays
 
 
@@ -132,7 +132,7 @@ def _run(table: Table, run: Run, layout: Layout) -> dict[str, Variable]:
     table = replace(table, notes=(*table.notes, run.note)) if run.note else table
     values = np.stack([table.numbers[column] for column in run.columns], axis=1)
     places = f"columns of {run.name}"
-    arrays = {run.name: variable(table, run.name, values, (SAMPLE, places), layout, run.columns)}
+    arrays = {run.name: variable(table, run.name, values, (SAMPLE, places), layout, columns=run.columns)}
     if run.numbers is not None and not run.labels and len(run.columns) > FEW:
         line = variable(table, places, np.array(run.numbers), (places,), layout)
         arrays[places] = replace(line, attributes={"units": run.units}) if run.units else line
@@ -212,9 +212,8 @@ def _with_coordinates(arrays: Variables, name: str, places: list[Place]) -> Vari
     if all(v is run and x is not None for v, _, x in places):
         line, named = arrays[(run.dims or ("",))[-1]], f"columns of {name}"
         values = np.array([x for _, _, x in places])
-        found[named] = Variable.of_array(
-            named, values, (named,), line.attributes, run.path, notes=line.notes, layout=line.layout
-        )
+        more = {"attributes": line.attributes, "notes": line.notes, "layout": line.layout}
+        found[named] = Variable.of_array(run.path, named, values, (named,), **more)
     return found
 
 
@@ -231,4 +230,4 @@ def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
     shape, dims = (run.shape[:1], (sample,)) if flat else ((run.shape[0], len(places)), (sample, f"columns of {name}"))
     dtype = np.result_type(*[v.dtype for v in several.values()]).str
     units = {key: value for key, value in run.attributes.items() if key == "units"}
-    return Variable(name, shape, dtype, dims, units, run.path, read, notes=run.notes, layout=run.layout)
+    return Variable(run.path, name, shape, dtype, read, dims=dims, attributes=units, notes=run.notes, layout=run.layout)

@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module("raffia.api"), name)
     for room in ("features", "problems", "solvers", "measures", "regression"):  # public names of raffia until version 0.1
-        if name in (module := import_module(f"raffia.{room}")).__all__:
+        if hasattr(module := import_module(f"raffia.{room}"), name):
             warnings.warn(f"raffia.{name} is now raffia.{room}.{name}.", DeprecationWarning, stacklevel=2)
             return getattr(module, name)
     raise AttributeError(f"raffia has no {name!r}. docs/api.md lists the public names, and the rooms that hold others.")

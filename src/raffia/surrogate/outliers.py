@@ -132,7 +132,7 @@ def _left_out(
     if not choice.fitted_to_data:
         model = model or choice.repeated(data.a[rest], data.y[rest])
         errors = left_out_errors(model.trained_)
-    if model is None or errors is None or len(errors) != len(rest):
+    if model is None or errors is None or errors.shape != data.y[rest].shape:  # other shapes where training is on another grid
         train, rest = ([rest[place] for place in side] for side in folds_of(data.a[rest], JUDGED, seed, "outliers")[0])
         model = choice.repeated(data.a[train], data.y[train])
         errors = data.y[rest] - model.predict(data.a[rest])

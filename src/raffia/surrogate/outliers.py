@@ -98,6 +98,8 @@ def find_outliers(
     else:
         rows, errors = _left_out(choice, data, sorted({*range(len(data))} - {*train}), seed, choice.joined())
     usual = float(data.y.double().square().mean().sqrt())
+    if errors.shape != data.y[rows].shape:  # the model was trained on another grid than that of the data
+        return None
     if len(rows) < FEWEST or float(errors.abs().max()) < ROUNDING * usual:
         return None
     before = dict(zip(rows, errors, strict=True))
@@ -132,7 +134,7 @@ def _left_out(
     if not choice.fitted_to_data:
         model = model or choice.repeated(data.a[rest], data.y[rest])
         errors = left_out_errors(model.trained_)
-    if model is None or errors is None or errors.shape != data.y[rest].shape:  # other shapes where training is on another grid
+    if model is None or errors is None or len(errors) != len(rest):
         train, rest = ([rest[place] for place in side] for side in folds_of(data.a[rest], JUDGED, seed, "outliers")[0])
         model = choice.repeated(data.a[train], data.y[train])
         errors = data.y[rest] - model.predict(data.a[rest])

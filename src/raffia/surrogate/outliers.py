@@ -98,6 +98,8 @@ def find_outliers(
     else:
         rows, errors = _left_out(choice, data, sorted({*range(len(data))} - {*train}), seed, choice.joined())
     usual = float(data.y.double().square().mean().sqrt())
+    if errors.shape != data.y[rows].shape:  # the model was trained on another grid than that of the data
+        return None
     if len(rows) < FEWEST or float(errors.abs().max()) < ROUNDING * usual:
         return None
     before = dict(zip(rows, errors, strict=True))

@@ -52,10 +52,14 @@ class Outliers:
         """A warning for the user: which samples, how unusual they are, what is gained without them, and what to type."""
         rows = ",".join(map(str, self.rows))
         ratios = ", ".join(f"{ratio:.0f}" for ratio in self.ratios)
+        gained = ""
+        if self.error_without < self.error_with:
+            gained = (
+                f" Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}."
+            )
         return (
             f"the outputs of some samples may be wrong (index {rows}): their leave-one-out errors are {ratios} times the median "
-            f"error. Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}. "
-            f"Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
+            f"error.{gained} Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
         )
 
 
@@ -94,6 +98,8 @@ def find_outliers(
     else:
         rows, errors = _left_out(choice, data, sorted({*range(len(data))} - {*train}), seed, choice.joined())
     usual = float(data.y.double().square().mean().sqrt())
+    if errors.shape != data.y[rows].shape:  # the model was trained on another grid than that of the data
+        return None
     if len(rows) < FEWEST or float(errors.abs().max()) < ROUNDING * usual:
         return None
     before = dict(zip(rows, errors, strict=True))

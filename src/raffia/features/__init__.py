@@ -11,6 +11,7 @@ from raffia.features.local import LocalFeatures
 from raffia.features.modulated import PlacedFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
+from raffia.features.products import ProductFeatures
 from raffia.features.scalar import ScalarFeatures
 from raffia.features.selected import Selected
 from raffia.features.union import Union
@@ -18,5 +19,6 @@ from raffia.features.union import Union
 __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
     "IteratedFeatures", "LocalFeatures", "Network",
-    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ProductFeatures",
+    "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
 ]  # fmt: skip

@@ -45,6 +45,12 @@ class FeatureMap(BaseEstimator, ABC):
     informed: ClassVar[bool] = False
     """Whether pairs make so much of the map that leaving out one of them says too little of errors on others."""
 
+    few: ClassVar[bool] = False
+    """Whether features are so few that coefficients need no penalty: a ridge is then as small as rounding allows."""
+
+    sourced: bool = True
+    """Whether a model with a coefficient for each mode has a mean function too, for sources that are fixed in space."""
+
     kept: Any = None
     """The numbers of the features of a model, where it has not the first ones."""
 

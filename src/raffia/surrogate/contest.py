@@ -357,7 +357,8 @@ def _searched(
 
 
 def _predicted(settings: Settings, prepared: Any, a: Tensor) -> Tensor:
-    return Operator(Accumulator(settings, expected=len(prepared)).take(prepared).finish(errors=False), settings)(a)
+    trained = Accumulator(settings, expected=len(prepared)).take(prepared).finish(errors=False)
+    return Operator(trained, settings)(a.double()).to(a)
 
 
 def noise_between(one: Float[Tensor, "judged"], other: Float[Tensor, "judged"]) -> float:

@@ -37,6 +37,8 @@ from raffia.spaces import Modes, interpolate, resample
 DRAWS = 64
 """Draws of a function that are made together."""
 
+LEAST = 1e-14  # of the scale of a block: the ridge of features that are few
+
 RAISED = 4  # times that ridges are raised tenfold
 
 
@@ -73,7 +75,10 @@ class Modal(Coefficients):
     def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared, errors: bool = True) -> Chosen:
         """By closed formulas for leaving out one function, in every block; the noise comes with them."""
         known, stream, measure = _modal(statistics), self.stream(settings, pairs.frame, pairs), pairs.frame.measure
-        ridges = modal_ridges(known, stream, pairs.inputs, pairs.outputs, measure)
+        if settings.feature_map.few:
+            ridges = _ridges(torch.cat([known.scales.new_tensor([math.inf]), LEAST * known.scales]), known)
+        else:
+            ridges = modal_ridges(known, stream, pairs.inputs, pairs.outputs, measure)
         if not errors:
             return Chosen(ridges, math.nan)
         left_out = modal_left_out(known, stream, pairs.inputs, pairs.outputs, ridges, measure)

@@ -16,15 +16,13 @@ from raffia import (
     Domain,
     FourierFeatures,
     Mesh,
-    NystromPCG,
     PredictorCorrectorFeatures,
     RandomFeatureModel,
     ScalarFeatures,
-    SketchedLSQR,
-    TriangularQR,
     Vectors,
     load,
 )
+from raffia.solvers import NystromPCG, SketchedLSQR, TriangularQR
 
 CASES = {
     "Burgers": (Burgers(fine_points=256).dataset(60, 64, seed=0), FourierFeatures(), {"ridge": 1e-6}),

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 import raffia
-from raffia import Advection, Burgers, Darcy, Dataset, Helmholtz, NavierStokes
+from raffia import Burgers, Darcy, Dataset
+from raffia.problems import Advection, Helmholtz, NavierStokes
 
 TESTS, TEST_SEED = 200, 10_000
 PROBLEMS = {

@@ -7,7 +7,8 @@ import resource
 import sys
 import time
 
-from raffia import Burgers, FourierFeatures, NystromPCG, RandomFeatureModel
+from raffia import Burgers, FourierFeatures, RandomFeatureModel
+from raffia.solvers import NystromPCG
 
 
 def main():

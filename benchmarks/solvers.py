@@ -17,7 +17,7 @@ import scipy.linalg
 import torch
 from sklearn.linear_model import Ridge
 
-from raffia import Burgers, Cholesky, Dual, FourierFeatures, NystromPCG, Pseudoinverse, RaffiaError, SketchedLSQR, TriangularQR
+from raffia import Burgers, FourierFeatures, RaffiaError
 from raffia.regression import (
     FeatureStream,
     NormalEquations,
@@ -27,6 +27,7 @@ from raffia.regression import (
     available_memory,
     choose_solver,
 )
+from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, TriangularQR
 
 RIDGE = 1e-6
 DENSE = {"cpu": 4096, "cuda": 8192}

@@ -5,7 +5,8 @@ python benchmarks/strides.py
 
 import torch
 
-from raffia import Burgers, Dataset, KortewegDeVries, KuramotoSivashinsky, LocalFeatures, RandomFeatureModel
+from raffia import Burgers, Dataset, LocalFeatures, RandomFeatureModel
+from raffia.problems import KortewegDeVries, KuramotoSivashinsky
 
 STEPS, TRAINED, PAIRS = 60, 24, 400
 CASES = {"Burgers": (Burgers(viscosity=0.02, fine_points=64), 0.005), "Korteweg–de Vries": (KortewegDeVries(), 0.002),

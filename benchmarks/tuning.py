@@ -10,8 +10,6 @@ import numpy as np
 import torch
 
 from raffia import (
-    BridgeRegression,
-    BrownianBridge,
     Burgers,
     Darcy,
     Domain,
@@ -22,6 +20,8 @@ from raffia import (
     metrics,
     resample,
 )
+from raffia.features import BrownianBridge
+from raffia.problems import BridgeRegression
 from raffia.tuning import EnsembleKalman, GradientSearch, OptunaSearch, RidgeSearch
 
 N_TEST, TEST_SEED = 2000, 10_000

@@ -7,22 +7,25 @@ import torch
 
 import raffia
 from raffia import (
-    CarriedFeatures,
     Channels,
     Dataset,
     Domain,
     FourierFeatures,
-    GalerkinFeatures,
-    IteratedFeatures,
     LocalFeatures,
-    NeuralFeatures,
-    PlacedFeatures,
     PredictorCorrectorFeatures,
     RandomFeatureModel,
     ScalarFeatures,
+)
+from raffia.features import (
+    BranchTrunk,
+    CarriedFeatures,
+    GalerkinFeatures,
+    IteratedFeatures,
+    NeuralFeatures,
+    PlacedFeatures,
+    SpectralNetwork,
     Union,
 )
-from raffia.features import BranchTrunk, SpectralNetwork
 
 LARGER = 1.2  # errors on other grids are at most so much larger
 FINER = (1.03, 1.3, 2, 4)

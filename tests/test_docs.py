@@ -10,13 +10,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FIRST = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/start").glob("*.md"))]
+"""What newcomers run: tested each time. Other pages are tested with the slow tests, and by `make docs`."""
+SITE = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "gallery" not in page.parts and "generated" not in page.parts]
+PAGES = [*FIRST, *(page for page in SITE if page not in FIRST)]
 
 
 def blocks(language):
     """The examples of each page, one after another, as a reader would run them."""
-    found = {page.name: re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL) for page in PAGES}
-    return [pytest.param("\n".join(codes), id=name) for name, codes in found.items() if codes]
+    rows = []
+    for page in PAGES:
+        codes = re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+        if codes:
+            marks = () if page in FIRST else (pytest.mark.slow,)
+            rows.append(pytest.param("\n".join(codes), id=str(page.relative_to(ROOT)), marks=marks))
+    return rows
 
 
 @pytest.mark.parametrize("code", blocks("python"))
@@ -53,10 +61,11 @@ def test_shell_examples_run(code, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_named_files_exist(page):
     text = page.read_text()
-    links = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    links = [target.partition("#")[0] for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in target]
+    links = [f"../../examples/{link.rpartition('/')[2]}.py" if "gallery/plot_" in link else link for link in links]
     files = [name for name in re.findall(r"`([\w/]+\.py)`", text) if "/" in name]
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert [link for link in links if link != "gallery/index" and not (page.parent / link).exists()] == []
     assert [name for name in files if not (ROOT / name).exists() and not (ROOT / "src/raffia" / name).exists()] == []

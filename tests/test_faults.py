@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, TriangularQR, load
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.data import InMemory
+from raffia.solvers import TriangularQR
 from raffia.storage import archive
 
 

@@ -8,7 +8,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from raffia import FourierFeatures, Pseudoinverse, RaffiaError, RandomFeatureModel, load
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, load
+from raffia.solvers import Pseudoinverse
 from raffia.storage.atomic import PROCESS, atomic
 from tests.features.test_feature_maps import MeanOf
 

@@ -1,6 +1,7 @@
 import torch
 
-from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel, empirical_kernel
+from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
+from raffia.features import empirical_kernel
 
 
 def test_random_features_are_kernel_ridge_regression():  # res:minimizer_equiv

@@ -12,20 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import raffia
-from raffia import (
-    BrownianBridge,
-    Burgers,
-    Cholesky,
-    Dataset,
-    Domain,
-    FourierFeatures,
-    Pseudoinverse,
-    RaffiaError,
-    RandomFeatureModel,
-    ScalarFeatures,
-    Union,
-    metrics,
-)
+from raffia import Burgers, Dataset, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, metrics
+from raffia.features import BrownianBridge, Union
+from raffia.solvers import Cholesky, Pseudoinverse
 from raffia.tuning import GradientSearch
 from tests.features.test_feature_maps import MeanOf
 

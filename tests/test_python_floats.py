@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel, Union
+from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
 from raffia.constraints import Integral
+from raffia.features import Union
 from raffia.inverse import Prior
 
 CIRCLE = Domain(1)

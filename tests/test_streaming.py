@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Cholesky, Dual, FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, TriangularQR, load
+from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
 from raffia.data import InMemory
 from raffia.regression import k_fold_errors
+from raffia.solvers import Cholesky, Dual, TriangularQR
 
 
 def a_model(**settings):

@@ -294,7 +294,7 @@ def test_a_sum_of_two_models_whose_features_take_long_is_trained_on_all_pairs():
     data = Dataset(a, y, domain)
     models = [
         RandomFeatureModel(features, 4, ridge=1e-6, coefficients="modal")
-        for features in (raffia.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
+        for features in (raffia.features.CarriedFeatures(domain=domain), raffia.LocalFeatures(domain=domain))
     ]
     choice = Choice(models[0], (models[1], 0.3))
     choice.fit(a[:30], y[:30])

@@ -19,7 +19,6 @@ from raffia import (
     Domain,
     FourierFeatures,
     GaussianField,
-    NeuralFeatures,
     RaffiaError,
     RandomFeatureModel,
     ScalarFeatures,
@@ -27,7 +26,7 @@ from raffia import (
     load,
 )
 from raffia.data import InMemory
-from raffia.features import SpectralNetwork
+from raffia.features import NeuralFeatures, SpectralNetwork
 from raffia.model import cluster
 from raffia.model.copies import groups_of, split
 from raffia.regression import memory_budget

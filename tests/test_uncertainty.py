@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import BrownianBridge, Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
+from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
+from raffia.features import BrownianBridge
 from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.regression import CoefficientLaw, LeftOut, Noise, noise_of
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Channels, Mesh, TriangularQR, Vectors, load
+from raffia import Channels, Mesh, Vectors, load
+from raffia.solvers import TriangularQR
 
 FILES = Path(__file__).parent / "models"
 

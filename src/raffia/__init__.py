@@ -1,103 +1,58 @@
-"""Operator learning with function-valued random features."""
+# ruff: noqa: F405 (names come from raffia.api)
+"""Operator learning with function-valued random features.
 
-from raffia import interrupts, inverse, metrics  # noqa: F401  (interrupts first: the others take seconds)
-from raffia.data import Dataset, read
-from raffia.errors import RaffiaError
-from raffia.features import (
-    BrownianBridge,
-    CarriedFeatures,
-    FourierFeatures,
-    GalerkinFeatures,
-    IteratedFeatures,
-    LocalFeatures,
-    NeuralFeatures,
-    PlacedFeatures,
-    PredictorCorrectorFeatures,
-    ScalarFeatures,
-    Union,
-)
-from raffia.features.base import FeatureMap
-from raffia.features.empirical_kernel import empirical_kernel
-from raffia.measures import GaussianField, LevelSet, Pushforward
-from raffia.model import RandomFeatureModel, load
-from raffia.problems import (
-    Advection,
-    AllenCahn,
-    BridgeRegression,
-    Burgers,
-    Darcy,
-    GrayScott,
-    Helmholtz,
-    KortewegDeVries,
-    KuramotoSivashinsky,
-    NavierStokes,
-    Problem,
-    Scenario,
-    SwiftHohenberg,
-    VectorBurgers,
-    Wave,
-)
-from raffia.regression import NormalEquations
-from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
-from raffia.spaces import Channels, Domain, Grid, Mesh, Vectors, resample
-from raffia.surrogate import Surrogate, fit
+The names below are loaded when they are first used, so that `import raffia` takes no time. More features, problems, solvers,
+constraints, searches, pictures and error measures are in the rooms `raffia.features`, `.problems`, `.solvers`, `.constraints`,
+`.inverse`, `.tuning`, `.plotting` and `.metrics`. `docs/api.md` lists all of them.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from raffia import interrupts  # noqa: F401  (before anything that takes long to import)
+
+if TYPE_CHECKING:
+    from raffia.api import *  # noqa: F403
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Advection",
-    "AllenCahn",
-    "BridgeRegression",
-    "BrownianBridge",
     "Burgers",
-    "CarriedFeatures",
     "Channels",
-    "Cholesky",
     "Darcy",
     "Dataset",
     "Domain",
-    "Dual",
     "FeatureMap",
     "FourierFeatures",
-    "GalerkinFeatures",
     "GaussianField",
-    "GrayScott",
     "Grid",
-    "Helmholtz",
-    "IteratedFeatures",
-    "KortewegDeVries",
-    "KuramotoSivashinsky",
-    "LevelSet",
     "LocalFeatures",
     "Mesh",
-    "NavierStokes",
-    "NeuralFeatures",
-    "NormalEquations",
-    "NystromPCG",
-    "PlacedFeatures",
     "PredictorCorrectorFeatures",
-    "Problem",
-    "Pseudoinverse",
-    "Pushforward",
     "RaffiaError",
     "RandomFeatureModel",
     "ScalarFeatures",
-    "Scenario",
-    "SketchedLSQR",
-    "Solution",
-    "Solver",
     "Surrogate",
-    "SwiftHohenberg",
-    "TriangularQR",
-    "Union",
-    "VectorBurgers",
     "Vectors",
-    "Wave",
-    "empirical_kernel",
     "fit",
-    "inverse",
     "load",
     "metrics",
     "read",
     "resample",
-]  # fmt: skip
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if find_spec(f"raffia.{name}"):
+        return import_module(f"raffia.{name}")
+    for room in ("api", "features", "problems", "solvers", "measures", "regression"):
+        if hasattr(import_module(f"raffia.{room}"), name):
+            return getattr(import_module(f"raffia.{room}"), name)
+    raise AttributeError(f"raffia has no {name!r}. docs/api.md lists the public names, and the rooms that hold others.")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -31,6 +31,20 @@ def unwinding() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """In the block, Ctrl-C ends the process at once, as while Python imports there is nothing to clean up."""
+    before = signal.getsignal(signal.SIGINT)
+    if not _is_command() or before not in (signal.default_int_handler, _stop):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 

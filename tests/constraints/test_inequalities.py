@@ -7,20 +7,10 @@ import pytest
 import torch
 from scipy.optimize import nnls
 
-from raffia import (
-    Cholesky,
-    Domain,
-    FourierFeatures,
-    LocalFeatures,
-    NormalEquations,
-    RaffiaError,
-    RandomFeatureModel,
-    ScalarFeatures,
-    Vectors,
-    load,
-)
+from raffia import Domain, FourierFeatures, LocalFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, load
 from raffia.constraints import BoundaryValues, Bounded, Conserved, DivergenceFree, MonotoneAlong, MonotoneIn, Positive, spread
-from raffia.regression import Bounds, Contradiction, bounded_solution
+from raffia.regression import Bounds, Contradiction, NormalEquations, bounded_solution
+from raffia.solvers import Cholesky
 
 daqp = pytest.importorskip("daqp")
 LINE, SQUARE = Domain(1, periodic=False), Domain(2, periodic=False)

@@ -1,9 +1,5 @@
 """Data in memory as if they were files, complex arrays as two channels, cells and structs of MATLAB, and files to convert."""
 
-import gzip
-import sys
-from types import SimpleNamespace
-
 import h5py
 import numpy as np
 import pytest
@@ -175,28 +171,17 @@ def test_cells_of_many_arrays_of_different_shapes_are_refused_with_a_remedy(tmp_
         variables(tmp_path / "c.mat")
 
 
-@pytest.mark.parametrize("name", ["d.rda", "d.RData", "d.rds"])
-def test_files_of_r_are_read_by_pyreadr_or_say_how_to_convert_them(name, tmp_path, monkeypatch):
-    pandas = pytest.importorskip("pandas")
-    (tmp_path / name).write_bytes(gzip.compress(b"RDX3"))
-    monkeypatch.setitem(sys.modules, "pyreadr", None)
-    with pytest.raises(RaffiaError, match=rf"{name}.*pip install pyreadr.*write.csv"):
-        variables(tmp_path / name)
-    frames = {"d": pandas.DataFrame({"p": U[:, 0], "q": U[:, 1]})}
-    monkeypatch.setitem(sys.modules, "pyreadr", SimpleNamespace(read_r=lambda path: frames))
-    found = variables(tmp_path / name)
-    same(found["q"], U[:, 1])
-    assert found["q"].path == tmp_path / name
-    frames["e"] = frames["d"]
-    with pytest.raises(RaffiaError, match=r"holds 2 objects: d, e.*saveRDS"):
-        variables(tmp_path / name)
-    (tmp_path / name).write_bytes(gzip.compress(bytes(2**26)))
-    with pytest.raises(RaffiaError, match="unpacks to many times its size"):
-        variables(tmp_path / name)
-
-
 @pytest.mark.parametrize(
-    ("name", "target"), [("m.su2", ".vtu"), ("m.inp", ".vtu"), ("m.odb", ".csv"), ("m.foam", "foamToVTK"), ("m.xlsx", "CSV")]
+    ("name", "target"),
+    [
+        ("m.su2", ".vtu"),
+        ("m.inp", ".vtu"),
+        ("m.odb", ".csv"),
+        ("m.foam", "foamToVTK"),
+        ("m.xlsx", "CSV"),
+        ("m.rda", "pyreadr.*write.csv"),
+        ("m.RDS", "pyreadr"),
+    ],
 )
 def test_files_of_other_programs_say_what_to_convert_them_to(name, target, tmp_path):
     (tmp_path / name).write_bytes(b"x")

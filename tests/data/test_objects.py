@@ -13,7 +13,7 @@ import pytest
 
 from raffia import Domain, RaffiaError
 from raffia.data import open_source, variables
-from raffia.data.readers import pickled
+from raffia.data.readers.numpy_files import loaded
 from tests.data.test_source import said, waves
 
 RNG = np.random.default_rng(2)
@@ -87,7 +87,7 @@ def test_every_plain_array_comes_back_bit_by_bit(kind, protocol):
         np.array([], kind),
     ):
         content = pickle.dumps([array, (array,), {"a": array}], protocol=protocol)
-        found = pickled.loaded(content, len(content))
+        found = loaded(content, len(content))
         for one in (found[0], found[1][0], found[2]["a"]):
             np.testing.assert_array_equal(one.values, array)
             assert one.values.dtype == array.dtype
@@ -277,6 +277,6 @@ def test_a_pickle_that_unpacks_to_much_is_refused(tmp_path):
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", as_npy(b"\x80\x04]" + b"N" * 3 * 10**7 + b"."))
-    with pytest.raises(RaffiaError, match=r"bomb.npz is damaged: a unpacks to more"):
+    with pytest.raises(RaffiaError, match=r"bomb.npz is damaged.*a.npy unpacks to more"):
         variables(path)
     assert path.stat().st_size < 10**6

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Channels, Domain, RaffiaError, Vectors, Wave, data
+from raffia import Burgers, Channels, Domain, RaffiaError, Vectors, data
+from raffia.problems import Wave
 
 
 @pytest.fixture

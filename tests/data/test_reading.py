@@ -159,8 +159,8 @@ def test_each_array_is_read_once(saved, monkeypatch):
     path = saved("d", a=waves(9), u=waves(9))
     reading = open_source(path).schema
     calls = []
-    real = numpy_files.Whole
-    monkeypatch.setattr(numpy_files, "Whole", lambda load, first: real(lambda: calls.append(1) or load(), first))
+    real = numpy_files.whole
+    monkeypatch.setattr(numpy_files, "whole", lambda load, first: real(lambda: calls.append(1) or load(), first))
     reading.inputs(path)
     assert len(calls) == 1
     reading.pairs(path).dataset()

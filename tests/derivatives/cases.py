@@ -6,26 +6,31 @@ from dataclasses import replace
 import torch
 
 from raffia import (
-    BrownianBridge,
-    CarriedFeatures,
     Channels,
     Domain,
     FourierFeatures,
-    GalerkinFeatures,
     GaussianField,
-    IteratedFeatures,
     LocalFeatures,
     Mesh,
-    NeuralFeatures,
-    PlacedFeatures,
     PredictorCorrectorFeatures,
     RandomFeatureModel,
     ScalarFeatures,
-    Union,
     Vectors,
 )
 from raffia.constraints import BoundaryValues, Conserved
-from raffia.features import ACTIVATIONS, BranchTrunk, Selected, SpectralNetwork
+from raffia.features import (
+    ACTIVATIONS,
+    BranchTrunk,
+    BrownianBridge,
+    CarriedFeatures,
+    GalerkinFeatures,
+    IteratedFeatures,
+    NeuralFeatures,
+    PlacedFeatures,
+    Selected,
+    SpectralNetwork,
+    Union,
+)
 
 CIRCLE, LINE, TORUS, SQUARE = Domain(1), Domain(1, periodic=False), Domain(2), Domain(2, periodic=False)
 MIXED, CELLS = Domain(2, axes=("periodic", "box")), Domain(2, axes=("cells", "left"))

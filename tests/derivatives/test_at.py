@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import GaussianField, LevelSet, Pushforward, RaffiaError
+from raffia import GaussianField, RaffiaError
+from raffia.measures import LevelSet, Pushforward
 from tests.derivatives.cases import CIRCLE, LINE, MAPS, MESH, SQUARE, pairs, trained
 
 PRIORS = {

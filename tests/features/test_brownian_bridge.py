@@ -3,7 +3,9 @@ import math
 import numpy as np
 import torch
 
-from raffia import BridgeRegression, BrownianBridge, RandomFeatureModel, empirical_kernel, metrics
+from raffia import RandomFeatureModel, metrics
+from raffia.features import BrownianBridge, empirical_kernel
+from raffia.problems import BridgeRegression
 from raffia.tuning import GradientSearch
 
 

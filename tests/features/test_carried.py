@@ -4,18 +4,18 @@ import pytest
 import torch
 
 from raffia import (
-    CarriedFeatures,
     Channels,
     Domain,
     FourierFeatures,
     GaussianField,
     LocalFeatures,
     Mesh,
-    NavierStokes,
     RaffiaError,
     RandomFeatureModel,
     resample,
 )
+from raffia.features import CarriedFeatures
+from raffia.problems import NavierStokes
 from raffia.tuning import GradientSearch
 
 PLANE, CIRCLE = Domain(2), Domain(1)

@@ -6,17 +6,10 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from raffia import (
-    CarriedFeatures,
-    Channels,
-    Domain,
-    FourierFeatures,
-    GaussianField,
-    LocalFeatures,
-    NavierStokes,
-    RandomFeatureModel,
-)
+from raffia import Channels, Domain, FourierFeatures, GaussianField, LocalFeatures, RandomFeatureModel
+from raffia.features import CarriedFeatures
 from raffia.features.walls import Within
+from raffia.problems import NavierStokes
 from raffia.testing import check_feature_map
 from raffia.tuning import GradientSearch
 

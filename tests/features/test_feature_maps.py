@@ -6,22 +6,18 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from raffia import (
+from raffia import Domain, FeatureMap, FourierFeatures, GaussianField, LocalFeatures, PredictorCorrectorFeatures, ScalarFeatures
+from raffia.features import (
+    BranchTrunk,
     BrownianBridge,
-    Domain,
-    FeatureMap,
-    FourierFeatures,
     GalerkinFeatures,
-    GaussianField,
     IteratedFeatures,
-    LocalFeatures,
     NeuralFeatures,
     PlacedFeatures,
-    PredictorCorrectorFeatures,
-    ScalarFeatures,
+    ProductFeatures,
+    SpectralNetwork,
     Union,
 )
-from raffia.features import BranchTrunk, ProductFeatures, SpectralNetwork
 from raffia.spaces.spectral import wavenumbers
 from raffia.testing import check_feature_map
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 import raffia
-from raffia import Channels, Dataset, Domain, GalerkinFeatures, GaussianField, RandomFeatureModel
+from raffia import Channels, Dataset, Domain, GaussianField, RandomFeatureModel
 from raffia.errors import RaffiaError
+from raffia.features import GalerkinFeatures
 from raffia.features.equations import found
 from raffia.features.weak_form import WeakForm
 from raffia.surrogate.candidates import named

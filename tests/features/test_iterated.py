@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from raffia import Channels, Darcy, Domain, GaussianField, IteratedFeatures, Mesh, RaffiaError, RandomFeatureModel, metrics
+from raffia import Channels, Darcy, Domain, GaussianField, Mesh, RaffiaError, RandomFeatureModel, metrics
+from raffia.features import IteratedFeatures
 from raffia.spaces.spectral import Series
 from raffia.testing import check_feature_map
 from raffia.tuning import GradientSearch, objective_for

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from raffia import NeuralFeatures, RaffiaError, RandomFeatureModel
-from raffia.features import BranchTrunk, SpectralNetwork
+from raffia import RaffiaError, RandomFeatureModel
+from raffia.features import BranchTrunk, NeuralFeatures, SpectralNetwork
 from raffia.tuning import GradientSearch
 
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from raffia import Channels, Domain, FourierFeatures, GaussianField, PlacedFeatures, RandomFeatureModel
+from raffia import Channels, Domain, FourierFeatures, GaussianField, RandomFeatureModel
+from raffia.features import PlacedFeatures
 from raffia.tuning import GradientSearch
 
 CIRCLE = Domain(1)

@@ -1,18 +1,9 @@
 import pytest
 import torch
 
-from raffia import (
-    Darcy,
-    Domain,
-    GaussianField,
-    LevelSet,
-    PredictorCorrectorFeatures,
-    RaffiaError,
-    RandomFeatureModel,
-    load,
-    metrics,
-)
+from raffia import Darcy, Domain, GaussianField, PredictorCorrectorFeatures, RaffiaError, RandomFeatureModel, load, metrics
 from raffia.features import predictor_corrector
+from raffia.measures import LevelSet
 from raffia.regression import FeatureStream, NormalEquations
 from raffia.spaces.calculus import gradient, heat, poisson
 

@@ -3,17 +3,8 @@
 import pytest
 import torch
 
-from raffia import (
-    Channels,
-    Domain,
-    FourierFeatures,
-    GaussianField,
-    IteratedFeatures,
-    Mesh,
-    RaffiaError,
-    ScalarFeatures,
-    Vectors,
-)
+from raffia import Channels, Domain, FourierFeatures, GaussianField, Mesh, RaffiaError, ScalarFeatures, Vectors
+from raffia.features import IteratedFeatures
 
 FOURIER = {"n_modes": 20, "profile": "matern", "amplitude": 3.0, "bias": 0.4, "activation": "tanh"}
 

@@ -2,7 +2,8 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from raffia import Domain, FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, Union, load
+from raffia import Domain, FourierFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, load
+from raffia.features import Union
 from raffia.tuning import GradientSearch
 
 PAIR = Union((FourierFeatures(n_modes=8), FourierFeatures(n_modes=4, activation="tanh")), shares=(0.25, 0.75))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from raffia import Domain, GaussianField, Pushforward, RaffiaError
+from raffia import Domain, GaussianField, RaffiaError
 from raffia.inverse import (
     InverseProblem,
     Prior,
@@ -16,6 +16,7 @@ from raffia.inverse import (
     point_values,
     surrogate_error,
 )
+from raffia.measures import Pushforward
 
 SIZE, OBSERVED = 6, 4
 

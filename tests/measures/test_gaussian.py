@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from raffia import Domain, GaussianField, Pushforward
+from raffia import Domain, GaussianField
+from raffia.measures import Pushforward
 
 FIELDS = [
     GaussianField(Domain(1), "periodic", tau=7.0, regularity=2.5, n_modes=30),

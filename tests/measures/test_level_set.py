@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from raffia import Domain, GaussianField, LevelSet, RaffiaError
+from raffia import Domain, GaussianField, RaffiaError
+from raffia.measures import LevelSet
 
 GRID = Domain(2, periodic=False).grid(33)
 

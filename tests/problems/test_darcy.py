@@ -8,7 +8,8 @@ import torch
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
-from raffia import Darcy, Domain, GaussianField, LevelSet, RaffiaError
+from raffia import Darcy, Domain, GaussianField, RaffiaError
+from raffia.measures import LevelSet
 
 pytestmark = pytest.mark.filterwarnings("ignore:Darcy is not resolved")  # coarse grids are enough for identities
 PI = torch.pi

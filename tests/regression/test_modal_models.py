@@ -12,7 +12,6 @@ from sklearn.base import clone
 from raffia import (
     Burgers,
     Channels,
-    Cholesky,
     Darcy,
     Domain,
     FourierFeatures,
@@ -29,6 +28,7 @@ from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import Modal
 from raffia.model.preprocessing import Prepared
 from raffia.regression import ModalDual, ModalEquations, modal_left_out, solved, unpacked
+from raffia.solvers import Cholesky
 from raffia.spaces import interpolate
 from raffia.tuning import GradientSearch, objective_for
 

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from raffia import BrownianBridge, Domain, FourierFeatures, NormalEquations, RaffiaError
-from raffia.regression import FeatureStream
+from raffia import Domain, FourierFeatures, RaffiaError
+from raffia.features import BrownianBridge
+from raffia.regression import FeatureStream, NormalEquations
 
 
 def assemble(features, theta, a, y, grid, batch_size, tile):

@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import (
-    BrownianBridge,
-    Domain,
-    Dual,
-    FourierFeatures,
-    RaffiaError,
-    RandomFeatureModel,
-    SketchedLSQR,
-    TriangularQR,
-)
+from raffia import Domain, FourierFeatures, RaffiaError, RandomFeatureModel
+from raffia.features import BrownianBridge
 from raffia.metrics import measure_for
 from raffia.regression import (
     DualPath,
@@ -28,6 +20,7 @@ from raffia.regression import (
     left_out_ridge,
     ridge_choice,
 )
+from raffia.solvers import Dual, SketchedLSQR, TriangularQR
 
 RIDGES = [1e-9, 1e-6, 1e-3]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from raffia import Cholesky, Domain, Dual, FeatureMap, NystromPCG, Pseudoinverse, RaffiaError, SketchedLSQR, TriangularQR
+from raffia import Domain, FeatureMap, RaffiaError
 from raffia.regression import (
     FeatureStream,
     NormalEquations,
@@ -14,6 +14,7 @@ from raffia.regression import (
     choose_solver,
 )
 from raffia.regression.solvers.nystrom_pcg import nystrom
+from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, TriangularQR
 
 SOLVERS = [
     Cholesky(),

@@ -7,8 +7,9 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from raffia import RaffiaError, Scenario
+from raffia import RaffiaError
 from raffia.cli import app
+from raffia.problems import Scenario
 from raffia.reproduce import evolution
 from raffia.reproduce.evolution import CASES, Case, compared, drawn, in_deviations, published, relative
 

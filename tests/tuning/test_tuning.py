@@ -4,7 +4,8 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from raffia import Domain, FeatureMap, FourierFeatures, RaffiaError, RandomFeatureModel, Union
+from raffia import Domain, FeatureMap, FourierFeatures, RaffiaError, RandomFeatureModel
+from raffia.features import Union
 from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import uniform_noise
 from raffia.progress import Progress

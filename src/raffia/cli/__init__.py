@@ -8,11 +8,9 @@ from contextlib import suppress
 from typing import Annotated
 
 import typer
-from sklearn.exceptions import NotFittedError
 
 from raffia import __version__
-from raffia.cli import bench, benchmark, demo, export, fit, generate, inspect, predict, reproduce, rollout, serve  # noqa: F401  (each adds its commands)
-from raffia.cli.common import app, console, shown
+from raffia.cli.console import app, console, shown
 from raffia.errors import RaffiaError
 from raffia.interrupts import unwinding
 
@@ -36,7 +34,7 @@ def _run() -> None:
         if stop.code in {128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}:
             _one_line(f"stopped by {signal.Signals(stop.code - 128).name}.")
         raise
-    except (RaffiaError, NotFittedError, OSError) as error:
+    except _expected() as error:
         _one_line(error)
     except MemoryError as error:
         _one_line(_out_of_memory(str(error)))
@@ -45,6 +43,12 @@ def _run() -> None:
             raise
         _one_line(_out_of_memory(str(error)))
     raise SystemExit(2)
+
+
+def _expected() -> tuple[type[Exception], ...]:
+    """Errors of the user; scikit-learn's, for models that are not trained, if a command has imported scikit-learn."""
+    module = sys.modules.get("sklearn.exceptions")
+    return (RaffiaError, OSError, *([] if module is None else [module.NotFittedError]))
 
 
 def _out_of_memory(words: str) -> str:

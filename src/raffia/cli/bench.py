@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 
 from raffia.bench import Bench
-from raffia.cli.common import app, check_output, console, print_table, write_json
+from raffia.cli.common import check_output, print_table, write_json
+from raffia.cli.console import app, console
 from raffia.validation import check_device
 
 

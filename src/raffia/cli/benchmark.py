@@ -7,7 +7,8 @@ from typing import Annotated, get_args
 import typer
 from rich.table import Table
 
-from raffia.cli.common import app, check_output, console, print_table, write_json
+from raffia.cli.common import check_output, print_table, write_json
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.reproduce.evolution import CASES, Comparison, compared, published
 from raffia.surrogate.contest import Effort

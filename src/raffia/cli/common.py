@@ -1,9 +1,7 @@
-"""What the commands share: the console, bars, and checks of what was asked."""
+"""What the commands share: bars, tables, and checks of what was asked."""
 
 import json
 import os
-import re
-import signal
 from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
@@ -11,79 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from rich.text import Text
-from typer.core import TyperCommand, TyperGroup
 
+from raffia.cli.console import console
 from raffia.data import Dataset, Schema, SideSchema
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.problems import Problem
 from raffia.storage import atomic, destination
-
-
-def shown(text: str) -> str:
-    """Text that a terminal shows as it is: control characters, which it would obey, are written out, as \\x1b."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-class _Commands(TyperGroup):
-    """The commands; Ctrl-C ends them with exit code 130, in every version of typer."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise SystemExit(128 + signal.SIGINT) from None
-
-
-METAVARS = {"list[str]": "NAME", "list[float]": "NUMBER", "str": "TEXT", "path": "FILE"} | dict.fromkeys(
-    ("int", "float", "int range", "float range"), "NUMBER"
-)
-"""What newer versions of typer call types, and what help calls them."""
-
-
-class GroupedCommand(TyperCommand):
-    """A command of many options: its help has them under headings, those that name none under the first."""
-
-    HEADINGS = ("Data", "Errors", "Model", "Effort", "Output")
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then each heading with its options."""
-        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *self.HEADINGS, "Other")}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None:
-                record = (re.sub(r"<([\w\[\] ]+)>", lambda found: METAVARS.get(found[1], found[0]), record[0]), record[1])
-                own = getattr(param, "rich_help_panel", None) or ("Other" if param.name == "help" else self.HEADINGS[0])
-                sections["Arguments" if param.param_type_name == "argument" else own].append(record)
-        for name, records in sections.items():
-            if records:
-                with formatter.section(name):
-                    formatter.write_dl(records)
-
-
-class _Console(Console):
-    """A console for names and paths of others: no markup, no emoji, no escape sequences."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """All words that are printed, those in tables too, come through here."""
-        return super().render_str(shown(text), **options)
-
-
-app = typer.Typer(
-    cls=_Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Learn maps between function spaces with random features.",
-)
-console = _Console(highlight=False, markup=False, emoji=False)
 
 
 class Example(StrEnum):

@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 
 from raffia import metrics, papers, plotting, surrogate
-from raffia.cli.common import Example, app, console, fit_in_batches, generate_in_batches, make_folder, predict_in_batches
+from raffia.cli.common import Example, fit_in_batches, generate_in_batches, make_folder, predict_in_batches
+from raffia.cli.console import app, console
 from raffia.model import RandomFeatureModel
 from raffia.reproduce.bridge import Bridge
 from raffia.spaces import resample

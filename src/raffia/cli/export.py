@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from raffia.cli.common import app, console
+from raffia.cli.console import app, console
 from raffia.model import load
 
 

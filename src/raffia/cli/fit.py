@@ -9,12 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from raffia import surrogate
-from raffia.cli.common import (
-    GroupedCommand,
-    app,
-    check_output,
-    console,
-)
+from raffia.cli.common import check_output
+from raffia.cli.console import GroupedCommand, app, console
 from raffia.cli.fitted import band_in_words, note, say, write_page
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions, open_source

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table as Printed
 
 from raffia import pages
-from raffia.cli.common import console
+from raffia.cli.console import console
 from raffia.data import Source
 from raffia.metrics import Errors
 from raffia.model.coefficients import coefficients_of

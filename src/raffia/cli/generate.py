@@ -10,7 +10,8 @@ import torch
 import typer
 
 from raffia import data, problems
-from raffia.cli.common import app, batches, check_output, console, generate_in_batches
+from raffia.cli.common import batches, check_output, generate_in_batches
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.problems import Evolution, Problem
 from raffia.problems.parameters import admits, check, check_parameters, hints_of

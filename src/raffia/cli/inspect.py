@@ -10,7 +10,8 @@ from rich.table import Table
 from torch import Tensor
 
 from raffia import data, plotting
-from raffia.cli.common import app, check_output, console
+from raffia.cli.common import check_output
+from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
 from raffia.data.readers import LOOKED_AT, decode

@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from raffia import metrics
-from raffia.cli.common import app, check_output, console, predict_in_batches, say_novel, schema_of
+from raffia.cli.common import check_output, predict_in_batches, say_novel, schema_of
+from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions, predictions
 from raffia.data.written import Inputs

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from raffia.cli.common import app, console, make_folder
+from raffia.cli.common import make_folder
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.reproduce import Lab, chosen, run
 from raffia.validation import check_device

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 import typer
 
-from raffia.cli.common import app, batches, check_output, console, say_novel, schema_of
+from raffia.cli.common import batches, check_output, say_novel, schema_of
+from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
 from raffia.data.paths import Paths, growing_paths

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from raffia.cli.common import app, console, schema_of
+from raffia.cli.common import schema_of
+from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.serve import Page, Served, Server

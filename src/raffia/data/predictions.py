@@ -11,15 +11,13 @@ from torch import Tensor
 
 from raffia.data.readers import writing
 from raffia.data.readers.meshes import original
-from raffia.data.readers.meshes import writing as meshes
-from raffia.data.readers.meshes.content import Content
-from raffia.data.readers.meshes.structured import Lattice, listed
+from raffia.data.readers.meshes.content import Content, Lattice, listed
 from raffia.data.readers.writing import Arrays
 from raffia.errors import RaffiaError
 from raffia.spaces import Domain, Mesh, Space
 
 Order = np.ndarray | None
-SUFFIXES = (*writing.WRITERS, *meshes.SUFFIXES)
+SUFFIXES = (*writing.WRITERS, *writing.SUFFIXES)
 
 
 def named(values: Tensor, names: Sequence[str], space: Space, counts: Sequence[int] = ()) -> dict[str, np.ndarray]:
@@ -36,14 +34,14 @@ def named(values: Tensor, names: Sequence[str], space: Space, counts: Sequence[i
 
 def on_nodes(path: Path) -> bool:
     """Whether a file of this name has nodes or a grid with fields on it, and not arrays."""
-    return path.suffix in meshes.SUFFIXES
+    return path.suffix in writing.SUFFIXES
 
 
 def check(path: Path, space: Space) -> None:
     """Refuse a format that does not hold functions on a space: before the work, not after it."""
     one = space.one_channel
     fitting = Content.suffixes if type(one) is Mesh else Lattice.suffixes if one.dim else ()
-    if path.suffix in meshes.SUFFIXES and path.suffix not in fitting:
+    if path.suffix in writing.SUFFIXES and path.suffix not in fitting:
         raise RaffiaError(f"{path}: outputs, {space.in_words}, are written to {' '.join((*fitting, *writing.WRITERS))}.")
 
 
@@ -68,7 +66,7 @@ def write(path: Path, arrays: Arrays, space: Space, source: Path | None = None, 
     list of Path
         The files that were written.
     """
-    if path.suffix not in meshes.SUFFIXES:
+    if path.suffix not in writing.SUFFIXES:
         writing.write(path, arrays)
         return [path]
     check(path, space)
@@ -82,7 +80,7 @@ def write(path: Path, arrays: Arrays, space: Space, source: Path | None = None, 
     for i, file in enumerate(paths):
         fields = {name: _field(array[i], one, base, places, in_cells) for name, array in arrays.items()}
         at_points, at_cells = ({}, fields) if in_cells else (fields, {})
-        meshes.write(file, replace(base, point_data=at_points, cell_data=at_cells))
+        writing.write_mesh(file, replace(base, point_data=at_points, cell_data=at_cells))
     return paths
 
 
@@ -111,8 +109,8 @@ def _on_mesh(mesh: Mesh, source: Path | None, node_order: Order) -> Base:
             return there, geometry.cells[order], True
     cells = None if mesh.cells is None else mesh.cells.numpy()
     if node_order is None:
-        return meshes.simplices(nodes, cells), None, False
-    return meshes.simplices(nodes[node_order.argsort()], None if cells is None else node_order[cells]), node_order, False
+        return writing.simplices(nodes, cells), None, False
+    return writing.simplices(nodes[node_order.argsort()], None if cells is None else node_order[cells]), node_order, False
 
 
 def _on_grid(domain: Domain, arrays: Arrays, source: Path | None) -> Base:

@@ -5,6 +5,7 @@ from raffia.features.advected import CarriedFeatures
 from raffia.features.base import FeatureMap
 from raffia.features.brownian_bridge import BrownianBridge
 from raffia.features.composed import IteratedFeatures
+from raffia.features.empirical_kernel import empirical_kernel
 from raffia.features.fourier import FourierFeatures
 from raffia.features.galerkin import GalerkinFeatures
 from raffia.features.local import LocalFeatures
@@ -21,4 +22,5 @@ __all__ = [
     "IteratedFeatures", "LocalFeatures", "Network",
     "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ProductFeatures",
     "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "empirical_kernel",
 ]  # fmt: skip

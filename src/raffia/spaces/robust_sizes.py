@@ -8,12 +8,12 @@ TRUSTED = 50
 
 def largest(f: Tensor) -> float:
     """Return the largest |value| of samples (n, …), without the fiftieth of them that have the largest."""
-    return float(_sorted(f.abs().reshape(len(f), -1).amax(1))[-1])
+    return float(_sorted(f.detach().abs().reshape(len(f), -1).amax(1))[-1])
 
 
 def average(f: Tensor) -> float:
     """Return the mean |value| of samples (n, …), without the fiftieth of them that have the largest means."""
-    return float(_sorted(f.abs().reshape(len(f), -1).mean(1)).mean())
+    return float(_sorted(f.detach().abs().reshape(len(f), -1).mean(1)).mean())
 
 
 def _sorted(sizes: Tensor) -> Tensor:

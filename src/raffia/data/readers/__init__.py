@@ -12,17 +12,15 @@ from raffia.data.readers import (
     in_memory,
     matlab,
     meshes,
-    netcdf,
     numpy_files,
     pytorch,
-    rdata,
     tables,
     zarr_store,
 )
 from raffia.data.readers.damage import guarded, naming
 from raffia.data.readers.folders import NAMES, NUMBERS
 from raffia.data.readers.layout import WIDE, Layout, resampling
-from raffia.data.readers.selection import selected
+from raffia.data.readers.tables.wide import selected
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_whole, decode, files_of, has_wildcards, real_parts
 from raffia.errors import RaffiaError
 
@@ -45,9 +43,10 @@ __all__ = [
 
 HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
 TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
-R = (".rda", ".rdata", ".rds")
-SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join((*TABLES, *R))} {' '.join(meshes.SUFFIXES)}"
+SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join(TABLES)} {' '.join(meshes.SUFFIXES)}"
+FROM_R = "data of R. Pass the frame that pyreadr.read_r gives (pip install pyreadr), or in R: write.csv(x, 'x.csv', row.names = FALSE)"
 CONVERTED = {
+    **dict.fromkeys((".rda", ".rdata", ".rds"), FROM_R),
     ".su2": "meshes of SU2. Write the solution for ParaView: OUTPUT_FILES= (PARAVIEW) gives .vtu files",
     ".inp": "input of Abaqus, without results. Write the results as .vtu files, for example with meshio or abaqus2vtk",
     ".odb": "results of Abaqus. In Abaqus' Python, write them as .csv or .npy files; for ParaView, as .vtu files",
@@ -68,8 +67,8 @@ def variables(path: str | os.PathLike[str] | Any, layout: Layout | None = None) 
     Parameters
     ----------
     path
-        A file: NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, tables .csv, .tsv, .txt and .dat, R's
-        .rda and .rds, or meshes (VTK, XDMF, Gmsh, Exodus). A folder, or a pattern such as runs/*.csv, of files that are a sample each,
+        A file: NumPy .npz and .npy, MATLAB .mat, HDF5 .h5, NetCDF .nc, Zarr folders, PyTorch .pt, tables .csv, .tsv, .txt and .dat, or
+        meshes (VTK, XDMF, Gmsh, Exodus). A folder, or a pattern such as runs/*.csv, of files that are a sample each,
         or each hold some of the samples. Or an xarray Dataset or DataArray, a pandas DataFrame, or a Dask array.
     layout
         Where samples are in a table or a folder, as far as it is known.
@@ -118,10 +117,9 @@ def _reader(path: Path, layout: Layout) -> Reader:
         ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
         ".mat": partial(hdf5.variables, reverse=True) if hierarchical else matlab.version5,
         **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
-        **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else netcdf.classic),
+        **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else hdf5.classic),
         **dict.fromkeys((".pt", ".pth"), pytorch.variables),
         **dict.fromkeys(TABLES, partial(tables.variables, asked=layout)),
-        **dict.fromkeys(R, partial(rdata.variables, layout=layout)),
         **meshes.READERS,
     }
     if suffix in known:
@@ -131,7 +129,7 @@ def _reader(path: Path, layout: Layout) -> Reader:
     if hierarchical:
         return hdf5.variables
     if start.startswith((b"CDF\x01", b"CDF\x02")):
-        return netcdf.classic
+        return hdf5.classic
     if start.startswith(NPY):
         return numpy_files.npy
     raise RaffiaError(f"{path} is of no kind that raffia reads. It reads {SUFFIXES}; rename the file if it is one of these.")

@@ -1,4 +1,4 @@
-"""HDF5 files: every array in every group, named by its path and read lazily."""
+"""HDF5 and NetCDF files: every array in every group, named by its path and read lazily. NetCDF 4 is HDF5, the classic formats are not."""
 
 import io
 import math
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.io import netcdf_file, netcdf_variable
 
 from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_count, check_inflated, check_stored, optional
@@ -29,17 +30,14 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
     with guarded(path), _Checked(path) as raw, h5py.File(raw, "r") as file:
         for name, item in _items(h5py, path, file, reverse):
             dtype, attributes = _dtype(item), _attributes(item)
-            if item.shape is None or dtype.kind not in "fiubcSU":
+            if item.shape is None or dtype.kind not in "fiubcSU" or str(attributes.get("NAME", "")).startswith(NO_VARIABLE):
                 continue
-            if not str(attributes.get("NAME", "")).startswith(NO_VARIABLE):
-                _check_storage(path, name, item)
-                shape, dims, block = tuple(int(axis) for axis in item.shape), _dims(item), 1
-                if reverse:
-                    shape, dims = shape[::-1], dims and dims[::-1]
-                if item.chunks is not None:
-                    block = int(item.chunks[-1 if reverse else 0])
-                load = partial(_load, path, name, reverse)
-                arrays[name] = Variable(name, shape, dtype.str, dims, attributes, path, load, block)
+            _check_storage(path, name, item)
+            shape, dims, chunks = tuple(int(axis) for axis in item.shape), _dims(item), item.chunks or (1,)
+            if reverse:
+                shape, dims, chunks = shape[::-1], dims and dims[::-1], chunks[::-1]
+            load = partial(_load, path, name, reverse)
+            arrays[name] = Variable(name, shape, dtype.str, dims, attributes, path, load, int(chunks[0]))
     return arrays
 
 
@@ -51,7 +49,9 @@ def attributes(path: Path, group: str) -> dict[str, Any]:
 
 
 def _attributes(item: Any) -> dict[str, Any]:
-    return plain({key: item.attrs[key] for key in item.attrs if key not in REFERENCES and _short(item.attrs.get_id(key))})
+    """One value, or a few numbers, each: long lists of texts may all be one large text."""
+    most = {key: 1 if item.attrs.get_id(key).dtype.kind == "O" else 2**10 for key in item.attrs if key not in REFERENCES}
+    return plain({key: item.attrs[key] for key in most if math.prod(item.attrs.get_id(key).shape or ()) <= most[key]})
 
 
 class _Checked(io.FileIO):
@@ -71,7 +71,7 @@ class _Checked(io.FileIO):
 
 def _items(h5py: Any, path: Path, file: Any, matlab: bool) -> Iterator[tuple[str, Any]]:
     """Every array once, by a path of hard links; soft links are other names of what is in the file."""
-    seen, count, groups = set(), 0, [("", file)]
+    known, count, groups = set(), 0, [("", file)]
     while groups:
         prefix, group = groups.pop(0)
         check_count(path, count := count + len(group))
@@ -83,14 +83,15 @@ def _items(h5py: Any, path: Path, file: Any, matlab: bool) -> Iterator[tuple[str
             if kind is not h5py.HardLink or (matlab and name.startswith("#")):
                 continue
             item = group[key]
-            address = h5py.h5o.get_info(item.id).addr
-            if address not in seen and name.count("/") > DEEPEST:
+            if (address := h5py.h5o.get_info(item.id).addr) in known:
+                continue
+            known.add(address)
+            if name.count("/") > DEEPEST:
                 raise RaffiaError(f"it has groups more than {DEEPEST} deep in one another. Write its arrays into fewer groups.")
-            if address not in seen and hasattr(item, "shape"):
+            if hasattr(item, "shape"):
                 yield name, item
-            elif address not in seen and hasattr(item, "keys"):
+            elif hasattr(item, "keys"):
                 groups.append((name, item))
-            seen.add(address)
 
 
 def _check_storage(path: Path, name: str, item: Any) -> None:
@@ -101,13 +102,10 @@ def _check_storage(path: Path, name: str, item: Any) -> None:
     if item.chunks is None:
         if item.id.get_offset() is not None:
             check_stored(path, name, item.shape, item.dtype.itemsize, min(item.id.get_storage_size(), size))
-        return
-    if sum(number not in HARMLESS for number in _filters(item)) > 1:
+    elif sum(number not in HARMLESS for number in _filters(item)) > 1:
         raise RaffiaError(f"{path}: {name} is packed more than once. Write it with one compression.")
-    if math.prod(item.chunks) > max(LOOKED_AT, size):
-        raise RaffiaError(
-            f"{name} has chunks of shape {item.chunks}, too large for {size} bytes. Write it in smaller chunks, or without."
-        )
+    elif math.prod(item.chunks) > max(LOOKED_AT, size):
+        raise RaffiaError(f"{name} has chunks of shape {item.chunks}, too large for {size} bytes. Write smaller ones, or none.")
 
 
 def _filters(item: Any) -> list[int]:
@@ -121,11 +119,6 @@ def _elsewhere(path: Path, name: str) -> RaffiaError:
         f"{path}: {name} is a link to another file (external or virtual storage), and raffia reads no file that was not named. "
         "Copy the values into one file, for example by h5repack or with h5py."
     )
-
-
-def _short(attribute: Any) -> bool:
-    """Whether an attribute is one value, or a few numbers: long lists of texts may all be one large text."""
-    return math.prod(attribute.shape or ()) <= (1 if attribute.dtype.kind == "O" else 2**10)
 
 
 def _dtype(item: Any) -> np.dtype:
@@ -193,3 +186,31 @@ def plain(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def _h5py() -> Any:
     return optional("h5py", "HDF5, NetCDF-4 and MATLAB 7.3")
+
+
+BARE = vars(netcdf_variable(np.empty(0), "d", 8, (), ()))  # what a variable without attributes holds
+
+
+def classic(path: Path) -> dict[str, Variable]:
+    """The variables of a NetCDF-3 file, mapped into memory."""
+    arrays = {}
+    with guarded(path), netcdf_file(path, "r", mmap=True) as file:
+        for name, array in file.variables.items():
+            attributes = {key: value for key, value in vars(array).items() if key not in BARE}
+            arrays[name] = tuple(map(int, array.shape)), np.dtype(array.data.dtype), tuple(array.dimensions), attributes
+            del array
+    found = {}
+    for name, (shape, dtype, dims, attributes) in arrays.items():
+        if dtype.kind in "fiubS":
+            check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
+            load = partial(_classic_rows, path, name)
+            found[name] = Variable(name, shape, dtype.str, dims, plain(attributes), path, load)
+    return found
+
+
+def _classic_rows(path: Path, name: str, rows: Rows) -> np.ndarray:
+    with guarded(path, name), netcdf_file(path, "r", mmap=True) as file:
+        array = file.variables[name].data
+        copy = np.array(array if rows is None else array[rows])
+        del array
+    return copy

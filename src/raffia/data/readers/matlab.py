@@ -18,7 +18,7 @@ import numpy as np
 
 from raffia.data.readers import nested
 from raffia.data.readers.damage import Damaged, damaged_if, guarded
-from raffia.data.readers.variable import Variable, Whole, check_count, unpackable
+from raffia.data.readers.variable import Variable, check_count, unpackable, whole
 from raffia.errors import RaffiaError
 
 MATRIX, COMPRESSED = 14, 15
@@ -40,19 +40,17 @@ def version5(path: Path) -> dict[str, Variable]:
     room = unpackable(path.stat().st_size)
     for element in _elements(path):
         head = element.unpacked(HEAD)
-        if len(head) < 24 or element.integers(head, 0, 1) != [MATRIX]:
-            continue
-        (size,), (flags,) = element.integers(head, 4, 1), element.integers(head, 16, 1)
-        if flags & 0xFF not in (CELL, STRUCT, *CLASSES):
+        kind, size, flags = struct.unpack_from(f"{element.order}2i8xi", head) if len(head) >= 24 else (0, 0, 0)
+        if kind != MATRIX or flags & 0xFF not in (CELL, STRUCT, *CLASSES):
             continue
         room -= size + 8
         if room < 0:
             raise RaffiaError(f"{path} unpacks to many times its size. Save it with -v7.3, or without compression (-v6).")
-        part = flags & 0xFF in CLASSES and not flags & COMPLEX
-        content = head if part else element.unpacked(size + 9, whole=True)
+        plain = flags & 0xFF in CLASSES and not flags & COMPLEX
+        content = head if plain else element.unpacked(size + 9, complete=True)
         for key, several, samples in element.arrays(content, size + 8, empty=True):
             v = nested.variable(path, key, several, samples)
-            arrays[key] = replace(v, load=Whole(partial(element.values, size + 8, key)), block=v.shape[0])
+            arrays[key] = replace(v, load=whole(partial(element.values, size + 8, key)), block=v.shape[0])
             check_count(path, len(arrays))
     return arrays
 
@@ -67,23 +65,23 @@ class _Element:
     start: int
     length: int
 
-    def unpacked(self, most: int, whole: bool = False) -> bytes:
-        """Its first bytes, unpacked; of the `whole` element one byte less, and zlib compares the checksum."""
+    def unpacked(self, most: int, complete: bool = False) -> bytes:
+        """Its first bytes, unpacked; of the `complete` element one byte less, and zlib compares the checksum."""
         with self.path.open("rb") as file:
             file.seek(self.start)
-            content = file.read(self.length if whole else min(self.length, most))
+            content = file.read(self.length if complete else min(self.length, most))
         if self.packed:
             unpacker = zlib.decompressobj()
             with guarded(self.path):
                 content = unpacker.decompress(content, most)
-            if whole and not (unpacker.eof and len(content) == most - 1):
-                raise Damaged(f"a variable does not unpack to {most - 1} bytes")
+            wrong = complete and not (unpacker.eof and len(content) == most - 1)
+            damaged_if(wrong, f"a variable does not unpack to {most - 1} bytes")
         return content
 
-    def integers(self, content: bytes, at: int, count: int) -> list[int]:
+    def integers(self, content: bytes, at: int, count: int) -> tuple[int, ...]:
         """Numbers of four bytes."""
         damaged_if(at + 4 * count > len(content), "a variable has no shape, name or values")
-        return list(struct.unpack_from(f"{self.order}{count}i", content, at))
+        return struct.unpack_from(f"{self.order}{count}i", content, at)
 
     def arrays(self, content: bytes, size: int, empty: bool = False) -> Iterator[tuple[str, list[Any], bool]]:
         """The arrays by name, or `empty` ones of their shapes and types; those of a cell are samples if they have one shape."""
@@ -92,7 +90,7 @@ class _Element:
 
     def values(self, size: int, key: str) -> np.ndarray:
         """The values of the array of this name."""
-        for name, several, samples in self.arrays(self.unpacked(size + 1, whole=True), size):
+        for name, several, samples in self.arrays(self.unpacked(size + 1, complete=True), size):
             if name == key:
                 return nested.variable(self.path, key, several, samples).read()
         raise RaffiaError(f"{self.path} has changed: it holds no {key} any more. Open it again.")
@@ -117,39 +115,37 @@ class _Element:
         if [kind for kind, _, _ in parts[:3]] != [6, 5, 1] or depth > DEEPEST or len(parts) > MOST:
             raise Damaged("a variable has no class, shape or name, too many cells, or cells too deep in one another")
         (_, flagged, _), (_, shaped, axes), (_, named, length), *values = parts
-        flags, shape = self.integers(content, flagged, 1)[0], self.integers(content, shaped, axes // 4)
+        (flags,), shape = self.integers(content, flagged, 1), self.integers(content, shaped, axes // 4)
         name, kind = content[named : named + length].decode("latin-1"), flags & 0xFF
         if kind in CLASSES:
             return name, self._numbers(content, flags, shape, values, empty)
         if kind not in (CELL, STRUCT):
             return name, None
-        fields = self._fields(content, values[:2]) if kind == STRUCT else [""]
-        inner = values[2:] if kind == STRUCT else values
-        if len(inner) != math.prod(shape) * len(fields) or any(part[0] != MATRIX for part in inner):
-            raise Damaged(f"a cell or struct of shape {shape} has {len(inner)} values")
-        entries = [self._matrix(content, start, start + size, empty, depth + 1)[1] for _, start, size in inner]
+        fields = [""]
+        if kind == STRUCT:
+            damaged_if([part[0] for part in values[:2]] != [5, 1], "a struct has no names of fields")
+            (_, wide, _), (_, start, size), *values = values
+            (each,) = self.integers(content, wide, 1)
+            damaged_if(each < 1, "a struct has no names of fields")
+            letters = [content[place : place + each] for place in range(start, start + size, each)]
+            fields = [word.split(b"\0")[0].decode("latin-1") for word in letters]
+        if len(values) != math.prod(shape) * len(fields) or any(part[0] != MATRIX for part in values):
+            raise Damaged(f"a cell or struct of shape {shape} has {len(values)} values")
+        entries = [self._matrix(content, start, start + size, empty, depth + 1)[1] for _, start, size in values]
         if kind == CELL:
             return name, entries
         records = [dict(zip(fields, entries[i * len(fields) :], strict=False)) for i in range(math.prod(shape))]
         return name, records[0] if len(records) == 1 else records
 
-    def _fields(self, content: bytes, parts: list[Part]) -> list[str]:
-        """The names of the fields of a struct, each in as many letters."""
-        if [kind for kind, _, _ in parts] != [5, 1] or (each := self.integers(content, parts[0][1], 1)[0]) < 1:
-            raise Damaged("a struct has no names of fields")
-        _, start, size = parts[1]
-        letters = [content[at : at + each] for at in range(start, start + size, each)]
-        return [word.split(b"\0")[0].decode("latin-1") for word in letters]
-
-    def _numbers(self, content: bytes, flags: int, shape: list[int], values: list[Part], empty: bool) -> np.ndarray:
+    def _numbers(self, content: bytes, flags: int, shape: tuple[int, ...], values: list[Part], empty: bool) -> np.ndarray:
         """An array of real numbers, or of complex ones whose imaginary parts follow the real parts."""
-        dtype, count, many = np.dtype("?" if flags & LOGICAL else CLASSES[flags & 0xFF]), math.prod(shape), 1
-        if flags & COMPLEX:
-            dtype, many = np.result_type(dtype, np.complex64), 2
+        dtype, count = np.dtype("?" if flags & LOGICAL else CLASSES[flags & 0xFF]), math.prod(shape)
         stored = [np.dtype(STORED[kind]).newbyteorder(self.order) for kind, _, _ in values if kind in STORED]
-        sizes = [size for _, _, size in values]
-        if min(shape, default=-1) < 0 or len(stored) != many or [kind.itemsize * count for kind in stored] != sizes:
-            raise Damaged(f"{sizes} bytes are not an array of shape {tuple(shape)}")
+        sizes, halves = [size for _, _, size in values], 1 + bool(flags & COMPLEX)
+        if min(shape, default=-1) < 0 or len(stored) != halves or [kind.itemsize * count for kind in stored] != sizes:
+            raise Damaged(f"{sizes} bytes are not an array of shape {shape}")
+        if halves == 2:
+            dtype = np.result_type(dtype, np.complex64)
         if empty:
             return np.broadcast_to(np.zeros((), dtype), shape)
         array = np.empty(count, dtype)
@@ -163,7 +159,7 @@ def _elements(path: Path) -> Iterator[_Element]:
     size = path.stat().st_size
     with path.open("rb") as file:
         header = file.read(128)
-        if len(header) < 128 or header[126:] not in (b"IM", b"MI") or header[124:126] not in (b"\x00\x01", b"\x01\x00"):
+        if len(header) < 128 or header[124:] not in (b"\x00\x01IM", b"\x01\x00MI"):
             raise RaffiaError(f"{path} is damaged or no MATLAB file of version 5 or 7.3. In MATLAB, save it with -v7 or -v7.3.")
         order: Literal["<", ">"] = "<" if header[126:] == b"IM" else ">"
         start, count = 128, 0

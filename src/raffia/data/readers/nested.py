@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from torch import Tensor
 from torch.nn import Parameter
 
-from raffia.data.readers.variable import Variable, check_count, stack
+from raffia.data.readers.variable import Variable, check_count, stacked
 from raffia.errors import RaffiaError
 
 DEEPEST = 32  # dictionaries and lists in one another
@@ -37,47 +36,43 @@ def arrays(path: Path, content: Any, few: int) -> Iterator[tuple[str, list[Any],
         check_count(path, count := count + 1)
         if depth > DEEPEST:
             raise RaffiaError(f"{path} holds lists more than {DEEPEST} deep in one another. Save a dictionary of plain arrays.")
+        entries = value.entries if type(value) is Samples else ()
         if _is_array(value):
             yield name, [value], False
-        elif type(value) is Samples and all(map(_is_array, value.entries)):
-            _check_shapes(path, name, value.entries)
-            yield name, list(value.entries), True
-        elif type(value) is Samples and all(type(entry) in (int, float) for entry in value.entries):
-            yield name, [np.array(value.entries)], False
+        elif entries and all(map(_is_array, entries)):
+            _check_shapes(path, name, entries)
+            yield name, list(entries), True
+        elif entries and all(type(entry) in (int, float) for entry in entries):
+            yield name, [np.array(entries)], False
         else:
-            left += [(key, entry, depth + 1) for key, entry in _inside(path, name, value, few)]
+            inside = _inside(name, entries or value, few)
+            check_count(path, len(inside))
+            left += [(key, entry, depth + 1) for key, entry in inside]
 
 
 def variable(path: Path, name: str, several: Sequence[np.ndarray], samples: bool) -> Variable:
     """One array in memory, or several that are a sample each."""
-    if not samples:
-        return Variable.of_array(name, several[0], None, {}, path)
-    count, shape, dtype = len(several), several[0].shape, several[0].dtype.str
-    load = partial(stack, several.__getitem__, count, shape, dtype)
-    return Variable(name, (count, *shape), dtype, None, {}, path, load)
+    each = [Variable.of_array(name, array, None, {}, path) for array in several]
+    return stacked(each) if samples else each[0]
 
 
 def _is_array(value: Any) -> bool:
     return type(value) in (np.ndarray, Tensor, Parameter)
 
 
-def _inside(path: Path, name: str, value: Any, few: int) -> list[tuple[str, Any]]:
+def _inside(name: str, value: Any, few: int) -> list[tuple[str, Any]]:
     """What a dictionary or a list holds, by name; nothing for all else."""
     start = f"{name}." if name else ""
     if type(value) in DICTIONARIES:
-        check_count(path, len(value))
         return [(f"{start}{key}", entry) for key, entry in value.items()]
-    entries = value.entries if type(value) is Samples else value
-    if type(entries) not in (list, tuple):
+    if type(value) not in (list, tuple) or not value:
         return []
-    if len(entries) > 1 and all(type(entry) in DICTIONARIES and entry.keys() == entries[0].keys() for entry in entries):
-        check_count(path, len(entries[0]))
-        return [(f"{start}{key}", Samples([entry[key] for entry in entries])) for key in entries[0]]
-    alike = all(map(_is_array, entries)) and len({tuple(entry.shape) for entry in entries}) == 1
-    if len(entries) > few and (alike or (len(entries) > SEVERAL and all(map(_is_array, entries)))):
-        return [(name, Samples(entries))]
-    check_count(path, len(entries))
-    return [(f"{start}{number}", entry) for number, entry in enumerate(entries)]
+    if len(value) > 1 and all(type(entry) in DICTIONARIES and entry.keys() == value[0].keys() for entry in value):
+        return [(f"{start}{key}", Samples([entry[key] for entry in value])) for key in value[0]]
+    only, shapes = all(map(_is_array, value)), {tuple(getattr(entry, "shape", ())) for entry in value}
+    if only and len(value) > (few if len(shapes) == 1 else max(few, SEVERAL)):
+        return [(name, Samples(value))]
+    return [(f"{start}{number}", entry) for number, entry in enumerate(value)]
 
 
 def _check_shapes(path: Path, name: str, entries: Sequence[Any]) -> None:

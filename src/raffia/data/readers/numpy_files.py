@@ -1,18 +1,28 @@
-"""NumPy's .npy and .npz files; of pickles in them, plain arrays only, and without NumPy's help."""
+"""NumPy's .npy and .npz files; of pickles in them, plain arrays, dictionaries and lists, read without running any code of the file.
+
+A pickle is a program for a stack machine. It is run by the unpickler that Python's library has in Python, restricted to the
+instructions that make plain values, and it may name no functions but those here. They stand in for NumPy's functions and make
+views of bytes that are in the file. NumPy's own functions are never handed out: a dtype with altered flags would make them take
+bytes for pointers. The unpickler written in C is not used: it takes memory for any memo index that a pickle names.
+"""
 
 import io
 import math
+import pickle
+import pickletools
+import re
+import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from raffia.data.readers import pickled
+from raffia.data.readers import nested
 from raffia.data.readers.damage import Damaged, damaged_if, guarded
-from raffia.data.readers.variable import LOOKED_AT, PACKED, Rows, Variable, Whole, check_count, check_stored
+from raffia.data.readers.variable import LOOKED_AT, PACKED, Rows, Variable, check_count, check_stored, whole
 from raffia.errors import RaffiaError
 
 _Header = tuple[tuple[int, ...], np.dtype, bool]
@@ -22,20 +32,21 @@ SMALL = 2**24  # bytes that objects may unpack to, whatever the size of the file
 
 def npy(path: Path) -> dict[str, Variable]:
     """The one array of an .npy file, named after the file and mapped into memory."""
+    name = path.stem
     with guarded(path), path.open("rb") as file:
         shape, dtype, _ = _header(file)
         stored = path.stat().st_size - file.tell()
         content = file.read() if dtype.hasobject else b""
     if dtype.hasobject:
-        return pickled.variables(path, path.stem, content)
-    check_stored(path, path.stem, shape, dtype.itemsize, stored)
+        return _pickled(path, name, content)
+    check_stored(path, name, shape, dtype.itemsize, stored)
 
     def load(rows: Rows) -> np.ndarray:
-        with guarded(path, path.stem):
+        with guarded(path, name):
             array = np.load(path, mmap_mode=None if 0 in shape else "r", allow_pickle=False)
             return np.array(array if rows is None else array[rows])
 
-    return {path.stem: Variable(path.stem, shape, dtype.str, None, {}, path, load)}
+    return {name: Variable(name, shape, dtype.str, None, {}, path, load)}
 
 
 def npz(path: Path) -> dict[str, Variable]:
@@ -44,40 +55,38 @@ def npz(path: Path) -> dict[str, Variable]:
     if not zipfile.is_zipfile(path):
         raise RaffiaError(f"{path} is damaged or not a file of NumPy arrays: there are no arrays in it.")
     for member, (shape, dtype, columns), stored, content in list(_members(path)):
-        name = member.filename.removesuffix(".npy")
+        name = member.removesuffix(".npy")
         if dtype.hasobject:
-            arrays |= pickled.variables(path, name, content)
+            arrays |= _pickled(path, name, content)
             continue
         check_stored(path, name, shape, dtype.itemsize, stored)
-        load = partial(_member, path, member.filename)
-        whole = columns or math.prod(shape) <= LOOKED_AT
-        arrays[name] = Variable(
-            name, shape, dtype.str, None, {}, path, Whole(load, None if whole else load), shape[0] if shape and whole else 1
-        )
+        load, small = partial(_member, path, member), columns or math.prod(shape) <= LOOKED_AT
+        block = shape[0] if shape and small else 1
+        arrays[name] = Variable(name, shape, dtype.str, None, {}, path, whole(load, None if small else load), block)
     return arrays
 
 
-def _members(path: Path) -> Iterator[tuple[zipfile.ZipInfo, _Header, int, bytes]]:
+def _members(path: Path) -> Iterator[tuple[str, _Header, int, bytes]]:
     """The arrays of an archive: each with its header, the bytes there are of it, and its pickle if it is of objects."""
-    most = max(SMALL, PACKED * path.stat().st_size)  # bytes of a pickle
+    size = path.stat().st_size
+    most = max(SMALL, PACKED * size)  # bytes of a pickle
     with guarded(path), zipfile.ZipFile(path) as archive:
         check_count(path, len(archive.infolist()))
         for member in archive.infolist():
             with archive.open(member) as file:
                 header = _header(file)
                 stored = member.file_size - file.tell()
-                if member.compress_type == zipfile.ZIP_STORED:
-                    stored = min(stored, path.stat().st_size)
-                content = file.read(most + 1) if header[1].hasobject and member.file_size <= most else b""
-                if header[1].hasobject and not 0 < len(content) <= most:
-                    name = member.filename.removesuffix(".npy")
-                    raise RaffiaError(f"{path} is damaged: {name} unpacks to more than such a file holds, or to nothing.")
-                yield member, header, stored, content
+                objects, packed = header[1].hasobject, member.compress_type != zipfile.ZIP_STORED
+                content = file.read(most + 1) if objects and member.file_size <= most else b""
+                damaged_if(
+                    objects and not 0 < len(content) <= most, f"{member.filename} unpacks to more than such a file holds"
+                )
+                yield member.filename, header, stored if packed else min(stored, size), content
 
 
-def _member(path: Path, name: str, rows: int | None = None) -> np.ndarray:
+def _member(path: Path, member: str, rows: int | None = None) -> np.ndarray:
     """An array, or its first rows, which no checksum is compared for: that is of all of it."""
-    with guarded(path, name.removesuffix(".npy")), zipfile.ZipFile(path) as archive, archive.open(name) as file:
+    with guarded(path, member.removesuffix(".npy")), zipfile.ZipFile(path) as archive, archive.open(member) as file:
         shape, dtype, columns = _header(file)
         shape = shape if rows is None else (min(rows, shape[0]), *shape[1:])
         values, at = np.empty(math.prod(shape), dtype), 0
@@ -95,8 +104,209 @@ def _header(file: IO[bytes] | zipfile.ZipExtFile) -> _Header:
     version = np.lib.format.read_magic(file)
     damaged_if(version not in ((1, 0), (2, 0)), f"version {version} of the format is unknown")
     size = file.read(2 * version[0])
-    if (length := int.from_bytes(size, "little")) > LONGEST:
-        raise Damaged(f"its header claims {length} bytes, more than any array needs")
+    length = int.from_bytes(size, "little")
+    damaged_if(length > LONGEST, f"its header claims {length} bytes, more than any array needs")
     parse = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, columns, dtype = parse(io.BytesIO(size + file.read(length)))
     return tuple(int(axis) for axis in shape), dtype, columns
+
+
+INSTRUCTIONS = 2**17  # that are run whatever the size of the file
+DEEPEST = 32  # lists in one another
+LARGEST = 2**64  # integers
+LEAST = 8  # bytes of instructions that make an array
+FEW = 3  # arrays in a list that are inputs, coordinates and the like rather than samples
+PLAIN = re.compile(r"[fiu][1248]|b1|O8?|[US]\d{1,4}")
+LIBRARY: Any = pickle._Unpickler  # whose instructions have no types
+
+
+class Refused(ValueError):
+    """A pickle asks for more than plain arrays."""
+
+
+def _pickled(path: Path, name: str, content: bytes) -> dict[str, Variable]:
+    """The plain arrays in a pickled array of objects; an array without keys has the name of that array."""
+    try:
+        plain = _plain(loaded(content, path.stat().st_size), {})
+    except Refused as error:
+        raise RaffiaError(
+            f"{path} holds Python objects in {name}, as a pickle, which raffia never opens: it could run any code. Only plain arrays, "
+            f"dictionaries, lists, texts and numbers are read ({error}). Save plain arrays instead."
+        ) from None
+    arrays: dict[str, Variable] = {}
+    room = len(content)
+    for key, several, samples in nested.arrays(path, plain, FEW):
+        label = name if not key else f"{name}{key}" if key.isdigit() else key if name == path.stem else f"{name}.{key}"
+        room -= sum(array.nbytes + LEAST for array in several)
+        if room < 0:
+            raise RaffiaError(f"{path} is damaged: the arrays in {name} have more bytes than there are of them.")
+        arrays[label] = nested.variable(path, label, several, samples)
+    return arrays
+
+
+def loaded(content: bytes, stored: int) -> Any:
+    """The content of a pickle in a file of so many bytes: dictionaries, lists, tuples, texts, numbers and `Array`s."""
+    unpickler = _Unpickler(io.BytesIO(content))
+    unpickler.dispatch = _Instructions(max(INSTRUCTIONS, stored // 8))
+    try:
+        value = unpickler.load()
+    except Refused:
+        raise
+    except Exception as error:  # Python's unpickler raises nearly anything
+        raise Damaged(f"{error or type(error).__name__}"[:200]) from None
+    damaged_if(unpickler.stack or unpickler.metastack, "a pickle leaves more than one value")
+    return value
+
+
+class _DType:
+    """Stands in for numpy.dtype, which a pickle makes in two steps: its size, then the order of its bytes."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        if type(code) is not str or not PLAIN.fullmatch(code):
+            raise Refused(f"it makes an array of type {code!r:.20}")
+        self.dtype = np.dtype(code)
+
+    def build(self, *state: Any) -> None:
+        """Set the order of bytes; any other part of the state must be empty."""
+        if len(state) != 8 or state[2:5] != (None, None, None) or state[1] not in ("<", ">", "|", "="):
+            raise Refused("it makes an array of an unknown type")
+        self.dtype = self.dtype.newbyteorder(state[1])
+
+
+class Array:
+    """Stands in for an array, which a pickle makes empty and then gives a shape and `values`, or a list of `objects`."""
+
+    values: np.ndarray | None = None
+    shape: tuple[int, ...] = ()
+    objects: tuple[Any, ...] = ()
+
+    def build(self, *state: Any) -> None:
+        """Take shape, dtype, order and values, which must be as many as the shape says."""
+        if len(state) != 5:
+            raise Refused("it makes an array in an unknown way")
+        _, shape, kind, columns, values = state
+        if type(shape) is not tuple or any(type(axis) is not int or axis < 0 for axis in shape) or type(kind) is not _DType:
+            raise Refused("it makes an array without a shape or a type")
+        dtype, count = kind.dtype, math.prod(shape)
+        wanted, size = ((list,), count) if dtype.hasobject else ((bytes, bytearray), count * dtype.itemsize)
+        if type(values) not in wanted or len(values) != size or (dtype.hasobject and columns):
+            raise Damaged(f"the bytes are not an array of shape {shape}")
+        self.shape = shape
+        if dtype.hasobject:
+            self.objects = tuple(values)
+        else:
+            self.values = np.frombuffer(values, dtype).reshape(shape, order="F" if columns else "C")
+
+
+def _ndarray(*_: Any) -> Array:
+    """Stands in for the class numpy.ndarray, which is named by pickles and not called."""
+    raise Refused("it makes an array in an unknown way")
+
+
+def _reconstruct(cls: Any, *_: Any) -> Array:
+    if cls is not _ndarray:
+        raise Refused("it makes an array of another class")
+    return Array()
+
+
+def _frombuffer(values: Any, kind: Any, shape: Any, order: Any, *_: Any) -> Array:
+    array = Array()
+    array.build(1, shape, kind, order == "F", values)
+    return array
+
+
+def _scalar(kind: Any, values: Any = b"") -> Any:
+    array = _frombuffer(values, kind, (), "C")
+    if array.values is None or array.values.dtype.kind in "US":
+        raise Refused("it makes a number of an unknown type")
+    return array.values.item()
+
+
+STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("numpy", "ndarray"): _ndarray,
+    ("numpy", "dtype"): _DType,
+    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
+    **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
+    **{(f"numpy.{core}.numeric", "_frombuffer"): _frombuffer for core in ("core", "_core")},
+}
+
+
+class _Unpickler(LIBRARY):
+    """Python's unpickler, without its ways to change objects, to take memory, and to compare keys for any time."""
+
+    def find_class(self, module: str, name: str) -> Callable[..., Any]:
+        if (module, name) not in STAND_INS:
+            raise Refused(f"it names {module}.{name}"[:80])
+        return STAND_INS[module, name]
+
+    def load_build(self) -> None:
+        state, target = self.stack.pop(), self.stack[-1]
+        if type(target) not in (Array, _DType) or type(state) is not tuple:
+            raise Refused("it gives a state to what is no plain array")
+        target.build(*state)
+
+    def load_bytearray8(self) -> None:
+        self.append(bytearray(self.read(*struct.unpack("<Q", self.read(8)))))
+
+    def load_setitem(self) -> None:
+        self.check_keys(self.stack[-2:-1])
+        super().load_setitem()
+
+    def load_setitems(self) -> None:
+        self.check_keys(self.stack[::2])
+        super().load_setitems()
+
+    def load_dict(self) -> None:
+        self.check_keys(self.stack[::2])
+        super().load_dict()
+
+    def check_keys(self, keys: list[Any]) -> None:
+        """Refuse tuples as keys: within one another, they take any time to compare."""
+        if any(type(key) not in (str, int, float, bool, bytes) for key in keys):
+            raise Refused("it has a dictionary with keys that are no names")
+
+
+class _Instructions:
+    """The method for each instruction by its code; unknown instructions, and too many, are refused."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def __getitem__(self, code: int) -> Callable[[_Unpickler], None]:
+        self.left -= 1
+        if self.left < 0 or code not in KNOWN:
+            raise Refused(f"it has the instruction {code:#x}, or more instructions than arrays need")
+        return KNOWN[code]
+
+
+NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE
+SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BINSTRING SHORT_BINSTRING STRING EMPTY_LIST EMPTY_DICT EMPTY_TUPLE LIST
+TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS MEMOIZE BINPUT LONG_BINPUT PUT BINGET LONG_BINGET GET GLOBAL STACK_GLOBAL REDUCE"""
+CODES = {instruction.name: ord(instruction.code) for instruction in pickletools.opcodes}
+KNOWN: dict[int, Callable[[_Unpickler], None]] = {
+    **{CODES[name]: LIBRARY.dispatch[CODES[name]] for name in NAMES.split()},
+    CODES["BUILD"]: _Unpickler.load_build,
+    CODES["BYTEARRAY8"]: _Unpickler.load_bytearray8,
+    CODES["SETITEM"]: _Unpickler.load_setitem,
+    CODES["SETITEMS"]: _Unpickler.load_setitems,
+    CODES["DICT"]: _Unpickler.load_dict,
+}
+
+
+def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:
+    """Arrays of objects as lists, or as arrays if all objects are numbers; a value that occurs several times is converted once."""
+    if type(value) in (str, bytes, bytearray, float, bool, type(None)) or (type(value) is int and abs(value) < LARGEST):
+        return value
+    if type(value) not in (dict, list, tuple, Array) or depth > DEEPEST:
+        raise Refused(f"it holds a {type(value).__name__}, a large integer, or lists deep in one another")
+    if type(value) is Array and value.values is not None:
+        return value.values
+    if id(value) not in done and type(value) is dict:
+        done[id(value)] = {key: _plain(entry, done, depth + 1) for key, entry in value.items()}
+    elif id(value) not in done:
+        inside, shape = (value.objects, value.shape) if type(value) is Array else (value, (len(value),))
+        entries = [_plain(entry, done, depth + 1) for entry in inside]
+        numbers = entries and all(type(entry) in (int, float, bool) for entry in entries)
+        listed = np.array(entries).reshape(shape) if numbers else entries
+        done[id(value)] = entries[0] if entries and shape == () else listed
+    return done[id(value)]

@@ -18,6 +18,8 @@ from raffia.data.readers.layout import Layout
 from raffia.errors import RaffiaError
 
 Rows = slice | None
+Load = Callable[[Rows], np.ndarray]
+"""Reads rows of an array, or all of it."""
 Read = Callable[[Path], "dict[str, Variable]"]
 """Gives the arrays of a file by name."""
 
@@ -71,7 +73,7 @@ class Variable:
     dims: tuple[str, ...] | None
     attributes: dict[str, Any]
     path: Path
-    load: Callable[[Rows], np.ndarray] = field(repr=False, compare=False)
+    load: Load = field(repr=False, compare=False)
     block: int = 1
     notes: tuple[str, ...] = ()
     layout: Layout | None = None
@@ -103,21 +105,21 @@ class Variable:
         cost, least, block = self.cost(rows), self.cost(1), max(1, self.block)
         most = LOOKED_AT if cost <= LOOKED_AT else unpackable(held(self.path, cost, *self.beside)) // 8
         if least > most:
-            raise RaffiaError(
-                f"{self.path}: {self.name} of shape {self.shape} is too large to look at: its first row takes {least} values, and "
-                "the file has fewer bytes. Write it with samples along the first axis, in small chunks or uncompressed."
-            )
+            raise self._too_large("its first row has more values than the file has bytes")
         return rows if cost <= most else most // least * block
 
     def glance(self) -> np.ndarray:
         """All of it, if it may be read on opening: coordinates and the like."""
         n = (self.shape or (1,))[0]
         if self.affordable(n) < n:
-            raise RaffiaError(
-                f"{self.path}: {self.name} of shape {self.shape} has to be read as a whole, and has more values than the file has "
-                "bytes. Write it uncompressed, samples along the first axis."
-            )
+            raise self._too_large("it has to be read as a whole, and has more values than the file has bytes")
         return self.read()
+
+    def _too_large(self, reason: str) -> RaffiaError:
+        return RaffiaError(
+            f"{self.path}: {self.name} of shape {self.shape} is too large to look at: {reason}. Write it with samples along the first "
+            "axis, in small chunks or uncompressed."
+        )
 
     def read(self, rows: slice | None = None) -> np.ndarray:
         """Read rows.
@@ -145,68 +147,57 @@ def real_parts(v: Variable) -> Variable:
     """A variable with the real and the imaginary part along a last axis, called complex, if it is complex."""
     if np.dtype(v.dtype).kind != "c":
         return v
-    dims = (*(v.dims or [""] * len(v.shape)), COMPLEX)
-    dtype = np.zeros((), v.dtype).real.dtype.str
+
+    def parts(rows: Rows) -> np.ndarray:
+        values = v.read(rows)
+        return np.stack([values.real, values.imag], axis=-1)
+
+    dims, dtype = (*(v.dims or [""] * len(v.shape)), COMPLEX), np.zeros((), v.dtype).real.dtype.str
     note = f"{v.name} is complex: its real and imaginary parts are two channels, along a last axis."
-    return replace(v, shape=(*v.shape, 2), dtype=dtype, dims=dims, load=partial(_parts, v), notes=(*v.notes, note))
+    return replace(v, shape=(*v.shape, 2), dtype=dtype, dims=dims, load=parts, notes=(*v.notes, note))
 
 
-def _parts(v: Variable, rows: Rows) -> np.ndarray:
-    values = v.read(rows)
-    return np.stack([values.real, values.imag], axis=-1)
-
-
-class Whole:
-    """Reads rows of an array whose format gives only all of it: it is read once, and stays in memory.
+def whole(load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | None = None) -> Load:
+    """Reads rows of an array whose format gives only all of it: if rows are wanted, it is read once, and stays in memory.
 
     The `first` rows of a large array are read alone, if its format can.
     """
+    cached = lru_cache(maxsize=1)(load)
 
-    def __init__(self, load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | None = None) -> None:
-        self.load, self.first = load, first
-        self.array: np.ndarray | None = None
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        """The rows, as a copy."""
+    def read(rows: Rows) -> np.ndarray:
         if rows is None:
-            return self.load() if self.array is None else self.array.copy()
-        if self.array is None:
-            if self.first is not None and rows.start == 0 and rows.step is None:
-                return self.first(rows.stop)
-            self.array = self.load()
-        return self.array[rows].copy()
+            return load()
+        if first is not None and rows.start == 0 and rows.step is None and not cached.cache_info().currsize:
+            return first(rows.stop)
+        return cached()[rows].copy()
+
+    return read
 
 
 def reread(read: Read, path: Path, *beside: Path) -> dict[str, Variable]:
-    """The arrays of a file that is read as a whole, again whenever values are asked for: few files stay in memory."""
-    arrays = _as_it_is(read, path, beside)
-    return {name: replace(v, load=partial(_again, read, path, beside, name), beside=beside) for name, v in arrays.items()}
+    """The arrays of a file that is read as a whole, again whenever values are asked for: few files stay in memory.
+
+    It is read anew if it, or one of those `beside` it, has changed.
+    """
+
+    def arrays() -> dict[str, Variable]:
+        cached = _large_files if path.stat().st_size > SMALL else _small_files
+        return cached(read, path, stamp(path, *beside))
+
+    def again(name: str, rows: Rows) -> np.ndarray:
+        if (v := arrays().get(name)) is None:
+            raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
+        return v.load(rows)
+
+    return {name: replace(v, load=partial(again, name), beside=beside) for name, v in arrays().items()}
 
 
-def _again(read: Read, path: Path, beside: tuple[Path, ...], name: str, rows: Rows) -> np.ndarray:
-    arrays = _as_it_is(read, path, beside)
-    if name not in arrays:
-        raise RaffiaError(f"{path} has changed: it holds no {name} any more. Open it again.")
-    return arrays[name].load(rows)
-
-
-def _as_it_is(read: Read, path: Path, beside: tuple[Path, ...]) -> dict[str, Variable]:
-    """The arrays of a file, which is read anew if it, or one that it names, has changed."""
-    cached = _large_files if path.stat().st_size > SMALL else _small_files
-    return cached(read, path, stamp(path, *beside))
+_large_files, _small_files = (lru_cache(maxsize=most)(lambda read, path, _: read(path)) for most in (2, 256))
 
 
 def stamp(*paths: Path) -> tuple[int, ...]:
     """Sizes and times of files, which change with their content."""
-    facts = [path.stat() for path in paths]
-    return tuple(number for fact in facts for number in (fact.st_size, fact.st_mtime_ns))
-
-
-def _read(read: Read, path: Path, _: tuple[int, ...]) -> dict[str, Variable]:
-    return read(path)
-
-
-_large_files, _small_files = lru_cache(maxsize=2)(_read), lru_cache(maxsize=256)(_read)
+    return tuple(number for fact in (path.stat() for path in paths) for number in (fact.st_size, fact.st_mtime_ns))
 
 
 def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:
@@ -317,14 +308,13 @@ def optional(module: str, kind: str, package: str = "raffia[data]") -> Any:
 
 def decode(variable: Variable, values: np.ndarray) -> np.ndarray:
     """Fill values to NaN, scale and offset applied, integers to floats: float32 stays, all else becomes float64."""
+    number = {key: value for key, value in variable.attributes.items() if type(value) in (int, float)}
     gaps = np.zeros(values.shape, dtype=bool)
-    for fill in (_number(variable.attributes.get(key)) for key in FILLS):
-        if fill is not None:
-            gaps |= values == (np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else fill)
+    for fill in (number[key] for key in FILLS if key in number):
+        gaps |= values == (np.array(fill).astype(values.dtype, casting="unsafe") if values.dtype.kind == "f" else fill)
     floats = values.astype(np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64)
-    scale, offset = (_number(variable.attributes.get(key)) for key in ("scale_factor", "add_offset"))
-    if scale is not None or offset is not None:
-        floats = floats.astype(np.float64) * (1 if scale is None else scale) + (0 if offset is None else offset)
+    if {"scale_factor", "add_offset"} & set(number):
+        floats = floats.astype(np.float64) * number.get("scale_factor", 1) + number.get("add_offset", 0)
     floats[gaps] = np.nan
     return floats
 
@@ -340,7 +330,3 @@ def check_whole(path: Path, name: str, values: np.ndarray, first: int = 0, each:
             f"{path}: {name} must be finite; {len(bad)} of the {len(values)} samples read have missing values (NaN, infinite or "
             f"fill values), the first is sample {sample}{where}. Leave those {what} out or fill their gaps first."
         )
-
-
-def _number(value: Any) -> int | float | None:
-    return value if type(value) in (int, float) else None  # a bool is no number here

@@ -1,17 +1,25 @@
-"""Writing arrays by name: NumPy's .npz and .npy, MATLAB's .mat, HDF5 .h5, NetCDF .nc and tables .csv; .npy, .h5 and .zarr by parts."""
+"""Writing arrays by name: NumPy's .npz and .npy, MATLAB's .mat, HDF5 .h5, NetCDF .nc and tables .csv; .npy, .h5 and .zarr by parts.
 
+Meshes and grids: .vtk, VTK's legacy format in binary, and its XML, .vtu for meshes and .vti for equispaced grids.
+"""
+
+import base64
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, singledispatch
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import scipy.io
 
+from raffia.data.readers.meshes.cells import Cells
+from raffia.data.readers.meshes.content import Content, Fields, Lattice
 from raffia.data.readers.variable import optional
 from raffia.errors import RaffiaError
 from raffia.storage import atomic
@@ -120,3 +128,105 @@ def _folder(path: Path) -> Iterator[Path]:
         raise RaffiaError(f"cannot write {path}: {error.strerror or error}.") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+LEGACY = {"f8": "double", "f4": "float", "i4": "int"}
+XML = {"f8": "Float64", "f4": "Float32", "i8": "Int64", "u1": "UInt8"}
+SUFFIXES = (".vtk", ".vtu", ".vti")
+
+
+def write_mesh(path: Path, content: Content | Lattice) -> None:
+    """Write a mesh or a grid with its fields, in the format that the name of the file says; atomic."""
+    body = (_legacy if path.suffix == ".vtk" else _xml)(content)
+    with atomic(path) as temporary, temporary.open("wb") as file:
+        file.writelines(body)
+
+
+def _numbers(values: np.ndarray, kinds: Iterable[str]) -> np.ndarray:
+    """Values in a type that the format has: as they are, or as double numbers."""
+    return values if values.dtype.str[1:] in kinds else values.astype(np.float64)
+
+
+def _legacy(content: Content | Lattice) -> Iterable[bytes]:
+    yield b"# vtk DataFile Version 4.2\nwritten by raffia\nBINARY\n"
+    yield from _legacy_places(content)
+    for section, data, count in zip(("POINT", "CELL"), (content.point_data, content.cell_data), content.counts, strict=True):
+        if data:
+            yield f"{section}_DATA {count}\nFIELD FieldData {len(data)}\n".encode()
+        for name, values in data.items():
+            values = _numbers(values.reshape(len(values), -1), LEGACY)
+            kind = LEGACY[values.dtype.str[1:]]
+            yield f"{quote(name) or 'field'} {values.shape[1]} {len(values)} {kind}\n".encode() + _big(values) + b"\n"
+
+
+@singledispatch
+def _legacy_places(content: Any) -> Iterable[bytes]:
+    """Points and cells, or what gives those of a grid."""
+    points = _numbers(content.points, ("f8", "f4"))
+    yield f"DATASET UNSTRUCTURED_GRID\nPOINTS {len(points)} {LEGACY[points.dtype.str[1:]]}\n".encode() + _big(points)
+    cells = content.cells
+    mixed = np.insert(cells.nodes, cells.ends - cells.sizes, cells.sizes)
+    yield f"\nCELLS {len(cells)} {len(mixed)}\n".encode() + _big(mixed.astype(np.int32))
+    yield f"\nCELL_TYPES {len(cells)}\n".encode() + _big(cells.kinds.astype(np.int32)) + b"\n"
+
+
+@_legacy_places.register
+def _(content: Lattice) -> Iterable[bytes]:
+    shape, (origin, step) = " ".join(map(str, content.shape)), _equispaced(content)
+    yield f"DATASET STRUCTURED_POINTS\nDIMENSIONS {shape}\nORIGIN {origin}\nSPACING {step}\n".encode()
+
+
+def _big(values: np.ndarray) -> bytes:
+    """As bytes, the largest first, as the legacy format has them."""
+    return values.astype(values.dtype.newbyteorder(">")).tobytes()
+
+
+def _xml(content: Content | Lattice) -> Iterable[bytes]:
+    kind, places, inner = _xml_places(content)
+    yield b'<?xml version="1.0"?>\n'
+    yield f'<VTKFile type="{kind}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n{places}\n'.encode()
+    yield inner + b"<PointData>\n" + _fields(content.point_data) + b"</PointData>\n"
+    yield b"<CellData>\n" + _fields(content.cell_data) + f"</CellData>\n</Piece>\n</{kind}>\n</VTKFile>\n".encode()
+
+
+@singledispatch
+def _xml_places(content: Any) -> tuple[str, str, bytes]:
+    """The kind of data set, the elements that open it, and points and cells."""
+    cells = content.cells
+    inner = b"<Points>\n" + _array("Points", _numbers(content.points, ("f8", "f4"))) + b"</Points>\n<Cells>\n"
+    inner += _array("connectivity", cells.nodes) + _array("offsets", cells.ends) + _array("types", cells.kinds.astype(np.uint8))
+    opening = f'<UnstructuredGrid>\n<Piece NumberOfPoints="{len(content.points)}" NumberOfCells="{len(cells)}">'
+    return "UnstructuredGrid", opening, inner + b"</Cells>\n"
+
+
+@_xml_places.register
+def _(content: Lattice) -> tuple[str, str, bytes]:
+    extent, (origin, step) = " ".join(f"0 {size - 1}" for size in content.shape), _equispaced(content)
+    opening = f'<ImageData WholeExtent="{extent}" Origin="{origin}" Spacing="{step}">\n<Piece Extent="{extent}">'
+    return "ImageData", opening, b""
+
+
+def _fields(data: Fields) -> bytes:
+    return b"".join(_array(name, _numbers(values, XML)) for name, values in data.items())
+
+
+def _array(name: str, values: np.ndarray) -> bytes:
+    """An array in base64, after its size in bytes."""
+    values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+    many = values.shape[1] if values.ndim > 1 else 1
+    head = f'<DataArray type="{XML[values.dtype.str[1:]]}" Name={quoteattr(name)} NumberOfComponents="{many}" format="binary">'
+    return head.encode() + base64.b64encode(np.array([values.nbytes], "<u8").tobytes() + values.tobytes()) + b"</DataArray>\n"
+
+
+def _equispaced(content: Lattice) -> tuple[str, str]:
+    """The first point and the step along each axis, as words."""
+    steps = [float(x[-1] - x[0]) / (len(x) - 1) if len(x) > 1 else 1.0 for x in content.axes]
+    return " ".join(repr(float(x[0])) for x in content.axes), " ".join(map(repr, steps))
+
+
+def simplices(nodes: np.ndarray, cells: np.ndarray | None) -> Content:
+    """A mesh of nodes in one to three coordinates, with intervals, triangles or tetrahedra; without, of vertices."""
+    points = np.zeros((len(nodes), 3))
+    points[:, : nodes.shape[1]] = nodes
+    corners = np.arange(len(nodes))[:, None] if cells is None else cells
+    return Content(points, Cells.alike({1: 1, 2: 3, 3: 5, 4: 10}[corners.shape[1]], corners))

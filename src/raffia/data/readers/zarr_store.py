@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from functools import partial
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -58,9 +58,8 @@ def check(path: Path) -> None:
 
 def _places(path: Path) -> Iterator[str]:
     """The folders of arrays in a store, in order; chunks are not looked for."""
-    count = 0
-    for folder, inner, files in os.walk(path):
-        check_count(path, count := count + 1)
+    for count, (folder, inner, files) in enumerate(os.walk(path)):
+        check_count(path, count)
         inner.sort()
         for name in (*inner, *(set(files) & set(DESCRIPTIONS))):
             _check_link(path, Path(folder, name))
@@ -79,10 +78,8 @@ def _described(folder: Path) -> dict[str, Any]:
 def _codecs(folder: Path) -> list[str]:
     """How chunks were written, each codec by its name; none where Python objects were."""
     described = _described(folder)
-    codecs = _dictionaries(described.get("codecs"), described.get("filters"), [described.get("compressor")])
-    inner = _dictionaries([codec.get("configuration") for codec in codecs])
-    codecs += _dictionaries(*(configuration.get("codecs") for configuration in inner))
-    names = [str(codec.get("id") or codec.get("name")).removeprefix("numcodecs.") for codec in codecs]
+    with guarded(folder):
+        names = list(_names([described.get(key) for key in ("codecs", "filters", "compressor")]))
     if described.get("dtype") == "|O" or any(name.startswith("vlen-") for name in names):
         return []
     unknown = [name for name in names if name not in (*PACKING, *UNPACKED)]
@@ -93,12 +90,13 @@ def _codecs(folder: Path) -> list[str]:
     return names or ["bytes"]
 
 
-def _dictionaries(*lists: Any) -> list[dict[str, Any]]:
-    """The entries of lists that may be missing, each of which is a dictionary, or nothing."""
-    damaged_if(any(type(entries) is not list for entries in lists if entries), "its codecs are not listed")
-    there = [entry for entries in lists if entries for entry in entries if entry]
-    damaged_if(any(type(entry) is not dict for entry in there), "its codecs are not described")
-    return there
+def _names(codecs: Any) -> Iterator[str]:
+    """The names of codecs in a list, and of those within them."""
+    for codec in filter(None, codecs):
+        if type(codec) is dict:
+            yield str(codec.get("id") or codec.get("name")).removeprefix("numcodecs.")
+            codec = codec.get("configuration", {}).get("codecs", [])
+        yield from _names(codec)
 
 
 def _opened(path: Path, place: str) -> Any:
@@ -115,31 +113,28 @@ def _load(path: Path, place: str, rows: Rows) -> np.ndarray:
 
 def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Rows) -> None:
     """Refuse chunks that are not there or links, and those that unpack to another length than they should."""
-    steps = array.shards or array.chunks
+    steps, values = array.shards or array.chunks, math.prod(array.chunks)
     touched = range(*(rows or slice(None)).indices(array.shape[0])) if array.shape else range(0)
     grid = [range(-(-size // step)) for size, step in zip(array.shape, steps, strict=True)]
     if grid and (touched or rows):
         grid[0] = range(touched[0] // steps[0], touched[-1] // steps[0] + 1) if touched else range(0)
-    if (values := math.prod(array.chunks)) > LOOKED_AT and values > held(path / place, values):
+    if values > LOOKED_AT and values > held(path / place, values):
         raise Damaged(f"its chunks of shape {array.chunks} have more values than the store has bytes; write smaller ones")
-    checked: set[Path] = set()
+    checked = {path}
     for at in product(*grid):
         chunk = path / place / (key := array.metadata.encode_chunk_key(at))
-        for folder in chunk.parents:
-            if folder == path or folder in checked:
-                break
+        for folder in takewhile(lambda folder: folder not in checked, chunk.parents):
             _check_link(path, folder)
-            checked.add(folder)
-        if not os.path.lexists(chunk):
-            raise RaffiaError(
-                f"{path}: array {place or path.stem} has no chunk {key}: the copy is incomplete, or the chunk "
-                "was left out because all its values are the fill value. Copy the store again, or write it with "
-                "zarr.config.set({'array.write_empty_chunks': True})."
-            )
+        checked.update(chunk.parents)
         _check_link(path, chunk)
+        if not chunk.is_file():
+            raise RaffiaError(
+                f"{path}: array {place or path.stem} has no chunk {key}: the copy is incomplete, or all its values are the fill value. "
+                "Copy the store again, or write it with zarr.config.set({'array.write_empty_chunks': True})."
+            )
         with chunk.open("rb") as file:
             for start, size in _packed(file, chunk.stat().st_size, array):
-                _check_packed(file, start, size, math.prod(array.chunks) * np.dtype(array.dtype).itemsize, names)
+                _check_packed(file, start, size, values * np.dtype(array.dtype).itemsize, names)
 
 
 def _packed(file: IO[bytes], size: int, array: Any) -> Iterator[tuple[int, int]]:
@@ -163,20 +158,21 @@ def _check_packed(file: IO[bytes], start: int, size: int, whole: int, names: lis
     """Refuse a chunk that says or hides another length: decoders believe it, and Blosc's reads what lies behind in memory."""
     file.seek(start)
     head, packing = file.read(18).ljust(18, b"\0"), next((name for name in names if name in PACKING), None)
-    most = whole + 64 if not {"delta", "fixedscaleoffset"} & set(names) else 8 * whole + 64
-    said, fits = 0, True
+    wider = bool({"delta", "fixedscaleoffset"} & set(names))  # which may store wider numbers
+    most, claimed = (8 if wider else 1) * whole + 64, 0
     if packing == "blosc":
-        said, packed = struct.unpack_from("<4xI4xI", head)
-        fits = packed == size - 4 * ("crc32c" in names) and (said == whole or most > whole + 64)
+        claimed, packed = struct.unpack_from("<4xI4xI", head)
+        if packed != size - 4 * ("crc32c" in names) or (claimed != whole and not wider):
+            claimed = most + 1
     elif packing == "zstd":
-        said = _zstd(head, size)
+        claimed = _zstd(head, size)
     elif packing == "lz4":
-        said = struct.unpack_from("<I", head)[0]
+        claimed = int.from_bytes(head[:4], "little")
     elif packing:
         file.seek(start)
         with guarded(Path(file.name)):
             check_inflated(partial(file.read, size), size, most, 32 + zlib.MAX_WBITS)
-    damaged_if(said > most or not fits, f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
+    damaged_if(claimed > most, f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
 
 
 def _zstd(head: bytes, size: int) -> int:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from raffia.data.readers.damage import naming
 from raffia.data.readers.meshes import exodus, gmsh, vtk_hdf, vtk_legacy, vtk_xml, xdmf
-from raffia.data.readers.meshes.content import Content
-from raffia.data.readers.meshes.structured import Lattice
+from raffia.data.readers.meshes.content import Content, Lattice
 from raffia.data.readers.variable import Read, Variable, reread
 
 ALONE = (".vtu", ".vtp", ".vti", ".vtr", ".vts")

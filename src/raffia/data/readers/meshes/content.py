@@ -1,8 +1,9 @@
-"""What a file of a mesh holds, as variables: nodes, cells, and fields with one sample each, or one at each time.
+"""What a file of a mesh or a grid holds, as variables: nodes, cells, and fields with one sample each, or one at each time.
 
-Fields name by their attributes the arrays of nodes and cells that they are given on.
+Fields name by their attributes the arrays of nodes and cells that they are given on. Equispaced grids are grids here, others meshes.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -15,9 +16,9 @@ import torch
 from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.variable import Rows, Variable, check_count
+from raffia.errors import RaffiaError
 from raffia.spaces.simplices import volumes
 
-GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
 NODES, CELLS, WEIGHTS, PART, NOTES = "mesh nodes", "mesh cells", "mesh weights", "mesh part", "mesh notes"
 """Attributes of fields: the variables of their nodes, cells and weights, and notes; and of those variables: that they are such."""
 
@@ -48,6 +49,10 @@ class Content:
         """How many points and cells it has."""
         return len(self.points), len(self.cells)
 
+    def as_mesh(self) -> "Content":
+        """As it is; a grid becomes a mesh."""
+        return self
+
     def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
         series = [
@@ -55,40 +60,6 @@ class Content:
             for data in (self.point_data, self.cell_data)
         ]
         return described(path, self, series, beside=beside)
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """One mesh of several, or of grids; those of lower dimension, as boundaries, are left out, and so are ghost cells.
-
-    Fields are those that all parts have. A part alone stays as it is.
-    """
-    if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
-        return parts[0]
-    meshes = [_without_ghosts(part if type(part) is Content else part.as_mesh()) for part in parts]
-    dim = max(mesh.cells.dim for mesh in meshes)
-    meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
-    before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
-    cells = Cells.joined(mesh.cells.moved(int(start)) for mesh, start in zip(meshes, before, strict=False))
-    fields = (
-        {name: np.concatenate([part[name] for part in data]) for name in common(data) if name != GHOSTS}
-        for data in ([mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes])
-    )
-    return Content(np.concatenate([mesh.points for mesh in meshes]), cells, *fields)
-
-
-def common(parts: Sequence[Fields]) -> list[str]:
-    """The names of the fields that all parts have, with as many components."""
-    return [name for name in parts[0] if len({part[name].shape[1:] if name in part else None for part in parts}) == 1]
-
-
-def _without_ghosts(mesh: Content) -> Content:
-    """A mesh without the cells that it has of its neighbours."""
-    if GHOSTS not in mesh.cell_data or any(len(values) != len(mesh.cells) for values in mesh.cell_data.values()):
-        return mesh
-    own = mesh.cell_data[GHOSTS].reshape(-1) == 0
-    return Content(
-        mesh.points, mesh.cells.chosen(own), mesh.point_data, {name: values[own] for name, values in mesh.cell_data.items()}
-    )
 
 
 @dataclass(frozen=True)
@@ -192,3 +163,174 @@ def free_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name = f"{name} in cells"
     return name
+
+
+GHOSTS = "vtkGhostType"  # the array that marks cells of neighbours, in files of pieces
+SIMPLE = (1, 3, 9, 12)  # VTK's numbers of vertices, lines, quadrilaterals and hexahedra
+LEFT_OUT = (0, 1)  # how many fewer values there are along an axis than points, at points and in cells
+
+Numbers = np.ndarray | None
+Spans = Sequence[tuple[int, int]]
+"""The indices of the first and the last point along x, y and z."""
+
+
+def sizes_of(shape: Sequence[int], less: int) -> tuple[int, ...]:
+    """How many points there are along each axis, or with one less, cells."""
+    return tuple(max(1, size - less) for size in shape)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vti")
+    """What files it can be written to."""
+
+    axes: tuple[np.ndarray, ...]
+    point_data: Fields = field(default_factory=dict)
+    cell_data: Fields = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many points there are along x, y and z."""
+        return tuple(len(x) for x in self.axes)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many points and cells it has."""
+        return tuple(math.prod(sizes_of(self.shape, less)) for less in LEFT_OUT)
+
+    def as_mesh(self) -> Content:
+        """Its points and cells, as a mesh."""
+        points = np.stack([x.reshape(-1) for x in np.meshgrid(*self.axes[::-1], indexing="ij")][::-1], axis=1)
+        return Content(points, cells_of(self.shape), self.point_data, self.cell_data)
+
+    def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
+        """The arrays of the grid, with fields as one sample; where it is not equispaced, those of a mesh."""
+        shape, fields = self.shape, {*self.point_data, *self.cell_data}
+        check_fields(shape, self.point_data, self.cell_data)
+        long = [axis for axis, size in enumerate(shape) if size > 1]
+        if len(long) > 1 and not all(_equispaced(self.axes[axis]) for axis in long):
+            return self.as_mesh().variables(path, beside)
+        of_array, arrays = partial(Variable.of_array, path=path, beside=beside), dict[str, Variable]()
+        for data, less, word in zip((self.point_data, self.cell_data), LEFT_OUT, ("", " centre"), strict=True):
+            names = [unlike(f"{'xyz'[axis]}{word}", fields) for axis in long]
+            for name, axis in zip(names, long if data else (), strict=False):
+                x = self.axes[axis].astype(np.float64)
+                arrays[name] = of_array(name, (x[1:] + x[:-1]) / 2 if less else x, (name,), {PART: True})
+            for name, values in data.items():
+                array = along_axes(values, sizes_of(shape, less))
+                dims, name = ("sample", *names, *("component",) * (array.ndim - len(long))), free_name(name, arrays)
+                arrays[name] = of_array(name, array[None], dims, {})
+        return arrays
+
+
+def along_axes(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Values that are listed with x running fastest, (points[, components]), along the axes of more than one point."""
+    many = math.prod(values.shape[1:])
+    inner = (many,) if many > 1 else ()
+    array = values.reshape(*shape[::-1], *inner).transpose(2, 1, 0, *range(3, 3 + len(inner)))
+    array = array.reshape(*(size for size in shape if size > 1), *inner)
+    return np.ascontiguousarray(array, values.dtype.newbyteorder("="))
+
+
+def listed(values: np.ndarray, dim: int) -> np.ndarray:
+    """The inverse: values along `dim` axes, and components, listed with x running fastest."""
+    return values.transpose(*range(dim)[::-1], *range(dim, values.ndim)).reshape(-1, *values.shape[dim:])
+
+
+def check_fields(shape: tuple[int, ...], *fields: Fields) -> None:
+    """Refuse a grid without values, which may claim any size, and values of another number than it has."""
+    damaged_if(len(shape) != 3 or min(shape) < 1 or not any(fields), f"its grid of {shape} points has no values")
+    for data, less in zip(fields, LEFT_OUT, strict=True):
+        count = math.prod(sizes_of(shape, less))
+        for name, values in data.items():
+            damaged_if(len(values) != count, f"{name} has {len(values)} values where the grid has {count}")
+
+
+def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
+    """One grid of several that fill it, else one mesh; parts of lower dimension, as boundaries, are left out, and so are ghost cells.
+
+    Fields are those that all parts have. A part alone stays as it is.
+    """
+    if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
+        return parts[0]
+    grids = [part for part in parts if type(part) is Lattice]
+    if len(grids) == len(parts) and (grid := _tiled(grids)) is not None:
+        return grid
+    meshes = [_without_ghosts(part.as_mesh()) for part in parts]
+    dim = max(mesh.cells.dim for mesh in meshes)
+    meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
+    before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
+    cells = Cells.joined(mesh.cells.moved(int(start)) for mesh, start in zip(meshes, before, strict=False))
+    fields = (
+        {name: np.concatenate([part[name] for part in data]) for name in _common(data)}
+        for data in ([mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes])
+    )
+    return Content(np.concatenate([mesh.points for mesh in meshes]), cells, *fields)
+
+
+def _tiled(parts: Sequence[Lattice]) -> Lattice | None:
+    """The grid that others fill, which may share points and cells; None if they leave out some."""
+    axes = tuple(np.unique(np.concatenate(lines)) for lines in zip(*(part.axes for part in parts), strict=True))
+    shape, fields = tuple(map(len, axes)), list[Fields]()
+    begins = [[int(np.searchsorted(axis, line[0])) for axis, line in zip(axes, part.axes, strict=True)] for part in parts]
+    for part, begin in zip(parts, begins, strict=True):
+        there = [axis[first : first + size] for axis, first, size in zip(axes, begin, part.shape, strict=True)]
+        if not all(map(np.array_equal, there, part.axes)):
+            return None
+    for data, less in (([part.point_data for part in parts], 0), ([part.cell_data for part in parts], 1)):
+        filled = np.zeros(sizes_of(shape, less)[::-1], bool)
+        whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
+        for part, values, begin in zip(parts, data, begins, strict=True):
+            place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[
+                ::-1
+            ]
+            filled[place] = True
+            for name, array in whole.items():
+                array[place] = values[name].reshape(array[place].shape)
+        if not filled.all():
+            return None
+        fields.append({name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()})
+    return Lattice(axes, *fields)
+
+
+def _common(parts: Sequence[Fields]) -> list[str]:
+    """The names of the fields that all parts have, with as many components."""
+    names = [name for name in parts[0] if name != GHOSTS]
+    return [name for name in names if len({part[name].shape[1:] if name in part else None for part in parts}) == 1]
+
+
+def _without_ghosts(mesh: Content) -> Content:
+    """A mesh without the cells that it has of its neighbours."""
+    if GHOSTS not in mesh.cell_data or any(len(values) != len(mesh.cells) for values in mesh.cell_data.values()):
+        return mesh
+    own = mesh.cell_data[GHOSTS].reshape(-1) == 0
+    in_cells = {name: values[own] for name, values in mesh.cell_data.items()}
+    return Content(mesh.points, mesh.cells.chosen(own), mesh.point_data, in_cells)
+
+
+def cells_of(shape: tuple[int, ...]) -> Cells:
+    """The lines, quadrilaterals or hexahedra of a grid whose points are listed with x running fastest."""
+    corners = [0]
+    for step in (math.prod(shape[:axis]) for axis in range(3) if shape[axis] > 1):
+        further = [corner + step for corner in corners]
+        corners += further[::-1] if len(corners) == 2 else further  # a quadrilateral goes around
+    numbers = np.arange(math.prod(shape)).reshape(shape[::-1])
+    first = numbers[tuple(slice(max(1, size - 1)) for size in shape[::-1])].reshape(-1, 1)
+    return Cells.alike(SIMPLE[len(corners).bit_length() - 1], first + np.array(corners))
+
+
+def lines_of(origin: Numbers, spacing: Numbers, spans: Spans, direction: Numbers = None) -> tuple[np.ndarray, ...]:
+    """Equispaced coordinates along x, y and z, each from the index of one point to another; axes may not be turned."""
+    if origin is None or spacing is None or not len(origin) == len(spacing) == len(spans):
+        raise Damaged("its grid has no origin, or no spacing")
+    if direction is not None and not np.array_equal(direction, np.eye(3).reshape(-1)):
+        raise RaffiaError("its axes are turned (Direction). Resample it along the coordinates, for example with ParaView.")
+    lines = zip(origin, spacing, spans, strict=True)
+    return tuple(start + step * np.arange(first, last + 1, dtype=np.float64) for start, step, (first, last) in lines)
+
+
+def _equispaced(x: np.ndarray) -> bool:
+    steps = np.diff(x.astype(np.float64))
+    return bool(np.abs(steps - steps.mean()).max() <= 1e-5 * np.abs(steps.mean()) + 4e-7 * np.abs(x).max())

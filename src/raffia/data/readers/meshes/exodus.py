@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.readers import hdf5, netcdf
+from raffia.data.readers import hdf5
 from raffia.data.readers.damage import Damaged, damaged_if
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content, described
@@ -23,7 +23,7 @@ KINDS = {
 def variables(path: Path) -> dict[str, Variable]:
     """The arrays of a file: nodes, cells, times and fields."""
     with path.open("rb") as file:
-        held = netcdf.classic(path) if file.read(3) == b"CDF" else hdf5.variables(path)
+        held = hdf5.classic(path) if file.read(3) == b"CDF" else hdf5.variables(path)
     names = sorted((name for name in held if re.fullmatch(r"connect\d{1,9}", name)), key=lambda name: int(name[7:]))
     mesh = Content(_points(held), Cells.joined(_cells(held[name]) for name in names))
     times = held["time_whole"].glance().astype(np.float64).reshape(-1) if "time_whole" in held else None

@@ -8,8 +8,7 @@ import numpy as np
 from raffia.data.readers import hdf5
 from raffia.data.readers.damage import damaged_if
 from raffia.data.readers.meshes.cells import Cells
-from raffia.data.readers.meshes.content import Content, Fields, joined
-from raffia.data.readers.meshes.structured import Lattice, check_fields, lines_of
+from raffia.data.readers.meshes.content import Content, Fields, Lattice, check_fields, joined, lines_of
 from raffia.data.readers.variable import Variable
 from raffia.errors import RaffiaError
 

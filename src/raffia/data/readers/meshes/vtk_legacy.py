@@ -11,8 +11,7 @@ import numpy as np
 
 from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers
 from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
-from raffia.data.readers.meshes.content import Content, Fields
-from raffia.data.readers.meshes.structured import Lattice, cells_of, check_fields, lines_of
+from raffia.data.readers.meshes.content import Content, Fields, Lattice, cells_of, check_fields, lines_of
 from raffia.data.readers.variable import MOST
 
 TYPES = {

@@ -9,7 +9,7 @@ import lzma
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,8 +20,18 @@ import numpy as np
 
 from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, guarded, integer, integers, naming, tree
 from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
-from raffia.data.readers.meshes.content import Content, Fields, joined, unlike
-from raffia.data.readers.meshes.structured import Lattice, assembled, cells_of, check_fields, lines_of, sizes_of
+from raffia.data.readers.meshes.content import (
+    LEFT_OUT,
+    Content,
+    Fields,
+    Lattice,
+    cells_of,
+    check_fields,
+    joined,
+    lines_of,
+    sizes_of,
+    unlike,
+)
 from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, optional, stack, stamp, unpackable
 from raffia.errors import RaffiaError
 
@@ -30,19 +40,23 @@ TYPES |= {"Float32": "f4", "Float64": "f8"}
 ZLIB, LZMA, LZ4 = "vtkZLibDataCompressor", "vtkLZMADataCompressor", "vtkLZ4DataCompressor"
 POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips": STRIP}
 ORDERS: dict[str, Literal["<", ">"]] = {"LittleEndian": "<", "BigEndian": ">"}
-MULTIBLOCK, COLLECTION = "vtkMultiBlockDataSet", "Collection"
+COLLECTION = "Collection"
 
 
 def content(path: Path) -> Content | Lattice:
     """A file as it is: a mesh or a grid."""
     file = _File(path)
-    kind, pieces = file.kind, list(file.pieces())
-    if kind == MULTIBLOCK:
-        return joined([_part(part) for part in file.names()])
-    if whole := PARALLEL.get(kind):
-        kind, pieces = whole, [piece for part in file.names() for piece in _pieces_of(part, whole)]
-    damaged_if(not pieces or kind == COLLECTION, "it has no pieces")
-    return GRIDS[kind](file.body, pieces) if kind in GRIDS else joined([MESHES[kind](piece) for piece in pieces])
+    damaged_if(file.kind == COLLECTION, "it has times, as a .pvd file does")
+    if file.kind in NAMING:
+        parts = [_part(part) for part in file.names()]
+    else:
+        parts = [KINDS[file.kind](_Piece(element, file)) for element in file.body.findall("Piece")]
+    damaged_if(not parts, "it has no pieces")
+    whole = joined(parts)
+    if len(parts) > 1 and type(parts[0]) is Lattice and (extent := file.body.get("WholeExtent")):
+        points = math.prod(_shape(_spans(extent)))
+        damaged_if(type(whole) is not Lattice or whole.counts[0] != points, f"its pieces leave out points of {extent!r:.40}")
+    return whole
 
 
 def named_files(path: Path) -> list[Path]:
@@ -54,14 +68,6 @@ def _part(path: Path) -> Content | Lattice:
     """The mesh or the grid of a file that another one names."""
     with naming(path):
         return content(path)
-
-
-def _pieces_of(path: Path, kind: str) -> "Iterator[_Piece]":
-    """The pieces in a file that another one names."""
-    with naming(path):
-        file = _File(path)
-        damaged_if(file.kind != kind, f"it is of type {file.kind}, not {kind}")
-        yield from file.pieces()
 
 
 def series(path: Path) -> dict[str, Variable]:
@@ -110,8 +116,8 @@ class _File:
             text, self.appended = text[: found.end()] + b"</AppendedData></VTKFile>", text[start + 1 :]
         root = tree(path, text)
         self.path, self.kind, body = path, root.get("type", ""), root.find(root.get("type") or "*")
-        if root.tag != "VTKFile" or self.kind not in (*GRIDS, *MESHES, *PARALLEL, MULTIBLOCK, COLLECTION):
-            raise Damaged(f"it is of type {self.kind[:40]}, not one of {', '.join((*GRIDS, *MESHES))}")
+        if root.tag != "VTKFile" or self.kind not in (*KINDS, *NAMING, COLLECTION):
+            raise Damaged(f"it is of type {self.kind[:40]}, not one of {', '.join(KINDS)}")
         if body is None or len(arrays := root.findall(".//DataArray")) > MOST:
             raise Damaged(f"it holds no {self.kind}, or more than {MOST} arrays")
         self.body = body
@@ -130,13 +136,9 @@ class _File:
         self.starts = sorted(integer(array.get("offset")) for array in arrays if array.get("offset") is not None)
         self.left = unpackable(path.stat().st_size)
 
-    def pieces(self) -> "Iterator[_Piece]":
-        """The parts of its mesh or grid."""
-        return (_Piece(element, self) for element in self.body.findall("Piece"))
-
     def names(self) -> list[Path]:
         """The files that it names."""
-        attribute = "Source" if self.kind in PARALLEL else "file"
+        attribute = "Source" if self.kind in NAMING[:-1] else "file"
         names = [str(element.get(attribute)) for element in self.body.iter() if element.get(attribute) is not None]
         check_count(self.path, len(names))
         files = [file_beside(self.path, name) for name in names]
@@ -255,29 +257,12 @@ class _Piece:
         kinds = self.named(tag, "types", count) if kind is None else np.full(count, kind)
         return Cells.of(kinds, ends, self.named(tag, "connectivity", int(ends[-1])))
 
-    @property
-    def spans(self) -> list[tuple[int, int]]:
-        """First and last point of a grid along each axis."""
-        return _spans(self.element.get("Extent"))
-
-    def grid_fields(self) -> list[Fields]:
-        """Values at the points and in the cells of a grid."""
-        return self.fields(*(math.prod(sizes_of(_shape(self.spans), less)) for less in (0, 1)))
-
-
-def _unstructured(piece: _Piece) -> Content:
-    points, cells = piece.count("Points"), piece.count("Cells")
-    return Content(piece.points(points), piece.cells("Cells", cells), *piece.fields(points, cells))
-
-
-def _polydata(piece: _Piece) -> Content:
-    points, cells = piece.count("Points"), [piece.cells(tag, piece.count(tag), kind) for tag, kind in POLYDATA.items()]
-    return Content(piece.points(points), Cells.joined(cells), *piece.fields(points, sum(map(len, cells))))
-
-
-def _structured(piece: _Piece) -> Content:
-    shape = _shape(piece.spans)
-    return Content(piece.points(math.prod(shape)), cells_of(shape), *piece.grid_fields())
+    def grid(self) -> tuple[list[tuple[int, int]], tuple[int, ...], list[Fields]]:
+        """First and last point of a grid along each axis, its shape, and values at its points and in its cells."""
+        spans = _spans(self.element.get("Extent"))
+        shape = _shape(spans)
+        fields = self.fields(*(math.prod(sizes_of(shape, less)) for less in LEFT_OUT))
+        return spans, shape, fields
 
 
 def _spans(extent: str | None) -> list[tuple[int, int]]:
@@ -291,36 +276,42 @@ def _shape(spans: list[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(last - first + 1 for first, last in spans)
 
 
-def _fields(body: Element, pieces: list[_Piece]) -> tuple[list[tuple[int, int]], Fields, Fields]:
-    """First and last point of a grid along each axis, and values at its points and in its cells."""
-    parts = [piece.grid_fields() for piece in pieces]
-    spans, (at_points, in_cells) = pieces[0].spans, parts[0]
-    if len(pieces) > 1:
-        spans, places = _spans(body.get("WholeExtent")), [piece.spans for piece in pieces]
-        at_points, in_cells = (assembled(spans, places, [part[k] for part in parts], less=k) for k in (0, 1))
-    check_fields(_shape(spans), at_points, in_cells)
-    return spans, at_points, in_cells
+def _unstructured(piece: _Piece) -> Content:
+    points, cells = piece.count("Points"), piece.count("Cells")
+    return Content(piece.points(points), piece.cells("Cells", cells), *piece.fields(points, cells))
 
 
-def _image(body: Element, pieces: list[_Piece]) -> Lattice:
-    spans, at_points, in_cells = _fields(body, pieces)
+def _polydata(piece: _Piece) -> Content:
+    points, cells = piece.count("Points"), [piece.cells(tag, piece.count(tag), kind) for tag, kind in POLYDATA.items()]
+    return Content(piece.points(points), Cells.joined(cells), *piece.fields(points, sum(map(len, cells))))
+
+
+def _structured(piece: _Piece) -> Content:
+    _, shape, fields = piece.grid()
+    return Content(piece.points(math.prod(shape)), cells_of(shape), *fields)
+
+
+def _image(piece: _Piece) -> Lattice:
+    spans, shape, fields = piece.grid()
+    check_fields(shape, *fields)
+    body = piece.file.body
     origin, spacing = (floats(body.get(name, "")) for name in ("Origin", "Spacing"))
-    axes = lines_of(origin, spacing, spans, floats(body.get("Direction", "1 0 0 0 1 0 0 0 1")))
-    return Lattice(axes, at_points, in_cells)
+    return Lattice(lines_of(origin, spacing, spans, floats(body.get("Direction", "1 0 0 0 1 0 0 0 1"))), *fields)
 
 
-def _rectilinear(body: Element, pieces: list[_Piece]) -> Lattice:
-    spans, at_points, in_cells = _fields(body, pieces)
-    axes = tuple(np.full(size, np.nan) for size in _shape(spans))
-    for piece in pieces:
-        lines = piece.element.findall("Coordinates/DataArray")
-        damaged_if(len(lines) != 3, "its grid has no coordinates")
-        for axis, line, (first, last), (start, _) in zip(axes, lines, piece.spans, spans, strict=True):
-            axis[first - start : last - start + 1] = piece.file.read(line, last - first + 1).reshape(-1)
-    return Lattice(axes, at_points, in_cells)
+def _rectilinear(piece: _Piece) -> Lattice:
+    _, shape, fields = piece.grid()
+    lines = piece.element.findall("Coordinates/DataArray")
+    damaged_if(len(lines) != 3, "its grid has no coordinates")
+    return Lattice(tuple(piece.file.read(line, size).reshape(-1) for line, size in zip(lines, shape, strict=True)), *fields)
 
 
-MESHES = {"UnstructuredGrid": _unstructured, "PolyData": _polydata, "StructuredGrid": _structured}
-GRIDS = {"ImageData": _image, "RectilinearGrid": _rectilinear}
-PARALLEL = {f"P{kind}": kind for kind in (*MESHES, *GRIDS)}
-"""Files that name pieces in other files, and what those hold."""
+KINDS: dict[str, Callable[[_Piece], Content | Lattice]] = {
+    "UnstructuredGrid": _unstructured,
+    "PolyData": _polydata,
+    "StructuredGrid": _structured,
+    "ImageData": _image,
+    "RectilinearGrid": _rectilinear,
+}
+NAMING = (*(f"P{kind}" for kind in KINDS), "vtkMultiBlockDataSet")
+"""Files that name pieces or blocks in other files."""

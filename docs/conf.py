@@ -1,0 +1,44 @@
+"""The documentation site: `make docs` builds it, without a network, into out/docs."""
+
+from importlib.metadata import version as installed_version
+
+project = "raffia"
+author = "the raffia maintainers"
+release = version = installed_version("raffia")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",  # brings MathJax and its fonts, so that no page needs a network
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["images", "gallery/*.ipynb", "gallery/*.py.md5", "gallery/*.codeobj.json", "sg_execution_times.rst"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "raffia"
+html_static_path = ["_static"]
+html_theme_options = {"sidebar_hide_name": False}
+
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+autosummary_generate = True
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "notebook_images": False,
+}

@@ -49,8 +49,8 @@ def _galerkin(domain, points=17):
 
 
 def _stepping(domain, kinds, substeps=1):
-    """A heat equation with some products, on a grid that is finer than others, in spectra that decay."""
-    points = (20,) * domain.dim
+    """A heat equation with some products, on a grid that is coarser than others."""
+    points = (16,) * domain.dim
     plain = ProductFeatures(kinds, 0.5, substeps, points, domain=domain)
     waves = wavenumbers(plain.products.grid)
     decay = torch.exp(-0.1 * sum(k**2 for k in waves))[None, None].to(torch.complex128)

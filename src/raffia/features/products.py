@@ -86,16 +86,18 @@ class Products:
                 pairs = combinations_with_replacement(range(self.channels), 2)
                 found += [sum_of_products([d[:, i] for d in gradient], [d[:, j] for d in gradient]) for i, j in pairs]
             else:
-                velocity = [u[:, axis] for axis in range(len(slopes))]
-                if kind == "transport":
-                    squares = -(slopes[0] ** 2 + slopes[1] ** 2).real
-                    stream = (
-                        torch.where(squares > 0, -1 / squares.clamp(min=1e-300 if u.dtype == torch.float64 else 1e-30), 0)
-                        * kept[:, 0]
-                    )
-                    velocity = [values(-slopes[1] * stream), values(slopes[0] * stream)]
-                found += [sum_of_products(velocity, [d[:, j] for d in gradient]) for j in range(self.channels)]
+                velocity = (
+                    [values(f) for f in stream_velocity(slopes, kept[:, 0])] if kind == "transport" else list(u.unbind(1))
+                )
+                found += [sum_of_products(velocity[: len(slopes)], [d[:, j] for d in gradient]) for j in range(self.channels)]
         return torch.fft.rfftn(torch.stack(found, 1), dim=axes, norm="forward")
+
+
+def stream_velocity(slopes: list[Tensor], vorticity: Tensor) -> list[Tensor]:
+    """∇^⊥Δ⁻¹ω in two dimensions, with the derivatives iκ along both axes."""
+    laplacian = (slopes[0] ** 2 + slopes[1] ** 2).real
+    stream = torch.where(laplacian < 0, 1 / laplacian.clamp(max=-1e-6), 0.0) * vorticity
+    return [-slopes[1] * stream, slopes[0] * stream]
 
 
 def sum_of_products(one: list[Tensor], other: list[Tensor]) -> Tensor:

@@ -1,8 +1,8 @@
 """Product features of given pairs: which products, with which cutoff, in how many substeps, and their multipliers.
 
-With multipliers given, outputs are linear in what is unknown, D^s a + Σ_j D^(s−1−j) (C₁ P(v_j) + C₂ P(v'_j)) + c, and a least-squares
-problem for each wave finds D^s, C₁, C₂ and c. These give new multipliers, D, B = C₁ + C₂, E = C₂, and a new problem. Steps of exponential
-time differencing are a fixed point; from none at all it is reached in a few repetitions.
+With multipliers given, outputs are linear in what is unknown, D^s a + Σ_j D^(s−1−j) (B P(v_j) + E (P(v'_j) − P(v_j))) + c, and a
+least-squares problem for each wave finds D^s, B, E and c. These are new multipliers, and make a new problem. Steps of exponential time
+differencing are a fixed point, which is reached from none at all in a few repetitions.
 """
 
 from dataclasses import dataclass, replace
@@ -57,7 +57,7 @@ class Problem:
         parts = torch.stack(solved).split([channels, products.count, products.count, len(ones)], 1)
         D = rooted(parts[0], substeps)
         f = torch.zeros_like(self.U[0]) if not ones else shared(D, substeps, parts[3][:, 0])
-        return Substep(D, parts[1] + parts[2], parts[2], f), torch.stack(guess, 1)
+        return Substep(D, parts[1], parts[2], f), torch.stack(guess, 1)
 
     def begun(self, products: Products) -> Substep:
         """An explicit step: a multiplier and products of the input alone."""

@@ -118,7 +118,7 @@ class Substep:
     f: Complex[Tensor, "channels *modes"]
 
     def sums(self, products: Products, v: Spectra, steps: int) -> tuple[Sums, Sums]:
-        """Σ_j D_ii^(s−1−j) P(v_j) and the same of P(v'_j), over all s steps, for each channel i: what is linear in the last multipliers."""
+        """Σ_j D_ii^(s−1−j) P(v_j) and the same of P(v'_j) − P(v_j), over all s steps, for each channel i: what outputs are linear in."""
         diagonal = self.D.diagonal(dim1=0, dim2=1).movedim(-1, 0)[:, None]  # (channels, 1, *modes)
         diagonal = diagonal if steps > 1 else diagonal[:1]  # there is one term only
         first = second = torch.zeros((), dtype=v.dtype, device=v.device)
@@ -126,7 +126,7 @@ class Substep:
             before = products(v)
             stage = applied(self.D, v) + applied(self.B, before) + self.f
             after = products(stage)
-            first, second = (diagonal * total + part[:, None] for total, part in ((first, before), (second, after)))
+            first, second = (diagonal * total + part[:, None] for total, part in ((first, before), (second, after - before)))
             if j < steps - 1:
                 v = stage + applied(self.E, after - before)
         return first, second
@@ -141,7 +141,7 @@ def applied(multiplier: Complex[Tensor, "rows columns *modes"], spectra: Spectra
 
 @dataclass(repr=False, eq=False)
 class ProductFeatures(FeatureMap):
-    """φ(a; θ) = Σ_p θ_p R_p Σ_j D^(s−1−j) P_p(v_j) + θ'_p R'_p Σ_j D^(s−1−j) P_p(v'_j),  the products P_p along s substeps.
+    """φ(a; θ) = Σ_p θ_p R_p Σ_j D^(s−1−j) P_p(v_j) + θ'_p R'_p Σ_j D^(s−1−j) (P_p(v'_j) − P_p(v_j)),  products P_p along s substeps.
 
     v_0 = a,  v'_j = D v_j + B P(v_j) + f,  v_{j+1} = v'_j + E (P(v'_j) − P(v_j)): exponential time differencing with multipliers that are
     estimated from data. R_p scale each wave of a product to the size of that of the input. Products are formed on the grid of `points`,
@@ -202,14 +202,14 @@ class ProductFeatures(FeatureMap):
         return self.seen(a)(prepared)
 
     def seen(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
-        """Products once, then one matrix product for each tile of features."""
+        """Products once, in double precision, then one matrix product for each tile of features."""
         products = self.products
-        channels = a if self.domain.has_components else a[:, None]
+        channels = (a if self.domain.has_components else a[:, None]).double()
         shape, axes = channels.shape[2:], tuple(range(2, channels.ndim))
         v = refitted(torch.fft.rfftn(channels, dim=axes, norm="forward"), tuple(shape), self.points)
         sums = torch.cat(self.substep(v).sums(products, v, self.substeps), 1).flatten(1, 2)
         scaled = sums if self.scales is None else self.scales.to(sums) * sums
-        fields = torch.fft.irfftn(refitted(scaled, self.points, tuple(shape)), s=shape, dim=axes, norm="forward")
+        fields = torch.fft.irfftn(refitted(scaled, self.points, tuple(shape)), s=shape, dim=axes, norm="forward").to(a)
 
         def features(prepared: Prepared) -> Float[Tensor, "n m *grid"]:
             return torch.einsum("mp,np...->mn...", prepared[0], fields).transpose(0, 1)

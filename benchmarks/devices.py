@@ -142,9 +142,9 @@ def methods():
             }
         for where_from, model in models.items():
             for method, call in METHODS.items():
-                barless = not functions and method in ("std", "draws")
+                why_no_error_bars = not functions and method in ("std", "draws")
                 likeless = name in ("modal", "kernel", "linear") and method == "likelihood"
-                if barless or likeless or (not model_has(model) and method in ("likelihood", "partial_fit")):
+                if why_no_error_bars or likeless or (not model_has(model) and method in ("likelihood", "partial_fit")):
                     continue
                 wanted = call(here, new, truth).double()
                 for where in ("cpu", "cuda"):

@@ -45,9 +45,9 @@ def speed(options):
         for _ in range(2 if options.device.startswith("cuda") else 1):
             times = [clock(options.device)]
             pairs = prepare(model.settings, a, y)
-            kind, frame = Modal(), pairs.frame
-            form = kind.form(model.settings, frame, n, a.device)
-            stream = kind.stream(model.settings, frame, pairs)
+            kind, frame = Modal(model.settings), pairs.frame
+            form = kind.form(frame, n, a.device)
+            stream = kind.stream(pairs)
             statistics = form.assemble(stream, pairs.inputs, pairs.outputs)
             times.append(clock(options.device))
             ridges = modal_ridges(statistics, stream, pairs.inputs, pairs.outputs, frame.measure)

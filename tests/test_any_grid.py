@@ -68,7 +68,7 @@ def waves(domain, shape, n, seed, vanishing):
     x = domain.grid(*shape).nodes()
     parts = [
         torch.stack(
-            [((2 if kind.around else 1) * math.pi * k * x[..., axis] + phase * k).sin() / k for k in range(1, count + 1)]
+            [((2 if kind.periodic else 1) * math.pi * k * x[..., axis] + phase * k).sin() / k for k in range(1, count + 1)]
         )
         for axis, kind in enumerate(domain.kinds)
     ]

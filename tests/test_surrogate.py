@@ -280,7 +280,7 @@ def test_features_that_take_long_are_not_evaluated_again_for_the_final_training_
     order = [row for row in range(30) if row not in held] + held  # the first pair says how large features are
     settings = found.model.get_params(deep=False)
     again = raffia.RandomFeatureModel(**settings).fit(data.a[order], data.y[order])
-    assert settings["feature_map"].dear
+    assert settings["feature_map"].expensive
     assert found.model.equations_.n_samples == 30
     torch.testing.assert_close(found.model.predict(data.a), again.predict(data.a), rtol=1e-9, atol=1e-9)
     assert (found.model.predict(data.a, return_std=True)[1] > 0).all()

@@ -222,7 +222,9 @@ def test_limits_of_a_container_count_as_memory(tmp_path, monkeypatch):
     (tmp_path / "max").write_text("1000000\n")
     (tmp_path / "used").write_text("400000\n")
     monkeypatch.setattr(
-        memory, "CGROUPS", [(str(tmp_path / "none"), str(tmp_path / "none")), (str(tmp_path / "max"), str(tmp_path / "used"))]
+        memory_budget,
+        "CGROUPS",
+        [(str(tmp_path / "none"), str(tmp_path / "none")), (str(tmp_path / "max"), str(tmp_path / "used"))],
     )
     assert memory_budget.available_memory(torch.device("cpu")) == 600_000
     (tmp_path / "max").write_text("max\n")

@@ -7,7 +7,7 @@ import torch
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.features import BrownianBridge
 from raffia.model.conformal import ConformalBand, band_of, scores_of
-from raffia.regression import CoefficientLaw, LeftOut, Noise, noise_of
+from raffia.regression import CoefficientPosterior, LeftOut, Noise, noise_of
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_impossible_requests_are_refused(fitted, burgers):
 def test_posterior_variance_at_once():
     factor = torch.linalg.cholesky(torch.tensor([[2.0, 0.5], [0.5, 1.0]]).double())
     phi = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).double()
-    posterior = CoefficientLaw(torch.zeros(2).double(), factor, scale=3.0)
+    posterior = CoefficientPosterior(torch.zeros(2).double(), factor, scale=3.0)
     wanted = 1.5 * torch.linalg.inv(factor @ factor.T).diagonal()
     torch.testing.assert_close(posterior.variance(phi), wanted)
 

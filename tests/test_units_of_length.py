@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from raffia import Channels, Domain, GaussianField, RandomFeatureModel
-from raffia.features.hyperparameters import Range
+from raffia.features.base import Range
 from raffia.surrogate.candidates import FAMILIES, Glance, named
 
 LENGTHS = (2 * math.pi, 64.0, 1e-3, 1000.0)

@@ -45,7 +45,7 @@ def check_feature_map(
     _same("a second call with the same arguments", feature_map(a, theta), phi, 0.0)
     _same("one sample at a time", torch.cat([feature_map(part, theta) for part in a.split(1)]), phi, 1e-12)
     _same("one feature at a time", torch.cat([feature_map(a, part) for part in theta.split(1)], dim=1), phi, 1e-12)
-    seen, prepared = feature_map.seen(a), feature_map.prepare(theta, grid)
+    seen, prepared = feature_map.precompute(a), feature_map.prepare(theta, grid)
     tiled = [seen(tuple(part[some] for part in prepared)) for some in (slice(0, 2), slice(2, 5))]
     _same("tiles of features of inputs that were seen", torch.cat(tiled, dim=1), phi, 1e-12)
     coef = torch.linspace(-1, 1, 5, dtype=torch.float64)

@@ -10,13 +10,13 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
 
-def followed(x: Tensor) -> bool:
+def is_tracked(x: Tensor) -> bool:
     """Whether x has a gradient, a tangent or a batch of `torch.func`, or is compiled: then x must not be overwritten, nor leave torch."""
     derived = x.requires_grad or is_functorch_wrapped_tensor(x) or torch.compiler.is_compiling()
     return derived or forward_ad.unpack_dual(x).tangent is not None
 
 
-def hidden(x: Tensor) -> bool:
+def is_abstract(x: Tensor) -> bool:
     """Whether the values of x cannot be read: x stands for a batch of `torch.func.vmap`, or is compiled."""
     if torch.compiler.is_compiling():
         return True
@@ -28,7 +28,7 @@ def hidden(x: Tensor) -> bool:
 
 
 @contextmanager
-def plainly() -> Iterator[None]:
+def outside_transforms() -> Iterator[None]:
     """Make constants in this block: they can be cached, whether or not `torch.func` or `torch.inference_mode` is active around it."""
     if peek_interpreter_stack() is None and not torch.is_inference_mode_enabled():
         yield

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.transforms import hidden
+from raffia.transforms import is_abstract
 
 LARGEST = 2**63
 """Whole numbers in files are smaller than this: what a tensor holds."""
@@ -38,7 +38,7 @@ def as_tensor(name: str, values: object) -> Tensor:
     tensor = torch.from_numpy(np.require(values, requirements=["C", "W"])) if isinstance(values, np.ndarray) else values
     if tensor.ndim == 0 or len(tensor) == 0:
         raise RaffiaError(f"{name} must hold at least one sample along its first axis; got shape {tuple(tensor.shape)}.")
-    if hidden(tensor):
+    if is_abstract(tensor):
         return tensor
     finite = torch.isfinite(tensor).reshape(len(tensor), -1).all(-1)
     if not finite.all():

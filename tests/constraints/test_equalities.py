@@ -26,11 +26,11 @@ from raffia.constraints import (
     Integral,
     Positive,
     conserved_by,
-    imposed,
-    shaped,
+    impose,
+    project_features,
 )
 from raffia.constraints.divergence import wavenumbers
-from raffia.features.projected import Projected
+from raffia.features.wrapped import Projected
 from raffia.testing import check_feature_map
 from tests.hostile_models import changed, parts
 
@@ -123,7 +123,7 @@ def test_boundary_values_are_exact_on_every_grid(domain, how):
     new = random_functions(3, tuple(points + 7 for points in shape))
     for axis, kind in enumerate(domain.kinds, 1):
         ends = [model.predict(new).select(axis, end) for end in (0, -1)]
-        assert all((end == 0.25).all() for end in ends) or kind.around
+        assert all((end == 0.25).all() for end in ends) or kind.periodic
 
 
 def test_boundary_values_of_the_input_beside_an_integral():
@@ -174,16 +174,18 @@ def test_the_leray_projection_keeps_curls_and_kills_gradients():
     dx, dy = (torch.fft.irfft2(1j * k[axis] * torch.fft.rfft2(psi), s=(12, 12)) for axis in (0, 1))
     nodes = Channels(torus, 2).grid_of(torch.stack([dx, dy], 1))
     curl, slope = torch.stack([dy, -dx], 1), torch.stack([dx, dy], 1)
-    torch.testing.assert_close(imposed([DivergenceFree()], curl, nodes), curl)
-    assert imposed([DivergenceFree()], slope, nodes).abs().max() < 1e-12 * slope.abs().max()
+    torch.testing.assert_close(impose([DivergenceFree()], curl, nodes), curl)
+    assert impose([DivergenceFree()], slope, nodes).abs().max() < 1e-12 * slope.abs().max()
 
 
 @pytest.mark.parametrize("equalities", [(Conserved(),), (BoundaryValues(),), (BoundaryValues(1.0), Integral(2.0))], ids=str)
 def test_a_projection_leaves_what_it_made(equalities):
     grid = SQUARE.grid(9)
-    once = imposed(equalities, random_functions(3, (9, 9)), grid)
-    torch.testing.assert_close(imposed(equalities, once, grid), once, rtol=0, atol=1e-14)
-    torch.testing.assert_close(imposed(equalities, shaped(equalities, once, grid), grid), shaped(equalities, once, grid))
+    once = impose(equalities, random_functions(3, (9, 9)), grid)
+    torch.testing.assert_close(impose(equalities, once, grid), once, rtol=0, atol=1e-14)
+    torch.testing.assert_close(
+        impose(equalities, project_features(equalities, once, grid), grid), project_features(equalities, once, grid)
+    )
 
 
 @pytest.mark.parametrize("equalities", [(Conserved(),), (BoundaryValues(), Integral(0.0))], ids=str)

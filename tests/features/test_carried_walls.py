@@ -42,7 +42,7 @@ def test_no_velocity_crosses_a_wall(axes, functions, turn, climb):
     assert (size == 0.0) == still
     for axis, kind in enumerate(domain.kinds):
         ends = u[:, :, axis].index_select(2 + axis, torch.tensor([0, 8]))
-        assert kind.around or float(ends.abs().max()) <= 1e-13 * size
+        assert kind.periodic or float(ends.abs().max()) <= 1e-13 * size
 
 
 def test_what_multiplies_a_given_velocity_leaves_what_crosses_walls():

@@ -99,9 +99,9 @@ def test_forms_integrate_products_and_gradients_of_linear_functions_exactly(doma
     grid = domain.grid(*shape)
     whole = grid.with_ends
     ones = torch.ones(1, *grid.shape, dtype=torch.float64)
-    axis = next((i for i, kind in enumerate(domain.kinds) if not kind.around), None)
+    axis = next((i for i, kind in enumerate(domain.kinds) if not kind.periodic), None)
     form = WeakForm.of(ones, grid, domain.natural_boundary)
-    area = math.prod(whole.spacings) * math.prod(p if k.around else p - 1 for k, p, _ in whole.lines)
+    area = math.prod(whole.spacings) * math.prod(p if k.periodic else p - 1 for k, p, _ in whole.lines)
     fields = torch.ones(2, form.parts.shape[-1], dtype=torch.float64)
     assert form.matrices(fields, 3 * fields).flatten().tolist() == pytest.approx([area, area])
     if axis is not None and not any(domain.kinds[axis].left_out):

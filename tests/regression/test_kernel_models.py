@@ -125,7 +125,7 @@ def test_draws_have_the_mean_and_the_spread_of_the_posterior():
     a, y = pairs(30)
     model = of_kernel(ridge=1e-2, lengthscale=2.0).fit(a, y)
     draws = model.sample_posterior(a[:3], 4000)
-    law, trained = model._posterior(model._operator()).law, model.trained_
+    law, trained = model._posterior(model._operator()).posterior, model.trained_
     x = model.feature_map.coordinates(a[:3])
     variance = (
         law.spread(x, x).diagonal()[:, None] * trained.frame.output_nodes.unembed(law.errors.square().mean(0).sqrt()) ** 2

@@ -62,7 +62,7 @@ def _pairs(name, n=10):
     y = torch.sin(2 * a) + 0.3 * a.roll(1, -1) + 0.1 * noise
     if "zero" in name:
         y[:, [0, -1]] = 0
-        if not SPACES[name][0].kinds[1].around:
+        if not SPACES[name][0].kinds[1].periodic:
             y[:, :, [0, -1]] = 0
     return a, y
 
@@ -141,14 +141,14 @@ def test_errors_of_leaving_one_out_are_those_of_training_again(name, n):
     found = _model(name, m=8, ridge="auto").fit(a, y).ridge_
     ridges = torch.cat([found.new_tensor([float("inf")]), found[1:].clamp(max=1e3)])
     trained = _model(name, m=8, ridge=ridges).fit(a, y).trained_
-    frame, settings, kind = trained.frame, trained.settings, Modal()
-    stream = kind.stream(settings, frame, Prepared(frame, a, y, frame.output_nodes))
+    frame, kind = trained.frame, Modal(trained.settings)
+    stream = kind.stream(Prepared(frame, a, y, frame.output_nodes))
     left_out = modal_left_out(trained.statistics, stream, a, y, ridges, frame.measure)
     modes, nodes = frame.modes, frame.output_nodes.one_channel
     for i in range(3):
         others = torch.arange(n) != i
         coef = solved(type(trained.statistics).assemble(stream, a[others], y[others]), ridges)
-        guess = kind.combination(settings, frame, dataclasses.replace(trained.solution, coef=coef), a)(a[i : i + 1])
+        guess = kind.combination(frame, dataclasses.replace(trained.solution, coef=coef), a)(a[i : i + 1])
         wrong = modes.analysis((y[i] - guess[0]).reshape(-1, *nodes.shape), nodes)
         error = (modes.twice(nodes) * wrong.abs() ** 2).sum().sqrt() / frame.measure.sizes(y, frame.output_nodes)[i]
         torch.testing.assert_close(left_out.errors[i], error, rtol=1e-5, atol=1e-9)
@@ -376,7 +376,7 @@ def test_error_bars_are_those_of_the_linear_gaussian_model(n):
     mean, std = model.predict(new, return_std=True)
     trained, equations = model.trained_, model.equations_.primal
     frame = trained.frame
-    stream = Modal().stream(trained.settings, frame, Prepared(frame, new, new, frame.output_nodes))
+    stream = Modal(trained.settings).stream(Prepared(frame, new, new, frame.output_nodes))
     V, _ = stream.whole(new, new)
     own, noise = model.ridge_[1:], model.noise_.variance[:, 0]
     spread = []

@@ -93,7 +93,13 @@ def test_on_fine_grids_fewer_functions_are_left_out_and_say_the_same(setting, mo
     ridge, told = left_out_ridge(path, stream, a, y, measure)
     assert left_out_ridge(path, stream, a, y, measure, told=False) == (ridge, None)
     assert told.errors.shape == (1, 12)
-    for name, value in {"FINE": 32, "SCANNED_LEAST": 6, "SCANNED_SAMPLES": 12, "TOLD_LEAST": 8, "LEFT_OUT_SAMPLES": 16}.items():
+    for name, value in {
+        "FINE": 32,
+        "LEAST_SCANNED": 6,
+        "SCANNED_SAMPLES": 12,
+        "LEAST_LEFT_OUT": 8,
+        "LEFT_OUT_SAMPLES": 16,
+    }.items():
         monkeypatch.setattr(ridge_choice, name, value)
     other, some = left_out_ridge(path, stream, a, y, measure)  # of 64 points: half as many, but eight at least
     rows = torch.linspace(0, 11, 8).long()

@@ -33,7 +33,7 @@ def _cases():
 def _zero_at_ends(f, grid):
     """Functions that vanish at the nodes that are ends."""
     for axis, kind in enumerate(grid.domain.kinds, -len(grid.shape)):
-        if not kind.around:
+        if not kind.periodic:
             for end, gap in ((0, kind.before), (-1, kind.after)):
                 f.select(axis, end).mul_(float(gap > 0))
     return f

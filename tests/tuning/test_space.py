@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from raffia.features.hyperparameters import Range
+from raffia.features.base import Range
 from raffia.tuning import SearchSpace
 
 SPACE = SearchSpace({"tau": Range(0.1, 10.0), "share": Range(0.0, 1.0, log=False), "profile": Range(1e-3, 1e3, count=3)})

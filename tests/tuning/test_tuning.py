@@ -6,7 +6,7 @@ import torch
 
 from raffia import Domain, FeatureMap, FourierFeatures, RaffiaError, RandomFeatureModel
 from raffia.features import Union
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, Range
 from raffia.measures import uniform_noise
 from raffia.progress import Progress
 from raffia.tuning import (

@@ -46,7 +46,7 @@ def say(found: Surrogate, file: Path) -> None:
         unit = model.trained_.frame.measure.unit
         expected = f"expected error {model.loo_error_:.4f}{unit and f' {unit}'} (leave-one-out)"
     else:
-        expected = f"training error {coefficients_of(model.settings).training_error(model.settings, model.trained_):.4f}"
+        expected = f"training error {coefficients_of(model.settings).training_error(model.trained_):.4f}"
     trained = f"trained on {model.equations_.n_samples} pairs in {found.seconds:.1f} s"
     console.print(f"{trained}, ridge {ridge_in_words(model.ridge_, '.1e')}, {expected}; wrote {file}", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""Values at the ends of axes."""
+"""Prescribed values at the ends of axes."""
 
 import math
 from dataclasses import dataclass
@@ -7,35 +7,45 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from raffia.constraints.equality import Equality, Fields, Given, check_functions
+from raffia.constraints.equality import Equality, Fields, Inputs, check_functions
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 
 @dataclass(frozen=True, repr=False)
 class BoundaryValues(Equality):
-    """F(a) = value at both ends of every axis that has them, exactly, for every input and on every grid; "input" is what a is there.
+    """F(a) = value at both ends of every non-periodic axis, exactly, for every input and on every grid.
 
-    Features are multiplied by Π 4x(1 − x), over the axes with ends. To predictions E(value − f) is added, with E d = d − Π (1 − E_axis) d
-    and (E_axis d)(x) = (1 − x) d(0) + x d(1): lines between opposite ends, axis by axis. For grids that have their ends: boxes, and
-    periodic axes beside them.
+    Features are multiplied by Π 4x(1 − x) over the non-periodic axes. E(value − f) is added to predictions, with E d = d − Π (1 − E_axis) d
+    and (E_axis d)(x) = (1 − x) d(0) + x d(1), linear interpolation between opposite ends. Grids need nodes at the ends of these axes.
+
+    Parameters
+    ----------
+    value
+        A number, or "input" for the values of the input there.
+
+    Examples
+    --------
+    >>> from raffia import Domain, FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import BoundaryValues
+    >>> model = RandomFeatureModel(FourierFeatures(domain=Domain(1, periodic=False)), constraints=[BoundaryValues(0.0)])
     """
 
     value: float | Literal["input"] = 0.0
-    turn: ClassVar[int] = 2
-    at_ends: ClassVar[bool] = True
+    order: ClassVar[int] = 2
+    fixes_ends: ClassVar[bool] = True
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values at the ends of axes are {'those of the input' if self.value == 'input' else self.value}"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """Outputs must be on grids with ends; where values are those of inputs, both on one grid."""
+        """Outputs need grids with nodes at ends; for the values of the input, inputs and outputs need one grid."""
         check_functions(self, "outputs", outputs)
         region = outputs.one_channel
-        without = [kind.name for kind in region.kinds if not kind.around and (kind.before or kind.after)]
-        if not region.gridded or without or all(kind.around for kind in region.kinds):
+        without = [kind.name for kind in region.kinds if not kind.periodic and (kind.before or kind.after)]
+        if not region.gridded or without or all(kind.periodic for kind in region.kinds):
             where = f"axes of kind {without[0]}, which have no nodes at their ends" if without else repr(region)
             raise RaffiaError(
                 f"constraints: {self} needs grids with both ends of an axis, as Domain(1, periodic=False); got {where}."
@@ -46,8 +56,8 @@ class BoundaryValues(Equality):
         elif type(self.value) is str or not math.isfinite(self.value):
             raise RaffiaError(f"constraints: BoundaryValues(value=…) must be a finite number or 'input'; got {self.value!r}.")
 
-    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
-        """By lines between opposite ends."""
+    def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
+        """By linear interpolation between opposite ends."""
         if given is None:
             return _vanishing(f, nodes)
         if self.value != "input":
@@ -58,24 +68,24 @@ class BoundaryValues(Equality):
             )
         return given.a + _vanishing(f - given.a, nodes)
 
-    def shaped(self, f: Fields, nodes: Nodes, held: bool) -> Fields:
-        """Multiplied: lines would carry whatever features are at an end far inside, and cost accuracy."""
+    def project_features(self, f: Fields, nodes: Nodes, ends_fixed: bool) -> Fields:
+        """Multiply by parabolas: linear interpolation would spread boundary values into the interior and cost accuracy."""
         return f * parabolas(nodes).to(f)
 
 
 def parabolas(nodes: Nodes) -> Tensor:
-    """Π 4x(1 − x) over the axes with ends: 1 in the middle and exactly 0 there."""
+    """Π 4x(1 − x) over the non-periodic axes: 1 in the middle and exactly 0 at the ends."""
     profile = torch.ones((), dtype=torch.float64)
     for kind, points in zip(nodes.space.kinds, nodes.shape, strict=True):
         x = torch.arange(points, dtype=torch.float64) / (points - 1 or 1)
-        profile = profile[..., None] * (torch.ones_like(x) if kind.around else 4 * x * (1 - x))
+        profile = profile[..., None] * (torch.ones_like(x) if kind.periodic else 4 * x * (1 - x))
     return profile
 
 
 def _vanishing(d: Fields, nodes: Nodes) -> Fields:
     """Π (1 − E_axis) d, exactly zero at every end."""
     for axis, (kind, points) in enumerate(zip(nodes.space.kinds, nodes.shape, strict=True), d.ndim - len(nodes.shape)):
-        if not kind.around:
+        if not kind.periodic:
             x = (torch.arange(points, dtype=torch.float64) / (points - 1)).to(d)
             x = x.reshape(-1, *[1] * (d.ndim - 1 - axis))
             d = d - ((1 - x) * d.narrow(axis, 0, 1) + x * d.narrow(axis, points - 1, 1))

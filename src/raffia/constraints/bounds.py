@@ -1,4 +1,4 @@
-"""Bounds on values: positive, or between two numbers."""
+"""Bounds on output values."""
 
 import math
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ class Positive(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return "values are not negative"
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Values of outputs."""
-        return _values(inputs, nodes, self.points, self.channels, 0.0, math.inf)
+        """Output values."""
+        return _values(self, inputs, nodes, 0.0, math.inf)
 
 
 @dataclass(frozen=True, repr=False)
 class Bounded(Inequality):
-    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either may be missing."""
+    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either bound may be infinite."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -38,23 +38,21 @@ class Bounded(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values are between {self.low} and {self.high}"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """And bounds that leave something between them."""
+        """Also refuse bounds without anything between them."""
         super().check(inputs, outputs)
         if not self.low <= self.high or self.low == math.inf or self.high == -math.inf:
             raise RaffiaError(f"constraints: {self} needs low <= high.")
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Values of outputs."""
-        return _values(inputs, nodes, self.points, self.channels, self.low, self.high)
+        """Output values."""
+        return _values(self, inputs, nodes, self.low, self.high)
 
 
-def _values(
-    inputs: Tensor, nodes: Nodes, points: int, channels: tuple[int, ...] | None, low: float, high: float
-) -> Collocation:
-    elements = elements_of(nodes, channels)
-    where = spread(points, len(inputs) * len(elements))
+def _values(constraint: Inequality, inputs: Tensor, nodes: Nodes, low: float, high: float) -> Collocation:
+    elements = elements_of(nodes, constraint.channels)
+    where = spread(constraint.points, len(inputs) * len(elements))
     return Collocation(inputs, where // len(elements), elements[where % len(elements)], low, high)

@@ -1,4 +1,4 @@
-"""Conservation laws that data obey, inferred from the data."""
+"""Conservation laws inferred from data."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,10 @@ from torch import Tensor
 from raffia.constraints.integral import Conserved, integrals
 from raffia.spaces import Space
 
-ROUNDINGS = 64.0  # times the precision of the data and the mean size of a value: what rounding changes an integral by in a step
-SHARE = 0.95  # of trajectories along which an integral must be constant; of fewer than twenty, of all
+ROUNDINGS = 64.0
+"""The change of an integral in one step that rounding may cause, relative to the precision of the data and the mean value."""
+SHARE = 0.95
+"""The integral must be constant along this share of the trajectories; with fewer than twenty, along all."""
 
 
 def conserved_by(
@@ -22,8 +24,8 @@ def conserved_by(
 ) -> Conserved | None:
     """Find the channels of outputs whose integral is that of the inputs, to the rounding of the data.
 
-    An integral is conserved if it is constant along trajectories: over all steps of a trajectory it changes by less than the rounding
-    errors of so many steps may add up to, which is as the square root of their number.
+    An integral is conserved if its change along a trajectory is explained by rounding, which grows as the square root of the number of
+    steps.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def conserved_by(
 
 
 def _constant(both: Tensor, sizes: Tensor, labels: Tensor, precision: float) -> tuple[Tensor, Tensor]:
-    """Whether integrals (2, n, channels) are constant along each trajectory, to rounding, and the size of each channel."""
+    """Whether integrals (2, n, channels) are constant along each trajectory, up to rounding, and the size of each channel."""
     steps = labels.bincount()
     where = labels[:, None].expand_as(sizes)
 

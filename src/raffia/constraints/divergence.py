@@ -1,4 +1,4 @@
-"""Velocities without divergence, by the Leray projection."""
+"""Divergence-free velocities, by the Leray projection."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,15 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor
 
-from raffia.constraints.equality import Equality, Fields, Given, check_channels, check_functions, chosen, put
+from raffia.constraints.equality import (
+    Equality,
+    Fields,
+    Inputs,
+    check_channels,
+    check_functions,
+    insert,
+    select,
+)
 from raffia.errors import RaffiaError
 from raffia.spaces import Grid, Nodes, Space
 
@@ -16,38 +24,38 @@ from raffia.spaces import Grid, Nodes, Space
 class DivergenceFree(Equality):
     """∇·F(a) = 0 of the velocity in as many `channels` as there are dimensions, for every input and on every periodic grid.
 
-    F̂(k) = f̂(k) − k (k·f̂(k)) / |k|², the orthogonal projection in L². The divergence is that of the waves which the grid holds; the
-    highest of an even grid counts as constant along its axis, since its derivative is zero at the nodes. It mixes channels, so
-    predictions are projected and not features; errors on functions without divergence never grow by it.
+    F̂(k) = f̂(k) − k (k·f̂(k)) / |k|², the orthogonal projection in L². The divergence is that of the waves that the grid resolves; the
+    highest wave of an even grid counts as constant along its axis, since its derivative is zero at the nodes. It mixes channels,
+    so it is applied to predictions, not to features. It never increases the error if the true outputs are divergence-free.
     """
 
     channels: tuple[int, ...] | None = None
-    turn: ClassVar[int] = 1
+    order: ClassVar[int] = 1
 
     @property
-    def alike(self) -> bool:
-        """Channels are mixed."""
+    def channelwise(self) -> bool:
+        """False: channels are mixed."""
         return False
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return "the divergence is zero"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """A channel for each dimension of a torus."""
+        """The domain must be a torus, with one channel for each dimension."""
         check_functions(self, "outputs", outputs)
         check_channels(self, self.channels, "outputs", outputs)
         region, count = outputs.one_channel, outputs.channels if self.channels is None else len(set(self.channels))
         if not region.gridded or not region.periodic or region.dim != count:
             raise RaffiaError(
                 f"constraints: {self} needs as many channels on a torus as it has dimensions; got {count} on {region}. "
-                "Name those of the velocity: DivergenceFree(channels=(0, 1))."
+                "Name the channels of the velocity: DivergenceFree(channels=(0, 1))."
             )
 
-    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
-        """Wave by wave."""
-        return put(f, _projected(chosen(f, nodes, self.channels), nodes), nodes, self.channels)
+    def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
+        """By projecting each wave."""
+        return insert(f, _projected(select(f, nodes, self.channels), nodes), nodes, self.channels)
 
 
 def _projected(f: Fields, nodes: Nodes) -> Fields:

@@ -1,4 +1,4 @@
-"""Integrals of outputs: prescribed, zero, or those of the inputs."""
+"""Prescribed integrals of outputs, and conservation of the integral of inputs."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from raffia.constraints.boundary import parabolas
-from raffia.constraints.equality import Equality, Fields, Given, check_channels, check_functions, chosen, put
+from raffia.constraints.equality import (
+    Equality,
+    Fields,
+    Inputs,
+    check_channels,
+    check_functions,
+    insert,
+    select,
+)
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
@@ -17,17 +25,17 @@ from raffia.spaces import Nodes, Space
 class Integral(Equality):
     """∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
 
-    F = f + (value − ∫f) / ∫w · w, with w = 1, or where values at ends are prescribed too, a product of parabolas that vanish there.
-    `value` is one number, or one for each of the `channels`, which are numbers of channels; None is all.
+    F = f + (value − ∫f) / ∫w · w with w = 1. If values at ends are prescribed too, w is a product of parabolas that vanish there.
+    `value` is one number, or one for each of the `channels`, which are indices; None is all channels.
     """
 
     value: float | tuple[float, ...] = 0.0
     channels: tuple[int, ...] | None = None
-    turn: ClassVar[int] = 3
+    order: ClassVar[int] = 3
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"the integral{_of(self.channels)} is {self.value}"
 
     def check(self, inputs: Space, outputs: Space) -> None:
@@ -39,27 +47,37 @@ class Integral(Equality):
         if len(values) not in (1, count) or not all(math.isfinite(value) for value in values):
             raise RaffiaError(f"constraints: {self} needs one finite value, or {count}, one for each channel.")
 
-    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
-        """With a multiple of w added."""
+    def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
+        """Add a multiple of w."""
         wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value), dtype=torch.float64)
-        return put(f, _with_integral(chosen(f, nodes, self.channels), wanted.to(f), nodes, held), nodes, self.channels)
+        return insert(f, _with_integral(select(f, nodes, self.channels), wanted.to(f), nodes, ends_fixed), nodes, self.channels)
 
 
 @dataclass(frozen=True, repr=False)
 class Conserved(Equality):
-    """∫ F(a) dx = ∫ a dx, for every input and on every grid, as `Integral` does: mass, momentum, a mean that a flow keeps.
+    """∫ F(a) dx = ∫ a dx for every input and on every grid: conservation of mass, momentum or a mean.
 
-    Each of the `channels` of outputs has the integral of the same channel of inputs, or of the channel that `of` names in its place. Each
-    integral is by the quadrature of its own grid. None is all channels.
+    Parameters
+    ----------
+    channels
+        Indices of output channels; None is all.
+    of
+        The input channel whose integral each of them has; None is the same index. Each integral uses the quadrature of its own grid.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Conserved
+    >>> model = RandomFeatureModel(FourierFeatures(), constraints=[Conserved()])
     """
 
     channels: tuple[int, ...] | None = None
     of: tuple[int, ...] | None = None
-    turn: ClassVar[int] = 3
+    order: ClassVar[int] = 3
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         source = "" if self.of is None else f"{_of(self.of)[3:]} of"
         return f"the integral{_of(self.channels)} is that of{source} the input"
 
@@ -80,10 +98,10 @@ class Conserved(Equality):
         """The channels of inputs."""
         return self.channels if self.of is None else self.of
 
-    def met(self, f: Fields, nodes: Nodes, given: Given | None, held: bool) -> Fields:
-        """With a multiple of w added."""
-        wanted = torch.zeros(1).to(f) if given is None else integrals(chosen(given.a, given.nodes, self._sources), given.nodes)
-        return put(f, _with_integral(chosen(f, nodes, self.channels), wanted, nodes, held), nodes, self.channels)
+    def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
+        """Add a multiple of w."""
+        wanted = torch.zeros(1).to(f) if given is None else integrals(select(given.a, given.nodes, self._sources), given.nodes)
+        return insert(f, _with_integral(select(f, nodes, self.channels), wanted, nodes, ends_fixed), nodes, self.channels)
 
 
 def integrals(f: Fields, nodes: Nodes) -> Tensor:
@@ -93,8 +111,8 @@ def integrals(f: Fields, nodes: Nodes) -> Tensor:
     return flat.sum(-1) * root.square() if root.numel() == 1 else flat @ root.square()
 
 
-def _with_integral(f: Fields, wanted: Tensor, nodes: Nodes, held: bool) -> Fields:
-    profile = (parabolas(nodes) if held else torch.ones(nodes.shape)).to(f)
+def _with_integral(f: Fields, wanted: Tensor, nodes: Nodes, ends_fixed: bool) -> Fields:
+    profile = (parabolas(nodes) if ends_fixed else torch.ones(nodes.shape)).to(f)
     if not profile.any():
         raise RaffiaError(
             f"constraints: values at ends and an integral need 3 points or more along an axis; got {nodes.shape}."

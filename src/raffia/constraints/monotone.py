@@ -1,6 +1,5 @@
-"""Outputs that go up, or down: along an axis, or in a parameter."""
+"""Outputs that are monotone along an axis, or in a parameter."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -11,14 +10,14 @@ from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 STEPS = 20
-"""Between the least and the greatest value of a parameter."""
+"""Steps between the least and the greatest value of a parameter."""
 
 
 @dataclass(frozen=True, repr=False)
 class MonotoneAlong(Inequality):
-    """F(a) goes up along an axis, or down if not `increasing`: from node to node, at the collocation points of the training inputs.
+    """F(a) is monotone along an axis of the grid, from node to node, at the collocation points of the training inputs.
 
-    `axis` is the number of an axis of the grid. A point is a pair of neighbours there.
+    `axis` is the index of the axis. A collocation point is a pair of neighbouring nodes.
     """
 
     axis: int = 0
@@ -28,20 +27,20 @@ class MonotoneAlong(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values go {'up' if self.increasing else 'down'} along axis {self.axis}, from node to node"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """Outputs must be on grids, with ends along this axis."""
+        """Outputs must be on grids that are not periodic along this axis."""
         super().check(inputs, outputs)
         kinds = outputs.one_channel.kinds
-        if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].around:
+        if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].periodic:
             raise RaffiaError(
                 f"constraints: {self} needs outputs on a grid with an axis {self.axis} that is not periodic; got {outputs}."
             )
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Differences of neighbours."""
+        """Differences of neighbouring values."""
         shape = nodes.one_channel.shape
         elements = elements_of(nodes, self.channels).reshape(-1, *shape)
         last = shape[self.axis] - 1
@@ -49,15 +48,15 @@ class MonotoneAlong(Inequality):
         where = spread(self.points, len(inputs) * len(lower))
         sample, pair = where // len(lower), where % len(lower)
         more, less = (upper, lower) if self.increasing else (lower, upper)
-        return Collocation(inputs, sample, more[pair], 0.0, math.inf, sample, less[pair])
+        return Collocation(inputs, sample, more[pair], low=0.0, less_sample=sample, less_element=less[pair])
 
 
 @dataclass(frozen=True, repr=False)
 class MonotoneIn(Inequality):
-    """F goes up in component `parameter` of inputs that are vectors, or down if not `increasing`, all others as in a training input.
+    """F is monotone in component `parameter` of vector inputs, with all other components those of a training input.
 
-    A collocation point is a step, one of twenty between the least and the greatest value of the parameter in the training inputs,
-    beside the other components of one of these, and a value of the output: F is no less after the step than before.
+    The range of the parameter in the training inputs is divided into twenty steps. A collocation point is one step, with the other
+    components of one training input, and one output value: it does not decrease (or, if not `increasing`, not increase) in the step.
     """
 
     parameter: int = 0
@@ -67,7 +66,7 @@ class MonotoneIn(Inequality):
 
     @property
     def in_words(self) -> str:
-        """What holds."""
+        """The statement in words."""
         return f"values go {'up' if self.increasing else 'down'} in parameter {self.parameter}, in {STEPS} steps over its range"
 
     def check(self, inputs: Space, outputs: Space) -> None:
@@ -79,7 +78,7 @@ class MonotoneIn(Inequality):
             )
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Differences of a step."""
+        """Differences over a step."""
         if self.parameter >= inputs.shape[1]:
             raise RaffiaError(f"constraints: {self} needs inputs with that component; they have {inputs.shape[1]}.")
         elements = elements_of(nodes, self.channels)
@@ -92,4 +91,4 @@ class MonotoneIn(Inequality):
         before[:, self.parameter], after[:, self.parameter] = ladder[step], ladder[step + 1]
         low, high = torch.arange(len(where)), torch.arange(len(where)) + len(where)
         more, less = (high, low) if self.increasing else (low, high)
-        return Collocation(torch.cat([before, after]), more, element, 0.0, math.inf, less, element)
+        return Collocation(torch.cat([before, after]), more, element, low=0.0, less_sample=less, less_element=element)

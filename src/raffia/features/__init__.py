@@ -2,10 +2,9 @@
 
 from raffia.features.activations import ACTIVATIONS
 from raffia.features.advected import CarriedFeatures
-from raffia.features.base import FeatureMap
+from raffia.features.base import FeatureMap, empirical_kernel
 from raffia.features.brownian_bridge import BrownianBridge
 from raffia.features.composed import IteratedFeatures
-from raffia.features.empirical_kernel import empirical_kernel
 from raffia.features.fourier import FourierFeatures
 from raffia.features.galerkin import GalerkinFeatures
 from raffia.features.local import LocalFeatures
@@ -14,8 +13,8 @@ from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, Spectra
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
 from raffia.features.products import ProductFeatures
 from raffia.features.scalar import ScalarFeatures
-from raffia.features.selected import Selected
 from raffia.features.union import Union
+from raffia.features.wrapped import Selected
 
 __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.transforms import followed
+from raffia.transforms import is_tracked
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "elu": F.elu, "relu": F.relu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "sin": torch.sin, "selu": F.selu,
@@ -48,7 +48,7 @@ def activate(name: str, r: Tensor) -> Tensor:
     """σ(r), to rounding of max(1, |σ(r)|); r may be overwritten, which saves time, unless a derivative needs it."""
     if name not in ACTIVATIONS:
         raise RaffiaError(f"activation must be one of {sorted(ACTIVATIONS)}; got {name!r}.")
-    if followed(r):
+    if is_tracked(r):
         return ACTIVATIONS[name](r)
     fast = _CPU_FLOAT64 if r.device.type == "cpu" and r.dtype == torch.float64 else _IN_PLACE
     return fast.get(name, _IN_PLACE.get(name, ACTIVATIONS[name]))(r)

@@ -8,13 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.base import FeatureMap, Prepared
+from raffia.features.base import Choice, FeatureMap, Prepared, Range
 from raffia.features.flows import SHAPES, Around, Flow, Number, multiplier
-from raffia.features.hyperparameters import Choice, Range
 from raffia.features.velocities import Numbers, Roles, Velocity, mixed
 from raffia.features.walls import Within
 from raffia.spaces import Domain, Grid, Nodes, Space, interpolate
-from raffia.transforms import followed
+from raffia.transforms import is_tracked
 
 FORCED = 0.1  # of the deviation of outputs: a mean change that is larger is a source
 
@@ -135,7 +134,7 @@ class CarriedFeatures(FeatureMap):
             lambda squares: torch.exp(-self.damping * squares / self.steps),
             self.sense * self.turn,
             self.climb,
-            followed(a),  # a search, which follows hyperparameters alone, needs one derivative
+            is_tracked(a),  # a search, which follows hyperparameters alone, needs one derivative
             a,
         )
 

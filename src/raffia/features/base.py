@@ -1,15 +1,19 @@
 """Random feature pairs (φ, μ): random operators φ(·; θ) with θ white noise in coefficient space (def:rfm).
 
-A new map is one short file: `theta_shape` says what one θ looks like, `__call__` evaluates φ. Every hyperparameter enters
-in `__call__`, never in `draw`, so θ can be drawn anywhere, and φ can be differentiated in its hyperparameters.
+A new map is one short file: `theta_shape` is the shape of one θ, and `__call__` evaluates φ. All hyperparameters enter in `__call__`,
+never in `draw`. So θ can be drawn anywhere, and φ can be differentiated in its hyperparameters.
 
-Three optional hooks make a map faster without changing it. `prepare` computes what depends on θ and the grid alone, once, and
-`evaluate` uses it; `seen` computes what depends on the input alone, once for all tiles of features; `combination` is the trained operator
-Σ_j α_j φ(·; θ_j), which may have a shortcut.
+Three optional methods make a map faster without changing its values:
+
+* `prepare` computes what depends on θ and the grid alone, once; `evaluate` uses it.
+* `precompute` computes what depends on the input alone, once for all tiles of features.
+* `combination` is the trained operator Σ_j α_j φ(·; θ_j), which may have a shortcut.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import torch
@@ -18,12 +22,48 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.hyperparameters import Choice, Range
 from raffia.measures.noise import Rows, white_noise
-from raffia.spaces import POINT, Nodes
-from raffia.transforms import followed
+from raffia.spaces import POINT, Domain, Nodes, Space
+from raffia.transforms import is_tracked
 
-DEAR = 16  # numbers on the way to a value, above which it is not found again without need
+
+@dataclass(frozen=True)
+class Range:
+    """A number between `low` and `high`, searched on a logarithmic scale unless told otherwise; `count` of them for a vector."""
+
+    low: float
+    high: float
+    log: bool = True
+    count: int | None = None
+
+    def at(self, place: float) -> float:
+        """From low at 0 to high at 1, on the scale of the search."""
+        if self.log:
+            return math.exp((1 - place) * math.log(self.low) + place * math.log(self.high))
+        return (1 - place) * self.low + place * self.high
+
+    @property
+    def middle(self) -> float:
+        """Half-way between the ends, on the scale of the search."""
+        return self.at(0.5)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several values, tried in turn."""
+
+    options: tuple[Any, ...]
+
+
+def region_of(space: Space, name: str) -> Domain:
+    """The torus or box of inputs with one or several channels; other spaces are refused by the features of that name."""
+    domain = space.one_channel
+    if not isinstance(domain, Domain) or domain.dim < 1:
+        raise RaffiaError(f"{name} needs functions on a grid of a line, a square or a cube; got {space!r}.")
+    return domain
+
+
+EXPENSIVE = 16  # numbers on the way to a value, above which it is not found again without need
 
 Prepared = tuple[Tensor, ...]
 """Whatever `prepare` makes of θ: tensors with one row a feature."""
@@ -35,14 +75,14 @@ class FeatureMap(BaseEstimator, ABC):
     normalized: ClassVar[bool] = True
     """Whether a surrogate of these features normalises its data, unless told; not where hyperparameters are in the data's own units."""
 
-    delicate: ClassVar[bool] = False
+    start_from_current_values: ClassVar[bool] = False
     """Whether a search is easily led astray: it then begins at the present values, never at random ones, judges by ordinary
     coefficients, and ends on the grid of the data."""
 
     fine: ClassVar[bool] = False
     """Whether features are about lengths that a coarse grid does not show: on a line, a search then looks at a finer one."""
 
-    informed: ClassVar[bool] = False
+    fitted_to_data: ClassVar[bool] = False
     """Whether pairs make so much of the map that leaving out one of them says too little of errors on others."""
 
     few: ClassVar[bool] = False
@@ -86,9 +126,9 @@ class FeatureMap(BaseEstimator, ABC):
 
     @final
     @property
-    def dear(self) -> bool:
+    def expensive(self) -> bool:
         """Whether features take so long that they are evaluated no more often than must be."""
-        return self.work_per_value > DEAR
+        return self.work_per_value > EXPENSIVE
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -108,7 +148,7 @@ class FeatureMap(BaseEstimator, ABC):
         """φ(a_i; θ_j) from what `prepare` made of θ."""
         return self(a, prepared[0])
 
-    def seen(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
+    def precompute(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
         """φ(a; ·) from what `prepare` made of some θ: `evaluate`, with what depends on the input alone computed once for all of them."""
         return lambda prepared: self.evaluate(a, prepared)
 
@@ -132,7 +172,7 @@ class FeatureMap(BaseEstimator, ABC):
         prepared = self.prepare(theta, grid)
 
         def combined(a: Float[Tensor, "n *input"]) -> Float[Tensor, "n *output"]:
-            size, features = tile_size(a), self.seen(a)
+            size, features = tile_size(a), self.precompute(a)
             parts = zip(tiles(prepared, size), coef.split(size), strict=True)
             return sum_of(_weighted(features(part), weights) for (part, _), weights in parts)
 
@@ -164,7 +204,7 @@ def sum_of(parts: Iterator[Tensor]) -> Tensor:
     """The sum of a nonempty iteration of tensors, in place where no derivative forbids it."""
     total = next(parts)
     for part in parts:
-        total = total + part if followed(total) else total.add_(part)
+        total = total + part if is_tracked(total) else total.add_(part)
     return total
 
 
@@ -178,3 +218,19 @@ def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
     if phi.transpose(0, 1).is_contiguous():
         return (coef @ rows_of(phi)).reshape(n, *grid)
     return torch.matmul(coef, phi.flatten(2)).reshape(n, *grid)
+
+
+def empirical_kernel(
+    feature_map: FeatureMap, theta: Float[Tensor, "m *theta"], a: Float[Tensor, "n *grid"], b: Float[Tensor, "n2 *grid"]
+) -> Float[Tensor, "n points n2 points"]:
+    """k^(m)(a_i, b_j) = (1/m) Σ_l φ(a_i; θ_l) ⊗ φ(b_j; θ_l) as matrices in embedded coordinates, (n, K, n', K).
+
+    (f ⊗ g) h = ⟨g, h⟩ f, so embed(k(a, b) h) = kernel · embed(h). For scalar features K = 1: take [:, 0, :, 0]. This is a
+    dense object for small problems and for tests; training never needs it.
+    """
+    left, right = _embedded(feature_map, theta, a), _embedded(feature_map, theta, b)
+    return (left.flatten(1).T @ right.flatten(1)).reshape(*left.shape[1:], *right.shape[1:]) / len(theta)
+
+
+def _embedded(feature_map: FeatureMap, theta: Tensor, a: Tensor) -> Float[Tensor, "m n points"]:
+    return feature_map.values_on(feature_map.domain.grid_of(a)).embed(feature_map(a, theta).transpose(0, 1))

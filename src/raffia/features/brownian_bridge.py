@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.base import FeatureMap
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Range
 from raffia.spaces import POINT, Domain, Nodes
 
 

@@ -9,9 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared, sum_of
-from raffia.features.grid_domain import region_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of, sum_of
 from raffia.features.word_recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, modes_of
@@ -41,7 +39,7 @@ class IteratedFeatures(FeatureMap):
     """
 
     normalized: ClassVar[bool] = False
-    delicate: ClassVar[bool] = True
+    start_from_current_values: ClassVar[bool] = True
 
     iterations: int = 3
     alpha: Numbers = 1.0

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.grid_domain import region_of
+from raffia.features.base import region_of
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Grid, Space, modes_of
 

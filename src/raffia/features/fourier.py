@@ -13,12 +13,11 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features import fused
 from raffia.features.activations import activate
-from raffia.features.base import FeatureMap, Prepared, sum_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
 from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
-from raffia.spaces.waves import waves
-from raffia.transforms import followed, plainly
+from raffia.spaces.spectral import waves
+from raffia.transforms import is_tracked, outside_transforms
 
 Number = float | Float[Tensor, ""]
 
@@ -34,7 +33,7 @@ def _synthesis(spectrum: Complex[Tensor, "*batch waves"], points: int) -> Float[
 
 
 @lru_cache(maxsize=16)
-@plainly()
+@outside_transforms()
 def _waves(count: int, points: int, device: torch.device) -> Float[Tensor, "twice points"]:
     """Rows 1, 0, then 2 cos 2πkx, −2 sin 2πkx."""
     k = torch.arange(count)
@@ -199,7 +198,7 @@ class FourierFeatures(FeatureMap):
         if multiplier.requires_grad or coef.requires_grad:
             return plain
         kernel = fused.combination(multiplier, coef, grid.shape[0], self.activation)
-        return lambda a: plain(a) if followed(a) else kernel(a)
+        return lambda a: plain(a) if is_tracked(a) else kernel(a)
 
     def _line(self, xi: Float[Tensor, "m modes"], torus: Grid) -> Complex[Tensor, "m _"]:
         """The multipliers of the wavenumbers 1, 2, … of a line, without any transform."""
@@ -228,7 +227,7 @@ class FourierFeatures(FeatureMap):
             raise RaffiaError(f"the mesh lies in {mesh.domain}, the features in {self._domain}: pass Mesh(nodes, domain=…).")
         reach = (LaplacianBasis(self._reflection, "periodic", self.n_modes, constant=False).modes.amax(0) + 1) // 2
         axes = zip(self._domain.kinds, reach.tolist(), strict=True)
-        return Grid(self._domain, tuple(kind.points(2 * r + 1 if kind.around else r + 1) for kind, r in axes))
+        return Grid(self._domain, tuple(kind.points(2 * r + 1 if kind.periodic else r + 1) for kind, r in axes))
 
     @property
     def _reflection(self) -> Domain:
@@ -237,7 +236,7 @@ class FourierFeatures(FeatureMap):
         if domain.periodic:
             return domain
         lengths = zip(domain.kinds, domain.extents, strict=True)
-        return Domain(domain.dim, periodic=True, extent=tuple(extent * (1 if kind.around else 2) for kind, extent in lengths))
+        return Domain(domain.dim, periodic=True, extent=tuple(extent * (1 if kind.periodic else 2) for kind, extent in lengths))
 
     def _torus_grid(self, grid: Grid) -> Grid:
         """The grid itself, or that of its reflection along axes with ends."""
@@ -260,7 +259,7 @@ class FourierFeatures(FeatureMap):
     @property
     def work_per_value(self) -> int:
         """In several dimensions an input is twice as large for each axis that it is reflected along, and every channel has its product."""
-        reflected = sum(not kind.around for kind in self._domain.kinds)
+        reflected = sum(not kind.periodic for kind in self._domain.kinds)
         return self.domain.channels * (2**reflected if self._domain.dim > 1 else 1)
 
     @property

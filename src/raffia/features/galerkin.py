@@ -9,9 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared
+from raffia.features.base import FeatureMap, Prepared, region_of
 from raffia.features.equations import Equation, bounded, found
-from raffia.features.grid_domain import region_of
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Nodes, Space, interpolate
 
@@ -38,7 +37,7 @@ class GalerkinFeatures(FeatureMap):
     """
 
     normalized: ClassVar[bool] = False
-    informed: ClassVar[bool] = True
+    fitted_to_data: ClassVar[bool] = True
 
     mass: Float[Tensor, "powers"] | None = None
     stiffness: Float[Tensor, "powers"] | None = None

@@ -9,9 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.activations import activate
-from raffia.features.base import FeatureMap, Prepared
-from raffia.features.grid_domain import region_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of
 from raffia.spaces import Domain, Nodes, Space
 from raffia.spaces.spectral import Series
 
@@ -67,9 +65,9 @@ class LocalFeatures(FeatureMap):
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Derivatives, then one product."""
-        return self.seen(a)(prepared)
+        return self.precompute(a)(prepared)
 
-    def seen(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
+    def precompute(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
         """Derivatives once, then one product for each tile of features."""
         grid = self._region.grid_of(a)
         series = Series(grid, self._region.natural_boundary)

@@ -9,10 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.activations import activate
-from raffia.features.base import FeatureMap, Prepared
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of
 from raffia.features.fourier import FourierFeatures
-from raffia.features.grid_domain import region_of
-from raffia.features.hyperparameters import Choice, Range
 from raffia.measures import GaussianField
 from raffia.spaces import Nodes, Space
 

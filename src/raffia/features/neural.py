@@ -12,10 +12,9 @@ from torch.func import functional_call, vmap
 
 from raffia.errors import RaffiaError
 from raffia.features.activations import ACTIVATIONS
-from raffia.features.base import FeatureMap
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Range
 from raffia.spaces import Domain, LaplacianBasis
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 
 Number = float | Float[Tensor, ""]
 
@@ -52,7 +51,7 @@ class NeuralFeatures(FeatureMap):
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m weights"]) -> Float[Tensor, "n m *grid_or_none"]:
         """One pass of the network a feature, all at once."""
-        with plainly():
+        with outside_transforms():
             module = self._module().to(theta)
         drawn, start = {}, 0
         for name, parameter in module.named_parameters():
@@ -99,8 +98,8 @@ class _BranchTrunk(nn.Module):
         super().__init__()
         self.domain, self.sigma = domain, ACTIVATIONS[sizes.activation]
         self.basis = LaplacianBasis(domain, domain.natural_boundary, sizes.n_modes)
-        self.around = [axis for axis, kind in enumerate(domain.kinds) if kind.around]
-        self.straight = [axis for axis, kind in enumerate(domain.kinds) if not kind.around]
+        self.around = [axis for axis, kind in enumerate(domain.kinds) if kind.periodic]
+        self.straight = [axis for axis, kind in enumerate(domain.kinds) if not kind.periodic]
         coordinates = 2 * len(self.around) + len(self.straight)
         self.branch_in, self.branch_out = nn.Linear(sizes.n_modes, sizes.width), nn.Linear(sizes.width, sizes.rank)
         self.trunk_in, self.trunk_out = nn.Linear(coordinates, sizes.width), nn.Linear(sizes.width, sizes.rank)

@@ -9,12 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared, sum_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
 from raffia.measures import GaussianField
 from raffia.spaces import Domain, Grid, Nodes, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
-from raffia.transforms import hidden
+from raffia.transforms import is_abstract
 
 Number = float | Float[Tensor, ""]
 
@@ -155,7 +154,7 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     def _ratio(self, a: Tensor, grid: Grid) -> Float[Tensor, "n inner1 inner2"]:
         """f/a at inner nodes, with the raw a."""
-        if not hidden(a) and not (a > 0).all():
+        if not is_abstract(a) and not (a > 0).all():
             raise RaffiaError(
                 "PredictorCorrectorFeatures needs a strictly positive a, a permeability; take exp of a log-permeability."
             )

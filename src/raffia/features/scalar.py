@@ -10,8 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared, sum_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
 from raffia.spaces import POINT, Boundary, Domain, LaplacianBasis, Nodes, Space
 
 Number = float | Float[Tensor, ""]

@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Range
 from raffia.spaces import Grid, Nodes, Space
 
 

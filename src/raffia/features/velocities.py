@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.grid_domain import region_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, Range, region_of
 from raffia.spaces import Domain, Space
 
 Velocity = Literal["made", "first", "last"]

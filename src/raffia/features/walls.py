@@ -70,7 +70,7 @@ class Within(Flow):
     def _series(self, along: Boundary, across: Boundary, axis: int = 0) -> Series:
         """With one condition along an axis, another along others."""
         kinds = self.grid.domain.kinds
-        words = tuple("periodic" if kind.around else along if i == axis else across for i, kind in enumerate(kinds))
+        words = tuple("periodic" if kind.periodic else along if i == axis else across for i, kind in enumerate(kinds))
         return Series(self.grid, words)
 
     def _multiplier(self, series: Series) -> Float[Tensor, "*ranks m 1"]:

@@ -61,7 +61,7 @@ def _middles(
     f = grid.put_back(f, grid.domain.boundaries(boundary))
     for axis, (kind, spacing) in enumerate(zip(grid.domain.kinds, grid.spacings, strict=True)):
         dim = axis - len(grid.shape)
-        f = torch.cat([f, f.narrow(dim, 0, 1)], dim) if kind.around else f
+        f = torch.cat([f, f.narrow(dim, 0, 1)], dim) if kind.periodic else f
         before, after = f.narrow(dim, 0, f.shape[dim] - 1), f.narrow(dim, 1, f.shape[dim] - 1)
         f = (after - before) / spacing if axis == along else (before + after) / 2
     return f

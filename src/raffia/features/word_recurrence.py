@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, Range
 from raffia.spaces import Domain
 from raffia.spaces.spectral import Series
 

@@ -30,7 +30,7 @@ def point_values(grid: Grid, positions: Array) -> Float[Tensor, "points nodes"]:
     matrix = torch.ones(len(x), 1, dtype=torch.float64)
     for axis, (kind, points, extent) in enumerate(grid.lines):
         outside = (~((x[:, axis] >= 0) & (x[:, axis] <= extent))).nonzero()
-        if len(outside) and not kind.around:
+        if len(outside) and not kind.periodic:
             where = x[outside[0, 0]].tolist()
             raise RaffiaError(f"positions must lie in the domain, from 0 to {grid.domain.extents}; got {where}.")
         along = _along(kind, points, extent, x[:, axis])
@@ -56,7 +56,7 @@ def surrogate_error(
 def _along(kind: Axis, points: int, extent: float, x: Tensor) -> Float[Tensor, "positions nodes"]:
     """The weights of the nodes of one axis in values at x."""
     nodes = kind.coordinates(points, extent)
-    if kind.around:
+    if kind.periodic:
         k = torch.arange(1, (points - 1) // 2 + 1, dtype=torch.float64)
         phase = 2 * math.pi / extent * (x[:, None] - nodes)
         waves = 1 + 2 * torch.cos(phase[..., None] * k).sum(-1)

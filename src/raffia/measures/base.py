@@ -14,14 +14,14 @@ from raffia.spaces import Grid
 
 
 class Measure(BaseEstimator, ABC):
-    """A law of random functions that can be drawn on any grid."""
+    """A distribution of random functions that can be sampled on any grid."""
 
     @abstractmethod
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
-        """Draw functions on a grid; function i is a function of (seed, i) alone. `rows` is a count or a range."""
+        """Draw functions on a grid. Draw i depends on (seed, i) alone. `rows` is a count or a range."""
 
     def expansion(self, grid: Any) -> tuple[int, Callable[[Float[Tensor, "n numbers"]], Float[Tensor, "n *shape"]]]:
-        """How many independent standard normal numbers ξ make a draw on the grid, and what makes it of them."""
+        """The number of independent standard normal variables ξ behind a draw on the grid, and the map from ξ to the draw."""
         raise RaffiaError(
-            f"{type(self).__name__} is not made of normal numbers: pass a GaussianField, or a Pushforward of one."
+            f"{type(self).__name__} is not a function of Gaussian variables: pass a GaussianField, or a Pushforward of one."
         )

@@ -22,10 +22,28 @@ def matern(eigenvalues: Tensor, tau: float | Tensor, regularity: float | Tensor,
 
 @dataclass(repr=False, eq=False)
 class GaussianField(Measure):
-    """g = Σ_k ξ_k √λ_k φ_k with ξ white and mean zero over the domain; λ_k = τ^(2α−d) (κ_k + τ²)^(−α), −Δφ_k = κ_k φ_k.
+    """g = Σ_k ξ_k √λ_k φ_k with white noise ξ; λ_k = τ^(2α−d) (κ_k + τ²)^(−α), −Δφ_k = κ_k φ_k, without the constant mode.
 
-    `tau` is an inverse length scale, `regularity` is α > d/2: draws have about α − d/2 derivatives. The same ξ is the same
-    function on every grid; modes that a grid cannot hold are dropped, never aliased.
+    The same ξ is the same function on every grid. Modes that a grid cannot resolve are dropped, never aliased.
+
+    Parameters
+    ----------
+    domain
+        The torus or box.
+    boundary
+        The boundary condition of the eigenfunctions: "periodic", "neumann" or "dirichlet".
+    tau
+        τ, an inverse length scale.
+    regularity
+        α > d/2; draws have about α − d/2 derivatives.
+    n_modes
+        The number of eigenfunctions.
+
+    Examples
+    --------
+    >>> from raffia import Domain, GaussianField
+    >>> GaussianField(n_modes=64).sample(5, Domain(1).grid(128), seed=0).shape
+    torch.Size([5, 128])
     """
 
     domain: Domain = field(default_factory=lambda: Domain(1, periodic=True))
@@ -36,7 +54,7 @@ class GaussianField(Measure):
 
     @property
     def basis(self) -> LaplacianBasis:
-        """The eigenfunctions φ_k, the constant left out."""
+        """The eigenfunctions φ_k, without the constant."""
         return LaplacianBasis(self.domain, self.boundary, self.n_modes, constant=False)
 
     @property
@@ -46,20 +64,20 @@ class GaussianField(Measure):
 
     @property
     def variances(self) -> Float[Tensor, "modes"]:
-        """λ_k, where float64 holds them."""
-        found = self.eigenvalues
-        if not torch.isfinite(found).all() or found[0] <= 0:
+        """λ_k; refused if they overflow float64."""
+        eigenvalues = self.eigenvalues
+        if not torch.isfinite(eigenvalues).all() or eigenvalues[0] <= 0:
             raise RaffiaError(
-                f"tau={self.tau} and regularity={self.regularity} make variances that float64 cannot hold. Pass smaller ones."
+                f"tau={self.tau} and regularity={self.regularity} give variances outside the range of float64. Pass smaller ones."
             )
-        return found
+        return eigenvalues
 
     def __call__(self, xi: Float[Tensor, "*batch modes"], grid: Grid | Mesh) -> Float[Tensor, "*batch_and_shape"]:
         """The fields with white coefficients ξ, on the grid or mesh."""
         return self.basis.synthesis(xi * self.eigenvalues.sqrt().to(xi), grid)
 
     def expansion(self, grid: Any) -> tuple[int, Callable[[Tensor], Tensor]]:
-        """The ξ_k of all modes that the grid can hold, of a mesh all; and their sum."""
+        """ξ_k for all modes that the grid can resolve (all modes on a mesh), and their sum."""
         if grid.space.region != self.domain:
             raise RaffiaError(
                 f"the prior lives on {self.domain}, the inputs on {grid.space.region}: pass GaussianField(domain=…)."
@@ -68,7 +86,7 @@ class GaussianField(Measure):
         places = held.nonzero()[:, 0]
         if not len(places):
             raise RaffiaError(
-                f"a grid of shape {grid.shape} holds none of the {self.n_modes} modes of the prior. Use more points."
+                f"a grid of shape {grid.shape} resolves none of the {self.n_modes} modes of the prior. Use more points."
             )
 
         def made(xi: Float[Tensor, "n held"]) -> Float[Tensor, "n *shape"]:

@@ -1,7 +1,7 @@
-"""White noise from a counter: entry (j, q, k) is a function of (seed, stream, j, q, k) and of nothing else.
+"""White noise from a counter-based generator: entry (j, q, k) depends on (seed, stream, j, q, k) and nothing else.
 
-Any slice can be drawn by anybody, longer draws extend shorter ones, and the numbers are the same on every device: they
-are made in float64 on the CPU by Philox4x32-10 (Salmon et al., 2011) and the inverse of the normal distribution function.
+Any slice can be drawn independently, longer draws extend shorter ones, and values are the same on every device. They are computed in
+float64 on the CPU by Philox4x32-10 (Salmon et al., 2011) and the inverse of the normal distribution function.
 """
 
 import math
@@ -21,22 +21,22 @@ Rows = int | range
 
 
 def white_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
-    """Independent N(0, 1) numbers of shape (rows, *shape).
+    """Independent N(0, 1) values of shape (rows, *shape).
 
-    `rows` is a count or a range of row numbers. Draws nest in the number of rows and along the last axis. `stream` keeps
-    the features of a model and the inputs of a problem independent when both have the same seed.
+    `rows` is a count or a range of row indices. Longer draws extend shorter ones, in rows and along the last axis. With different `stream`,
+    the features of a model and the inputs of a problem are independent even if they have the same seed.
     """
     uniform = _uniform(rows, shape, seed, stream)
     return torch.from_numpy(ndtri(uniform, out=uniform))
 
 
 def uniform_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
-    """Independent numbers, uniform on the open interval (0, 1), under the rules of `white_noise`."""
+    """Independent values, uniform on the open interval (0, 1), by the same rules as `white_noise`."""
     return torch.from_numpy(_uniform(rows, shape, seed, stream))
 
 
 def as_rows(rows: object, name: str = "rows") -> range:
-    """A count, or a range of consecutive row numbers, as a range; `name` is what users call it."""
+    """A count or a range of consecutive row indices, as a range. `name` is the argument in messages."""
     if isinstance(rows, bool) or not isinstance(rows, (Integral, range)):
         raise RaffiaError(f"{name} must be a positive count or a range of consecutive numbers; got {rows!r}.")
     found = rows if isinstance(rows, range) else range(int(rows))
@@ -50,7 +50,7 @@ def _uniform(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> np.nda
         raise RaffiaError(f"a seed must be an integer from 0 to 2**32 − 1; got {seed!r}.")
     which = as_rows(rows)
     *channels, columns = shape or (1,)
-    blocks = (columns + 1) // 2  # one evaluation gives two 64-bit numbers
+    blocks = (columns + 1) // 2  # one evaluation gives two 64-bit integers
     above, key = np.uint64(math.prod(channels)), (int(seed), zlib.crc32(stream.encode()))
     drawn = np.empty((len(which) * math.prod(channels) * blocks, 2))
     for start in range(0, len(drawn), AT_ONCE):
@@ -64,7 +64,8 @@ def _uniform(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> np.nda
     return np.ascontiguousarray(drawn.reshape(len(which), -1, 2 * blocks)[..., :columns]).reshape(len(which), *shape)
 
 
-AT_ONCE = 2**14  # counters, so that what is made of them on the way stays in the cache, and takes no memory
+AT_ONCE = 2**14
+"""Counters that are processed together, so that intermediate values stay in the cache."""
 _LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 

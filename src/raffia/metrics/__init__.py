@@ -1,23 +1,14 @@
 """Errors of predictions: norms of differences, what models are judged by, and what is reported."""
 
-from raffia.metrics.deviations import Deviations
-from raffia.metrics.error_measure import ErrorMeasure
+from raffia.metrics.error_measure import Deviations, ErrorMeasure, Relative, RootMeanSquare
 from raffia.metrics.norms import bochner_error, relative_error, relative_errors
-from raffia.metrics.relative import Relative
-from raffia.metrics.root_mean_square import RootMeanSquare
 from raffia.metrics.sizes import Errors, Sizes
 from raffia.spaces import Nodes
 
 MEASURES: tuple[type[ErrorMeasure], ...] = (Deviations, RootMeanSquare, Relative)
-"""The first that applies to the outputs of a model is its own; a new one is a line here."""
+"""A model is judged by the first of these that applies to its outputs."""
 
 
 def measure_for(grid: Nodes, normalized: bool) -> type[ErrorMeasure]:
     """The measure of errors of outputs on these nodes."""
     return next(measure for measure in MEASURES if measure.applies(grid, normalized))
-
-
-__all__ = [
-    "MEASURES", "Deviations", "ErrorMeasure", "Errors", "Relative", "RootMeanSquare", "Sizes", "bochner_error",
-    "measure_for", "relative_error", "relative_errors",
-]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Errors between samples of functions: eqn:test_error and its Bochner sister."""
+"""Relative errors between samples of functions (eqn:test_error), and in the Bochner norm."""
 
 import numpy as np
 import torch
@@ -11,7 +11,20 @@ Array = np.ndarray | Tensor
 
 
 def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> Tensor:
-    """‖y_i − p_i‖ / ‖y_i‖ for each sample. `grid=None` weighs all points alike, which is exact on a torus."""
+    """‖y_i − p_i‖ / ‖y_i‖ for each sample.
+
+    Parameters
+    ----------
+    y, prediction
+        Arrays of one shape, (n, *grid).
+    grid
+        The nodes, with their quadrature. None weighs all points equally, which is exact on a torus.
+
+    Returns
+    -------
+    tensor of shape (n,)
+        The relative errors.
+    """
     error, norm = _norms(y, prediction, grid)
     if (norm == 0).any():
         index = int(torch.nonzero(norm == 0)[0])
@@ -22,12 +35,20 @@ def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> T
 
 
 def relative_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
-    """(1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖: the expected relative L² error   (eqn:test_error)."""
+    """(1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖: the mean relative L² error (eqn:test_error). Parameters as in `relative_errors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia.metrics import relative_error
+    >>> relative_error(np.ones((2, 4)), np.full((2, 4), 1.5))
+    0.5
+    """
     return float(relative_errors(y, prediction, grid).mean())
 
 
 def bochner_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
-    """(Σ_i ‖y_i − p_i‖²)^½ / (Σ_i ‖y_i‖²)^½: the relative error in L²(ν; Y)."""
+    """(Σ_i ‖y_i − p_i‖²)^½ / (Σ_i ‖y_i‖²)^½: the relative error in L²(ν; Y). Parameters as in `relative_errors`."""
     error, norm = _norms(y, prediction, grid)
     return float(torch.linalg.vector_norm(error) / torch.linalg.vector_norm(norm))
 

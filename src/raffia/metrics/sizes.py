@@ -7,34 +7,36 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.metrics.relative import FLOOR
+from raffia.metrics.error_measure import FLOOR
 from raffia.spaces import Nodes
 
-AT_ONCE = 2**22  # values that are copied to float64
-ROUNDING = 1e-12  # of the norm: a channel that varies less than this does not vary
+AT_ONCE = 2**22
+"""Values that are copied to float64 at a time."""
+ROUNDING = 1e-12
+"""A channel whose standard deviation is below this share of its norm counts as constant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The errors of some predictions: of each as a whole, and of each of its channels or components."""
+    """The errors of predictions: of each sample as a whole, and of each channel or component."""
 
     relative: Float[Tensor, "n"]
-    """‖F(a) − y‖ / ‖y‖, in the units of the data; where y is smaller than a tenth of the usual norm, relative to that."""
+    """‖F(a) − y‖ / ‖y‖ in the units of the data; the divisor is at least a tenth of the usual norm."""
     deviations: Float[Tensor, "n"]
-    """The root mean square over channels of errors in units of how much each varies: always predicting the mean has error 1, about."""
+    """The root mean square over channels of errors in standard deviations; predicting the mean has error about 1."""
     channels: Float[Tensor, "n channels"]
-    """The relative error of each channel by itself."""
+    """The relative error of each channel."""
     channel_deviations: Float[Tensor, "n channels"]
-    """The error of each channel in units of how much it varies; NaN where it does not vary."""
+    """The error of each channel in standard deviations; NaN if it is constant."""
 
     def part(self, rows: Tensor) -> "Errors":
-        """Those of some of the predictions."""
+        """The errors of some of the samples."""
         return Errors(self.relative[rows], self.deviations[rows], self.channels[rows], self.channel_deviations[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """How large the training outputs are, and how much they vary, for each channel or component: what errors are relative to."""
+    """The norms and standard deviations of training outputs, for each channel or component; errors are relative to them."""
 
     norms: Tensor
     """(channels,): the root mean square of ‖y‖."""
@@ -43,7 +45,7 @@ class Sizes:
 
     @classmethod
     def of(cls, y: Float[Tensor, "n *output"], grid: Nodes) -> "Sizes":
-        """Those of these outputs."""
+        """Compute them from outputs."""
         mean = y.detach().mean(0, dtype=torch.float64).cpu()
         parts = y.detach().split(max(1, AT_ONCE // grid.size))
         norms = (torch.cat([_norms(part.double().cpu() - off, grid) for part in parts]) for off in (torch.zeros(()), mean))
@@ -70,7 +72,7 @@ class Sizes:
         )
 
     def values(self, grid: Nodes) -> Float[Tensor, "channels"]:
-        """The root mean square of the values of each channel, where outputs are on such a grid."""
+        """The root mean square value of each channel, for outputs on this grid."""
         return self.norms / _norms(torch.ones(1, *grid.shape, dtype=self.norms.dtype), grid)[0]
 
 

@@ -1,4 +1,4 @@
-"""Pairs in, a trained model out: the one way that fits take, whole, in parts, from files and on clusters."""
+"""From pairs to a trained model: the same steps whether data come at once, in batches, from files or from a cluster."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.model.coefficients import Chosen, Coefficients, coefficients_of
+from raffia.model.coefficients import Coefficients, RidgeChoice, coefficients_of
 from raffia.model.coefficients.ordinary import positive_ridge
 from raffia.model.inequalities import bounded, everywhere
 from raffia.model.preprocessing import Frame, Prepared, prepare
@@ -18,10 +18,9 @@ from raffia.regression import NormalEquations, Solution, Statistics
 
 @dataclass(frozen=True, eq=False)
 class Accumulator:
-    """Statistics of the pairs so far. `add` and `+` give a new one, so pairs that are refused leave no trace.
+    """Statistics of the pairs so far, as a value: `add` and `+` return a new one, so an error leaves the old one unchanged.
 
-    `expected` is how many pairs there will be in all; None where nobody knows, and then statistics take a form that adds in
-    bounded memory.
+    `expected` is the total number of pairs. None is an unknown number; statistics then take a form that adds in bounded memory.
     """
 
     settings: Settings
@@ -31,8 +30,8 @@ class Accumulator:
     pairs: tuple[Tensor, Tensor] | None = None
 
     @classmethod
-    def going_on(cls, trained: Trained) -> "Accumulator":
-        """The pairs that a model was trained on, for more to be added."""
+    def resume(cls, trained: Trained) -> "Accumulator":
+        """The statistics that a model was trained on, to add more pairs."""
         if trained.statistics is None:
             raise RaffiaError(
                 "partial_fit cannot continue: this model was saved without its statistics. "
@@ -43,12 +42,12 @@ class Accumulator:
         return cls(trained.settings, frame=trained.frame, statistics=trained.statistics)
 
     def empty(self) -> "Accumulator":
-        """The same frame and form of statistics, and no pairs: what travels to whoever adds some."""
+        """The same frame and form of statistics without pairs: what a worker needs to add some."""
         assert self.statistics is not None  # some pairs have said which form
         return replace(self, statistics=self.statistics.nothing(), pairs=None)
 
     def add(self, a: object, y: object) -> "Accumulator":
-        """And these pairs."""
+        """Add pairs."""
         if self.settings.ridge == "auto" and self.expected is None:
             raise RaffiaError(
                 "ridge='auto' leaves out one sample at a time, so it needs all of them: call fit, or pass a number."
@@ -56,64 +55,65 @@ class Accumulator:
         return self.take(prepare(self.settings, a, y, self.frame))
 
     def take(self, prepared: Prepared) -> "Accumulator":
-        """And these pairs, which were prepared for the frame."""
+        """Add pairs that were prepared for the frame."""
         if self.settings.inequalities and self.expected is None:
             raise RaffiaError(
                 f"constraints: {self.settings.inequalities[0]} is an inequality, which looks at all training inputs at once: call "
                 "fit(a, y) with all of them. Equalities, such as Conserved(), go with batches and partial_fit."
             )
         frame, grid, inputs, outputs = prepared.frame, prepared.grid, prepared.inputs, prepared.outputs
-        stream = self.coefficients.stream(self.settings, frame, prepared)
+        stream = self.coefficients.stream(prepared)
         device = self.settings.place(inputs)
-        form = type(self.statistics) if self.statistics else self.coefficients.form(self.settings, frame, self.expected, device)
+        form = type(self.statistics) if self.statistics else self.coefficients.form(frame, self.expected, device)
         if self.statistics and not form.portable and grid != frame.output_nodes:
             raise RaffiaError(f"y must stay on the grid of the first batch, {frame.output_nodes.shape}; got {grid.shape}.")
         whole = len(inputs) == self.expected
         if whole or not form.portable:
-            inputs, outputs = inputs.clone(), outputs.clone()  # kept: what the caller does to its arrays must not matter
+            inputs, outputs = inputs.clone(), outputs.clone()  # the caller may change its arrays later
         statistics = form.assemble(stream, inputs, outputs)
         statistics.check()
         total = statistics if self.statistics is None else self.statistics + statistics
         return replace(self, frame=frame, statistics=total, pairs=(inputs, outputs) if whole else None)
 
     def __add__(self, other: "Accumulator") -> "Accumulator":
-        """The pairs of both, which must have one frame."""
+        """The pairs of both, which must have the same frame."""
         assert self.statistics is not None  # there are pairs to add to
         assert other.statistics is not None
         return replace(self, statistics=self.statistics + other.statistics, pairs=None)
 
     def finish(self, errors: bool = True) -> Trained:
-        """Find the ridge if it is to be found, and solve; without `errors`, those of leaving out one pair at a time may be missing."""
+        """Choose the ridge if it is "auto", and solve. With errors=False, leave-one-out errors need not be computed."""
         if self.statistics is None or self.frame is None:
             raise RaffiaError("there are no pairs to learn from.")
         known: dict[str, float] = {}
         ridge, noise, solution = self.settings.ridge, None, None
         if ridge == "auto":
-            found = self._chosen(self.statistics, self.frame, errors)
-            ridge, noise, solution = found.ridge, found.noise, found.solution
-            known = {LEFT_OUT: found.error} if errors else {}
+            choice = self._choose_ridge(self.statistics, self.frame, errors)
+            ridge, noise, solution = choice.ridge, choice.noise, choice.solution
+            known = {LEFT_OUT: choice.error} if errors else {}
         if self.settings.inequalities:
             solution = self._bounded(self.statistics, self.frame, ridge)
-        solution = solution or self.coefficients.solve(self.settings, self.statistics, ridge)
+        solution = solution or self.coefficients.solve(self.statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
         solution = replace(solution, guarantees=(*everywhere(self.frame.equalities), *solution.guarantees))
-        return Trained(self.settings.frozen(), self.frame, solution, ridge, known, noise, self.statistics, self.pairs)
+        trained = Trained(self.settings.frozen(), self.frame, solution, ridge, errors=known)
+        return replace(trained, noise=noise, statistics=self.statistics, pairs=self.pairs)
 
     @property
     def coefficients(self) -> Coefficients:
-        """The kind of coefficients that are found."""
+        """The kind of coefficients."""
         return coefficients_of(self.settings)
 
     def _bounded(self, statistics: Statistics, frame: Frame, ridge: Any) -> Solution:
-        """The coefficients that meet inequalities at the collocation points of the pairs."""
+        """The coefficients that satisfy inequalities at the collocation points of the pairs."""
         assert self.pairs is not None  # as `take` has checked
         pairs = Prepared(frame, *self.pairs, frame.output_nodes)
         return bounded(self.settings, pairs, NormalEquations.of(statistics), positive_ridge(ridge, statistics))
 
-    def _chosen(self, statistics: Statistics, frame: Frame, errors: bool) -> Chosen:
+    def _choose_ridge(self, statistics: Statistics, frame: Frame, errors: bool) -> RidgeChoice:
         """The ridge of the least leave-one-function-out error."""
         assert self.pairs is not None  # as `add` has checked
         pairs = Prepared(frame, *self.pairs, frame.output_nodes).distinct()
@@ -123,7 +123,7 @@ class Accumulator:
         if not pairs.outputs.any() and frame.measure.reference == 0:
             raise RaffiaError("all outputs are zero, so no ridge is better than another: check y, or pass a number.")
         if copied > 1:
-            stream = self.coefficients.stream(self.settings, frame, pairs)
+            stream = self.coefficients.stream(pairs)
             statistics = type(statistics).assemble(stream, pairs.inputs, pairs.outputs)
-        found = self.coefficients.chosen(self.settings, statistics, pairs, errors)
-        return replace(found, ridge=copied * found.ridge, solution=None) if copied > 1 else found
+        choice = self.coefficients.choose_ridge(statistics, pairs, errors)
+        return replace(choice, ridge=copied * choice.ridge, solution=None) if copied > 1 else choice

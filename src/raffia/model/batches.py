@@ -120,7 +120,7 @@ def finish(settings: Settings, folds: Sequence[Accumulator]) -> Trained:
     total = sum(folds[1:], start=folds[0])
     if settings.ridge != "auto":
         return replace(total, settings=settings).finish()
-    found = coefficients_of(settings).chosen_by_folds(settings, [_statistics(fold) for fold in folds])
+    found = coefficients_of(settings).choose_ridge_by_folds([_statistics(fold) for fold in folds])
     trained = replace(total, settings=replace(settings, ridge=found.ridge)).finish()
     return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, found.error)
 

@@ -24,9 +24,9 @@ from raffia.data.readers import zarr_store
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.batches import begin, default_size, finish
+from raffia.model.inputs import output_space
 from raffia.model.scaling import Moments
 from raffia.model.settings import Settings
-from raffia.model.shapes import output_space
 from raffia.model.trained import Trained
 from raffia.regression import Packed, unpacked
 from raffia.spaces import POINT

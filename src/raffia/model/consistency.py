@@ -20,7 +20,7 @@ def check(trained: Trained) -> None:
     settings, frame, coef = trained.settings, trained.frame, trained.solution.coef
     settings.check()
     kind = coefficients_of(settings)
-    if not kind.complete(settings, frame, trained.solution):
+    if not kind.complete(frame, trained.solution):
         raise RaffiaError(
             f"n_features={settings.n_features} does not go with coefficients of shape {tuple(coef.shape)} and outputs of shape "
             f"{frame.output_nodes.shape}."

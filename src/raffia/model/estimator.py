@@ -17,7 +17,6 @@ from raffia.model import cluster, file
 from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import ConformalBand, band_of
 from raffia.model.export import export
-from raffia.model.fitted_attribute import Found
 from raffia.model.inputs import inputs_of, pairs_of
 from raffia.model.novelty import warning_of
 from raffia.model.operator import Operator, elsewhere
@@ -26,13 +25,13 @@ from raffia.model.preprocessing import prepare
 from raffia.model.pruning import pruned
 from raffia.model.search import tuned
 from raffia.model.settings import Settings
-from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, Trained
+from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, FittedAttribute, Trained
 from raffia.model.training import train
 from raffia.model.vector_operator import FlatOperator
 from raffia.regression import Solver
 from raffia.spaces import Domain, Mesh, Space
 from raffia.storage import archive
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 from raffia.tuning import History, Search
 from raffia.validation import check_count
 
@@ -51,7 +50,7 @@ class _State:
     def operator_of(self, trained: Trained, settings: Settings) -> Operator:
         """The operator, made again where it is to compute elsewhere."""
         settings.check_same(trained.settings)
-        if self.operator is None or self.operator.settings.where != settings.where:
+        if self.operator is None or self.operator.settings.resources != settings.resources:
             self.operator = Operator(trained, settings)
         return self.operator
 
@@ -115,19 +114,29 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         grid, inequalities at collocation points of the training inputs alone; `solution_.guarantees` says what was reached, and where.
     """
 
-    solution_ = Found(lambda trained: trained.solution, "The coefficients and how the solver found them.")
-    coef_ = Found(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
-    ridge_ = Found(lambda trained: trained.ridge, "λ, as given or as found.")
-    loo_error_ = Found(lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'.")
-    fold_error_ = Found(lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches.")
-    held_out_error_ = Found(lambda trained: trained.errors.get(HELD_OUT), "Mean error on pairs held out.", "none were.")
-    noise_ = Found(lambda trained: trained.noise, "The noise level.", "it comes with ridge='auto' or return_std=True.")
-    equations_ = Found(lambda trained: trained.statistics, "The statistics of the pairs.", "it was saved without them.")
-    input_grid_ = Found(lambda trained: trained.frame.input_nodes, "Where the training inputs were.")
-    output_grid_ = Found(lambda trained: trained.frame.output_nodes, "Where the training outputs were.")
-    input_scaling_ = Found(lambda trained: trained.frame.input_scaling, "How inputs are normalised.")
-    output_scaling_ = Found(lambda trained: trained.frame.output_scaling, "How outputs are normalised.")
-    schema_ = Found(lambda trained: trained.schema, "How files are read.", "it was not trained on a file.")
+    solution_ = FittedAttribute(lambda trained: trained.solution, "The coefficients and how the solver found them.")
+    coef_ = FittedAttribute(lambda trained: trained.solution.coef, "α: (m,), or (m, columns) in embedded coordinates.")
+    ridge_ = FittedAttribute(lambda trained: trained.ridge, "λ, as given or as found.")
+    loo_error_ = FittedAttribute(
+        lambda trained: trained.errors.get(LEFT_OUT), "Mean leave-one-out error.", "it comes with ridge='auto'."
+    )
+    fold_error_ = FittedAttribute(
+        lambda trained: trained.errors.get(FOLDS), "k-fold error, in squares.", "it comes with batches."
+    )
+    held_out_error_ = FittedAttribute(
+        lambda trained: trained.errors.get(HELD_OUT), "Mean error on pairs held out.", "none were."
+    )
+    noise_ = FittedAttribute(
+        lambda trained: trained.noise, "The noise level.", "it comes with ridge='auto' or return_std=True."
+    )
+    equations_ = FittedAttribute(
+        lambda trained: trained.statistics, "The statistics of the pairs.", "it was saved without them."
+    )
+    input_grid_ = FittedAttribute(lambda trained: trained.frame.input_nodes, "Where the training inputs were.")
+    output_grid_ = FittedAttribute(lambda trained: trained.frame.output_nodes, "Where the training outputs were.")
+    input_scaling_ = FittedAttribute(lambda trained: trained.frame.input_scaling, "How inputs are normalised.")
+    output_scaling_ = FittedAttribute(lambda trained: trained.frame.output_scaling, "How outputs are normalised.")
+    schema_ = FittedAttribute(lambda trained: trained.schema, "How files are read.", "it was not trained on a file.")
 
     def __init__(
         self,
@@ -168,7 +177,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """Add pairs to those already seen; when next used, the model is that of all (with `normalize`, in the units of the first)."""
         state, settings = self._states, self.settings
         settings.check()
-        sums = state.sums or (Accumulator.going_on(state.trained) if state.trained else Accumulator(settings.frozen()))
+        sums = state.sums or (Accumulator.resume(state.trained) if state.trained else Accumulator(settings.frozen()))
         settings.check_same(sums.settings)
         a, y = pairs_of(self, a, y, first=sums.frame is None)
         self._state = _State(sums=replace(sums, settings=settings.frozen()).add(a, y))
@@ -332,7 +341,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
     def _states(self) -> _State:
         return self.__dict__.setdefault("_state", _State())
 
-    @plainly()
+    @outside_transforms()
     def _operator(self) -> Operator:
         """The trained operator with the parameters of today, compared once a call with those it was trained with."""
         return self._states.operator_of(self.trained_, self.settings)

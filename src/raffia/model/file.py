@@ -63,9 +63,7 @@ _PARTS = {
     name: value
     for module in PUBLIC
     for name, value in vars(module).items()
-    if name in module.__all__
-    and isinstance(value, type)
-    and (hasattr(value, "__dataclass_fields__") or issubclass(value, BaseEstimator))
+    if isinstance(value, type) and (hasattr(value, "__dataclass_fields__") or issubclass(value, BaseEstimator))
 } | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings, Novelty, ErrorBars)}
 CLASSES: dict[str, Callable[..., Any]] = {
     **_PARTS,

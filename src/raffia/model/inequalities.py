@@ -91,7 +91,7 @@ def _features(settings: Settings, frame: Frame, inputs: Tensor, position: Tensor
 
 def _check(settings: Settings, frame: Frame) -> None:
     """Inequalities are about values that one column of coefficients decides."""
-    mixing = [one for one in frame.equalities if frame.values == POINT or not one.alike]
+    mixing = [one for one in frame.equalities if frame.values == POINT or not one.channelwise]
     if mixing:
         raise RaffiaError(
             f"constraints: {mixing[0]} changes predictions after the features have been summed, so {settings.inequalities[0]} could not "

@@ -20,7 +20,7 @@ from raffia.model.time_stepping import Lost, Marching
 from raffia.model.trained import Trained
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
-from raffia.transforms import hidden, plainly
+from raffia.transforms import is_abstract, outside_transforms
 from raffia.validation import as_tensor, check_count, check_pairs
 
 
@@ -78,7 +78,7 @@ class Operator:
         kept, lost = [], None
         for step, state in enumerate(islice(self.states(a), steps + 1)):
             lost = lost or Lost(len(state))
-            if not hidden(state):
+            if not is_abstract(state):
                 lost.look(step, state)
             if step % every == 0:
                 kept.append(state)
@@ -124,8 +124,8 @@ class Operator:
         key, kept = (self.frame.input.grid_of(inputs), inputs.dtype, self.settings.place(inputs)), self._kept
         if kept is None or not _same(kept[0], key):
             kind = coefficients_of(self.settings)
-            with plainly():
-                kept = self._kept = (key, kind.combination(self.settings, self.frame, self.trained.solution, inputs))
+            with outside_transforms():
+                kept = self._kept = (key, kind.combination(self.frame, self.trained.solution, inputs))
         return kept[1]
 
     def __getstate__(self) -> dict[str, Any]:

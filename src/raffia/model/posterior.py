@@ -17,11 +17,11 @@ from raffia.model.operator import Operator
 from raffia.model.preprocessing import Prepared
 from raffia.model.trained import Trained
 from raffia.regression import RidgePath, Statistics
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 
 
 class Posterior:
-    """Error bars of what an operator predicts: y = F(a) + noise, with coefficients whose law `CoefficientLaw` is."""
+    """Error bars of what an operator predicts: y = F(a) + noise, with coefficients whose law `CoefficientPosterior` is."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -59,7 +59,7 @@ class Posterior:
         if (bars := self.trained.error_bars) is not None:
             frame = self.trained.frame
             return bars.std(self.novelty(inputs).cpu(), frame.output_nodes, frame.nodes_for(inputs)).to(inputs)
-        variance = self.kind.variance(self.operator.settings, self.known(), self.law, inputs.double())
+        variance = self.kind.variance(self.known(), self.posterior, inputs.double())
         own = self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
         if self.partner is None:
             return own  # that of a sum is at most the sum of both
@@ -70,7 +70,7 @@ class Posterior:
         """Draws of the function F(a_i): (count, n, *grid), in the units of the data, for inputs in training units."""
         if self.partner is not None:
             raise RaffiaError("a sum of two models has no posterior to draw from; it has error bars and conformal bands.")
-        draws = self.kind.draws(self.operator.settings, self.known(), self.law, inputs.double(), count, seed)
+        draws = self.kind.draws(self.known(), self.posterior, inputs.double(), count, seed)
         return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
 
     def log_marginal_likelihood(self, noise: float | None) -> float:
@@ -89,21 +89,21 @@ class Posterior:
     @property
     def kind(self) -> Coefficients:
         """The kind of coefficients, which knows their law."""
-        return coefficients_of(self.trained.settings)
+        return coefficients_of(self.operator.settings)
 
     @cached_property
-    @plainly()
-    def law(self) -> Any:
+    @outside_transforms()
+    def posterior(self) -> Any:
         """The law of the coefficients given the data."""
         self._statistics("error bars")
-        return self.kind.law(self.operator.settings, replace(self.trained, noise=self.noise))
+        return self.kind.posterior(replace(self.trained, noise=self.noise))
 
     @cached_property
-    @plainly()
+    @outside_transforms()
     def noise(self) -> Any:
         """The noise level, from leaving out one training function at a time; needs the training pairs once."""
         trained = self.trained
-        if why := self.kind.barless(trained):
+        if why := self.kind.why_no_error_bars(trained):
             raise RaffiaError(why)
         if trained.noise is not None:
             return trained.noise
@@ -113,7 +113,7 @@ class Posterior:
                 "return_std=True once before saving with statistics=True."
             )
         self._statistics("return_std")
-        return self.kind.noise(self.operator.settings, trained)
+        return self.kind.noise(trained)
 
     @property
     def has_bars(self) -> bool:
@@ -122,7 +122,7 @@ class Posterior:
         if trained.error_bars is not None:
             return True
         known = trained.noise is not None or trained.pairs is not None or not self.kind.noise_needs_pairs
-        own = known and trained.statistics is not None and not self.kind.barless(trained)
+        own = known and trained.statistics is not None and not self.kind.why_no_error_bars(trained)
         return own and (self.partner is None or self.partner.has_bars)
 
     def known(self) -> Trained:
@@ -139,7 +139,7 @@ class Posterior:
 
 def left_out_errors(trained: Trained) -> Tensor | None:
     """y − F(a) of each training pair for the model trained without it, in the units of the data; None where no formula gives it."""
-    errors = coefficients_of(trained.settings).left_out(trained.settings, trained)
+    errors = coefficients_of(trained.settings).left_out(trained)
     if errors is None:
         return None
     errors = trained.frame.output_scaling.stretch(errors)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.selected import Selected
+from raffia.features.wrapped import Selected
 from raffia.model.coefficients.ordinary import positive_ridge
 from raffia.model.trained import Trained
 from raffia.regression import NormalEquations, Statistics, direct_solution

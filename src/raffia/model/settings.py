@@ -1,4 +1,4 @@
-"""The settings of a model as a value: what training needs to know, without the model."""
+"""The parameters of a model as an immutable value, which training and prediction use without the model."""
 
 import math
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ from torch import Tensor
 from raffia.constraints import Constraint, Equality, Inequality, equalities_in, inequalities_in
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.features.projected import Projected
+from raffia.features.wrapped import Projected
 from raffia.measures.noise import white_noise
 from raffia.regression import FeatureStream, Solver, Workspace
 from raffia.spaces import Nodes, Space, digest_of
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 from raffia.validation import check_count, check_device, check_instance, check_seed
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """The arguments of `RandomFeatureModel`; two are compared by `identity`, all that coefficients depend on."""
+    """The arguments of `RandomFeatureModel`. `identity` compares those that coefficients depend on."""
 
     feature_map: FeatureMap
     n_features: int | float = 1024
     ridge: float | Tensor | Literal["auto"] = 0.0
-    """A number, "auto", or where coefficients are modal a vector with one for each block."""
+    """A number, "auto", or for modal coefficients a vector with one ridge for each block."""
     solver: Solver | None = None
     batch_size: int | None = None
     random_state: int = 0
@@ -43,32 +43,32 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, object]) -> "Settings":
-        """Settings with these values, good or bad: `check` tells."""
+        """Settings with these values, which need not be valid: `check` validates."""
         settings = object.__new__(cls)
         vars(settings).update(values)
         return settings
 
     @property
-    def where(self) -> tuple[object, ...]:
-        """Where to compute, and in how much memory."""
+    def resources(self) -> tuple[object, ...]:
+        """The device and the limits of memory, which coefficients do not depend on."""
         return self.device, self.batch_size, self.memory_budget
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The constructor's arguments, of a model too."""
+        """The arguments of the constructor, here and of the model."""
         return {name: getattr(self, name) for name in type(self).__dataclass_fields__}
 
     def frozen(self) -> "Settings":
-        """The same settings, which no change of the feature map reaches."""
+        """The same settings with a copy of the feature map, which the user may change later."""
         return Settings.of(self.arguments | {"feature_map": clone(self.feature_map)})
 
     def check(self) -> None:
-        """Refuse what no model can be made with."""
+        """Refuse invalid settings."""
         if self.coefficients not in ("ordinary", "modal"):
             raise RaffiaError(f"coefficients must be 'ordinary' or 'modal'; got {self.coefficients!r}.")
         if self.modal and self.solver is not None:
             raise RaffiaError(
-                f"solver={self.solver!r} is for ordinary coefficients; modal ones are found block by block: pass solver=None."
+                f"solver={self.solver!r} is for ordinary coefficients; modal ones are solved block by block: pass solver=None."
             )
         check_numbers(
             self.n_features, 0.0 if self._has_ridges else self.ridge, self.batch_size, self.memory_budget, self.points
@@ -101,12 +101,12 @@ class Settings:
 
     @property
     def features(self) -> FeatureMap:
-        """The features that are learnt from: those of the map, projected by equalities that say the same of every channel."""
-        alike = tuple(equality for equality in self.equalities if equality.alike)
+        """The feature map, projected by equalities that treat all channels alike."""
+        alike = tuple(equality for equality in self.equalities if equality.channelwise)
         return Projected(self.feature_map, alike) if alike else self.feature_map
 
     def _check_constraints(self) -> None:
-        """A list of constraints, of which inequalities are for ordinary coefficients."""
+        """Refuse what is no constraint, and inequalities with other than ordinary coefficients."""
         listed = type(self.constraints) in (tuple, list)
         if not listed or len(self.equalities) + len(self.inequalities) != len(self.constraints):
             raise RaffiaError(
@@ -123,25 +123,25 @@ class Settings:
                 else "n_features=inf"
             )
             raise RaffiaError(
-                f"constraints: {self.inequalities[0]} is an inequality, for ordinary coefficients of finitely many features, which a "
-                f"quadratic programme finds; got {asked}. Equalities, such as Conserved(), go with all."
+                f"constraints: {self.inequalities[0]} is an inequality, which needs ordinary coefficients of finitely many features; "
+                f"got {asked}. Equalities, such as Conserved(), work with all kinds."
             )
 
     @property
     def _has_ridges(self) -> bool:
-        """Whether there is a ridge for each block: a vector of numbers >= 0, infinite or not, as `ridge_` has them."""
+        """Whether `ridge` is a vector with a ridge for each block; infinite ridges are allowed."""
         return self.modal and torch.is_tensor(self.ridge) and self.ridge.ndim == 1 and bool((self.ridge >= 0).all())
 
     @cached_property
     def identity(self) -> str:
-        """All settings that coefficients depend on, as a text that is equal in every process."""
+        """All settings that coefficients depend on, as a text that is the same in every process."""
         normalize = self.normalize if self.normalize == "function" else bool(self.normalize)
         constraints = tuple(self.constraints)
         values = (self.feature_map, self.n_features, self.random_state, self.output, normalize, self.coefficients, constraints)
         return "; ".join(_identity(value) for value in values)
 
     def check_same(self, before: "Settings") -> None:
-        """Refuse coefficients that were found with other settings."""
+        """Refuse settings for which the coefficients were not computed."""
         if self.identity != before.identity:
             raise RaffiaError(
                 "feature_map, n_features, random_state, normalize, coefficients, constraints or output changed since the model was "
@@ -149,38 +149,38 @@ class Settings:
             )
 
     def place(self, like: Tensor) -> torch.device:
-        """Where the model computes for inputs such as `like`."""
+        """The device on which the model computes for inputs such as `like`."""
         return like.device if self.device is None else torch.device(self.device)
 
     def theta(self, like: Tensor) -> Tensor:
-        """θ in the precision of `like`, where the model computes; drawn once."""
+        """θ in the precision of `like`, on the device of the model; drawn once."""
         device = self.place(like)
-        kept, shape = self.feature_map.kept, tuple(self.feature_map.theta_shape)
-        if kept is None:
+        indices, shape = self.feature_map.kept, tuple(self.feature_map.theta_shape)
+        if indices is None:
             return _theta(int(self.n_features), shape, self.random_state, like.dtype, device)
-        return _theta(int(kept.max()) + 1, shape, self.random_state, like.dtype, device)[kept.to(device)]
+        return _theta(int(indices.max()) + 1, shape, self.random_state, like.dtype, device)[indices.to(device)]
 
     def workspace(self, device: torch.device) -> Workspace:
-        """How much may be held in memory there."""
+        """The limits of memory on a device."""
         return Workspace(int(min(self.n_features, 2**31)), device, self.batch_size, self.memory_budget)
 
     def stream(self, like: Tensor, grid: Nodes, values: Nodes) -> FeatureStream:
-        """Features with θ for inputs such as `like`, and outputs on `grid`; features live on `values`."""
+        """Features on the nodes `values` and outputs on `grid`, for inputs such as `like`."""
         theta = self.theta(like)
         return FeatureStream.within(self.workspace(theta.device), self.features, theta, grid, values)
 
 
 @lru_cache(maxsize=4)
-@plainly()
+@outside_transforms()
 def _theta(n_features: int, shape: tuple[int, ...], seed: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Row j is a function of (seed, j) alone: what `FeatureMap.draw` gives."""
+    """The result of `FeatureMap.draw`: row j depends on (seed, j) alone."""
     return white_noise(n_features, shape, seed, stream="theta").to(device, dtype)
 
 
 def check_numbers(
     n_features: object, ridge: object, batch_size: object = None, memory_budget: object = None, points: object = None
 ) -> None:
-    """Refuse numbers that no model can be made with."""
+    """Refuse invalid counts and ridges."""
     for name, value in (("n_features", n_features), ("batch_size", batch_size), ("memory_budget", memory_budget)):
         if (value is not None or name == "n_features") and not (name == "n_features" and value == math.inf):
             check_count(name, value)
@@ -192,7 +192,7 @@ def check_numbers(
 
 
 def _identity(value: object) -> str:
-    """A text that is equal for equal values: of tensors and meshes a hash, since their words leave most out."""
+    """A text that is equal for equal values; for tensors and meshes it contains a hash."""
     if isinstance(value, BaseEstimator):
         parts = (f"{name}={_identity(part)}" for name, part in sorted(value.get_params(deep=False).items()))
         return f"{type(value).__name__}({', '.join(parts)})"

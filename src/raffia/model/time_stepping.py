@@ -9,7 +9,7 @@ from torch import Tensor
 from raffia.data import Along, Steps
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space
-from raffia.transforms import hidden
+from raffia.transforms import is_abstract
 
 SHOWN = 5  # paths that are named
 
@@ -138,7 +138,7 @@ def finite_rows(f: Tensor) -> Tensor:
 
 def _finite(predict: Predict, a: Tensor, before: Tensor) -> Tensor:
     """Predictions from the inputs that are finite; NaN, like those before, from the others."""
-    finite = None if hidden(a) else finite_rows(a)
+    finite = None if is_abstract(a) else finite_rows(a)
     if finite is None or finite.all():
         return predict(a).to(a.device)
     y = torch.full_like(before, torch.nan)

@@ -1,60 +1,98 @@
-"""All that training found, as one frozen value: dropping it is forgetting, encoding it is saving, sending it is sending the model."""
+"""The result of training as one frozen value, and attributes of the estimator that read it.
 
+Forgetting a model is dropping this value; saving is encoding it; using it on another machine is sending it.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
 from raffia.data import Schema
+from raffia.errors import RaffiaError
 from raffia.metrics import Sizes
 from raffia.model.error_bars import ErrorBars
 from raffia.model.novelty import Novelty
-from raffia.model.preprocessing import Frame
+from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
 from raffia.regression import Solution, Statistics
 
 LEFT_OUT, FOLDS, HELD_OUT = "leave one out", "folds", "held out"
-"""The methods that give errors: models trained without each sample in turn, without each fold, and pairs that no model saw."""
+"""The methods that estimate errors: leave-one-out, k-fold, and a held-out set."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The coefficients, and everything that makes them a model."""
+    """The coefficients and everything else that a trained model needs."""
 
     settings: Settings
-    """What the coefficients were found with."""
+    """The settings for which the coefficients were computed."""
     frame: Frame
     solution: Solution
     ridge: Any
     errors: dict[str, float] = field(default_factory=dict)
-    """Errors to expect, by the name of the method that gave them."""
+    """Estimated errors, by the name of the method."""
     noise: Any = None
-    """The noise level, as the kind of coefficients has it."""
+    """The noise level; its type depends on the kind of coefficients."""
     statistics: Statistics | None = None
-    """What more pairs can be added to; error bars need it too."""
+    """Statistics of the training pairs, needed to add more pairs and for error bars."""
     pairs: tuple[Tensor, Tensor] | None = None
-    """The training pairs in training units, where all of them came at once: the noise level is read off them, when asked for."""
+    """The training pairs in training units, if they came at once; the noise level is estimated from them when needed."""
     scores: tuple[float, ...] = ()
-    """The largest error at a point, in deviations of the outputs, of each pair held out: bands are read off them."""
+    """For each held-out pair, the largest pointwise error in standard deviations: the scores of conformal bands."""
     partner: "Trained | None" = None
-    """Another, whose predictions are added, with its share; ours have the rest."""
+    """A second model; predictions are (1 − share) times ours plus share times its."""
     share: float = 0.0
     schema: Schema | None = None
-    """How the pairs were read from a file, so that others of its kind are read alike."""
+    """How the pairs were read from a file, so that similar files are read in the same way."""
     sizes: Sizes | None = None
-    """How large training outputs are and how much they vary, where that is known: errors are reported in these units."""
+    """Norms and standard deviations of the training outputs, in which errors are reported."""
     novelty: Novelty | None = None
-    """What tells inputs unlike those of the training."""
+    """The distribution of the training inputs, to recognise extrapolation."""
     error_bars: ErrorBars | None = None
-    """Calibrated on left-out pairs by `raffia.fit`; they take the place of the posterior's."""
+    """Error bars calibrated on left-out pairs by `raffia.fit`; they replace those of the posterior."""
+
+    def known_pairs(self) -> Prepared:
+        """The training pairs, where the model still has them."""
+        if self.pairs is None:
+            raise RaffiaError("this needs the training pairs, which a model from a file does not have: call fit on them.")
+        return Prepared(self.frame, *self.pairs, self.frame.output_nodes)
+
+    def known_statistics(self) -> Any:
+        """The statistics of the training pairs, where the model still has them."""
+        if self.statistics is None:
+            raise RaffiaError("this needs the statistics of the training pairs: save the model with statistics=True.")
+        return self.statistics
 
     def light(self, statistics: bool = False) -> "Trained":
-        """What predictions need and no more, for files and for other machines; with `statistics`, what error bars need."""
+        """Only what predictions need, for files and other machines; with `statistics`, also what error bars need."""
         settings = Settings.of(self.settings.arguments | {"device": None})
         kept = self.statistics if statistics and self.statistics is not None and self.statistics.portable else None
         partner = self.partner and self.partner.light(statistics)
         return replace(self, settings=settings, pairs=None, statistics=kept, partner=partner)
 
     def with_error(self, method: str, error: float) -> "Trained":
-        """The same, and the error that a method gives."""
+        """The same with the error that a method estimates."""
         return replace(self, errors={**self.errors, method: error})
+
+
+T = TypeVar("T")
+
+
+class FittedAttribute(Generic[T]):
+    """An attribute that `read` computes from `trained_`. If it is None, the attribute is missing, with a message that says why."""
+
+    def __init__(self, read: Callable[[Trained], T | None], doc: str, why_missing: str = "") -> None:
+        self.read, self.__doc__, self.why_missing = read, doc, why_missing
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type) -> T:
+        if model is None:
+            return self  # type: ignore[return-value]  # of the class: for documentation
+        value = self.read(model.trained_)
+        if value is None:
+            raise AttributeError(f"this {owner.__name__} has no {self.name}: {self.why_missing}")
+        return value

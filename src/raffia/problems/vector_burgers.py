@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.measures import Measure
-from raffia.measures.independent_channels import Copies
+from raffia.measures.pushforward import Copies
 from raffia.problems.base import Problem
 from raffia.problems.evolution import Evolution, periodic_field
 from raffia.problems.exponential import Spectrum, integrate

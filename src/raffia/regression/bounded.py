@@ -85,7 +85,9 @@ def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -
             f"inequalities were met, but not by the best coefficients: the residual of the optimality conditions is {residual:.1e}. "
             f"Pass a larger ridge than {ridge:g}, so that the features are less dependent."
         )
-    solution = Solution(coef.reshape(equations.rhs.shape), residual, len(coef), condition_of(factor, 4), rounds, "daqp")
+    solution = Solution(
+        coef.reshape(equations.rhs.shape), residual, len(coef), condition_of(factor, 4), n_iter=rounds, solver="daqp"
+    )
     return solution, multipliers
 
 

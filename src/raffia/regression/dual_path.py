@@ -1,4 +1,4 @@
-"""Least squares in terms of pairs: everything for every ridge from K = U diag(s) Uᵀ, the kernel between inputs.
+"""Least squares in terms of pairs: residuals and leave-one-out errors for every ridge from K = U diag(s) Uᵀ, the kernel of the inputs.
 
 With H = K (K + λ)⁻¹, row i of y − F is λ cᵢ for c = (K + λ)⁻¹ y, and leaving out pair i gives the error
 
@@ -12,48 +12,50 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.best_ridge import best_ridge
+from raffia.regression.ridge_search import best_ridge
 
-SCANNED = 400  # pairs, left out one at a time, to compare ridges
-KEPT = 1e-12  # of the energy of outputs, below which directions of them do not count in a comparison of ridges
+SCANNED = 400
+"""Ridges are compared by leaving out this many pairs, one at a time."""
+NEGLIGIBLE = 1e-12
+"""Directions of the outputs with a smaller share of their energy are neglected when ridges are compared."""
 
 
 @dataclass(frozen=True, eq=False)
 class DualPath:
-    """The eigenvalues of K that are not zero, their eigenvectors, and `free` leverage that no ridge reaches: 1/n of an intercept."""
+    """The nonzero eigenvalues of K and their eigenvectors. `free` is leverage without penalty: 1/n for an intercept."""
 
     s: Float[Tensor, "rank"]
     U: Float[Tensor, "n rank"]
     free: float = 0.0
     directions: Float[Tensor, "rank size"] | None = None
-    """The principal directions of the rows, where K is that of rows."""
+    """The principal directions of the rows, if K is the Gram matrix of rows."""
 
     @classmethod
     def of_kernel(cls, kernel: Float[Tensor, "n n"]) -> "DualPath":
-        """Of a symmetric matrix; eigenvalues below its rounding count as that."""
+        """From a symmetric matrix; smaller eigenvalues are raised to its rounding error."""
         s, U = torch.linalg.eigh(kernel)
         return cls(s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1].clamp(min=0)), U)
 
     @classmethod
     def of_rows(cls, rows: Float[Tensor, "n size"], free: float = 0.0) -> "DualPath":
-        """Of K = rows·rowsᵀ, without squaring them."""
+        """From the singular values of rows, K = rows·rowsᵀ, without squaring them."""
         U, root, directions = torch.linalg.svd(rows, full_matrices=False)
         kept = root > max(rows.shape) * torch.finfo(root.dtype).eps * root[0]
         return cls(root[kept].square(), U[:, kept], free, directions[kept])
 
     @property
     def whole(self) -> bool:
-        """Whether the directions, with an intercept if there is one, are all there are."""
+        """Whether the eigenvectors, with the intercept if there is one, span the whole space."""
         return self.U.shape[1] + (self.free > 0) >= len(self.U)
 
     def unexplained(self, ridge: float) -> Float[Tensor, "n"]:
-        """1 − h_i, without cancellation where the ridge is small: what it keeps from every direction, and what no direction reaches."""
+        """1 − h_i, computed without cancellation for small ridges."""
         U = self.U.square()
         outside = 0.0 if self.whole else (1 - self.free - U.sum(1)).clamp(min=torch.finfo(self.s.dtype).eps)
         return ((U * (ridge / (self.s + ridge))).sum(1) + outside).clamp(min=torch.finfo(self.s.dtype).tiny)
 
     def residuals(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
-        """y − F on the pairs trained with."""
+        """y − F on the training pairs."""
         projected = self.U.mT @ y
         outside = 0.0 if self.whole else y - self.U @ projected
         return self.U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
@@ -63,9 +65,9 @@ class DualPath:
         return self.residuals(y, ridge) / self.unexplained(ridge)[:, None]
 
     def best(self, y: Float[Tensor, "n columns"], sizes: Float[Tensor, "n"]) -> tuple[float, float]:
-        """The ridge of the least mean error of leaving out one pair, and that error, relative to `sizes`.
+        """The ridge of the least mean leave-one-out error relative to `sizes`, and that error.
 
-        Ridges are compared on some of the pairs; the error of the best is over all of them.
+        Ridges are compared on some of the pairs; the error of the best ridge is over all of them.
         """
         few = coordinates_of(y)
         rows = torch.linspace(0, len(y) - 1, min(len(y), SCANNED)).round().long().to(y.device)
@@ -84,9 +86,9 @@ class DualPath:
 
 
 def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:
-    """The same vectors in an orthonormal basis of their span: fewer numbers, equal norms and inner products."""
+    """The same vectors in an orthonormal basis of their span: fewer coordinates, equal norms and inner products."""
     if y.shape[1] <= len(y):
         return y
     s, U = torch.linalg.eigh(y @ y.mT)
-    kept = s > KEPT * s.sum()
+    kept = s > NEGLIGIBLE * s.sum()
     return U[:, kept] * s[kept].sqrt()

@@ -1,9 +1,12 @@
-"""Errors of leaving out one function at a time, exactly and without training again.
+"""Errors of leaving out one function at a time, exactly and without training again, and the noise level that follows from them.
 
-Grid points of one sample are not independent, so the unit to leave out is a function, not an element of it. With
-A_i the rows of sample i and H_ii = A_i (AᵀA + mλ)⁻¹ A_iᵀ, the error of the model trained without sample i is
+Grid points of one sample are not independent, so the unit that is left out is a function, not a value. With A_i the rows of sample i and
+H_ii = A_i (AᵀA + mλ)⁻¹ A_iᵀ, the error of the model trained without sample i is
 
     e_i = (I − H_ii)⁻¹ r_i,     r_i = y_i − A_i α/m.
+
+Errors at neighbouring points are not independent either. The noise has a pointwise variance σ², and a function counts as K_eff independent
+values, so its variance in embedded coordinates is s² = σ² |D| / K_eff.
 """
 
 from collections.abc import Sequence
@@ -24,12 +27,12 @@ from raffia.spaces import Nodes
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """What leaving out one function at a time says, for each ridge."""
+    """The results of leaving out one function at a time, for each ridge."""
 
     errors: Float[Tensor, "ridges n"]
-    """Relative L² error of sample i by the model trained without it; for numbers, relative to their root mean square."""
+    """The relative L² error of sample i by the model trained without it; for scalar outputs, relative to their root mean square."""
     functions: Float[Tensor, "n points"]
-    """For the last ridge: e_i in embedded coordinates, all of them."""
+    """For the last ridge: e_i in embedded coordinates."""
     leverages: Float[Tensor, "n"]
     """For the last ridge: tr H_ii(I − H_ii)⁻¹, the variance of the prediction by the model trained without i, in units of the noise."""
 
@@ -45,18 +48,28 @@ def leave_one_out(
 ) -> LeftOut:
     """e_i = (I − H_ii)⁻¹ r_i for every sample and ridge, in one pass over the data.
 
-    `measure` says what errors are relative to, if not what is usual for outputs as they are. Outputs with more than `max_points`
-    points are projected on that many modes, the leading ones of the features of the first batch; what is outside them is left as it
-    is, since smooth features cannot reach it.
+    Parameters
+    ----------
+    path
+        The eigendecomposition of the normal equations of all samples.
+    stream, a, y
+        The features, and the samples to leave out.
+    ridges
+        The ridges to compare.
+    max_points
+        Outputs with more points are projected on this many leading modes of the features of the first batch. The remainder of the
+        residual is left unchanged, since smooth features cannot reach it.
+    measure
+        The error measure. None is the usual one for outputs that are not normalised.
     """
     m, errors, functions, leverages, modes = path.equations.n_features, [], [], [], None
-    per_sample, sizes, seen = stream.values_at(a).size, _sizes(measure, y, stream.grid), 0
+    per_sample, sizes, first = stream.values_at(a).size, _sizes(measure, y, stream.grid), 0
     for rows, target in stream.blocks(a, y):
         n = rows.shape[1] // per_sample
         A = rows.mT.reshape(n, -1, m)
         truth = target.reshape(n, A.shape[1], -1)
-        norm = sizes[seen : seen + n].to(truth)
-        seen += n
+        norm = sizes[first : first + n].to(truth)
+        first += n
         coefs = [path.projected / (path.s + ridge)[:, None] / m for ridge in ridges]
         stacked = torch.cat(coefs, dim=1)
         if A.shape[1] > max_points:
@@ -84,7 +97,7 @@ def leave_one_out(
 def leave_one_out_dual(
     equations: Streamed, ridges: Sequence[float], measure: ErrorMeasure | None = None
 ) -> Float[Tensor, "ridges n"]:
-    """The same for scalar features that outnumber the samples: e_i = c_i / (K⁻¹)_ii with K = AAᵀ/m + λ, c = K⁻¹y."""
+    """The leave-one-out errors for scalar features that outnumber the samples: e_i = c_i / (K⁻¹)_ii with K = AAᵀ/m + λ, c = K⁻¹y."""
     rows, targets = zip(*equations.blocks(), strict=True)
     A = torch.cat(rows, dim=1).mT
     y = torch.cat(targets).reshape(len(A), -1)
@@ -99,7 +112,7 @@ def _sizes(measure: ErrorMeasure | None, y: Tensor, grid: Nodes) -> Float[Tensor
 
 
 def _leading_modes(B: Float[Tensor, "n points m"], count: int) -> Float[Tensor, "points modes"]:
-    """Orthonormal functions that span most of the features of a batch; of many points, by products with random vectors."""
+    """Orthonormal functions that span most of the features of a batch; for many points, by a randomised range finder."""
     points = B.shape[1]
     if points <= 4 * count:
         _, vectors = torch.linalg.eigh(torch.einsum("ipk,iqk->pq", B, B))
@@ -112,3 +125,25 @@ def _leading_modes(B: Float[Tensor, "n points m"], count: int) -> Float[Tensor, 
     span = torch.linalg.qr(columns @ start)[0]
     span = torch.linalg.qr(columns @ (columns.mT @ span))[0]
     return span @ torch.linalg.svd(span.mT @ columns, full_matrices=False)[0][:, :count]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """σ², the pointwise variance of the error, and K_eff, the number of independent values that a function is worth."""
+
+    variance: float
+    effective_points: float
+
+    def scale(self, grid: Nodes) -> float:
+        """s² = σ² |D| / K_eff."""
+        return self.variance * grid.volume / self.effective_points
+
+
+def noise_of(left_out: LeftOut, grid: Nodes) -> Noise:
+    """Estimate the noise from e_i: K_eff is the participation ratio of their covariance; σ² makes mean ‖e_i‖² equal to its expectation."""
+    e = left_out.functions
+    second = (e @ e.mT if len(e) < e.shape[1] else e.mT @ e) / len(e)  # whichever is smaller: their spectra agree
+    energy = float(second.diagonal().sum())
+    effective = energy**2 / float(second.square().sum()) if energy > 0 else 1.0
+    leverage = float(left_out.leverages.mean())
+    return Noise(energy / (grid.volume * (1 + leverage / effective)), effective)

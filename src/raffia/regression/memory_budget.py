@@ -1,4 +1,4 @@
-"""How much to hold in memory at once, what fits into a device, and batches on their way to a GPU: the next is sent while one is used."""
+"""Limits of memory, and batches sent to a GPU: the next is copied while one is used."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,19 +9,20 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements
-from raffia.transforms import followed
+from raffia.transforms import is_tracked
 
 Batch = tuple[Tensor, ...]
 CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
-ROWS_PER_PRODUCT = 2048  # inner length of one matrix product: long enough for its speed, short enough for the cache
+ROWS_PER_PRODUCT = 2048
+"""The inner length of one matrix product: long enough for full speed, short enough for the cache."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Half of the budget is for features, the other half for what is kept of θ; None is 1 GiB on a CPU, 8 GiB on a GPU."""
+    """Half of the memory budget is for features, half for what is precomputed from θ. None is 1 GiB on a CPU, 8 GiB on a GPU."""
 
     n_features: int
     device: torch.device
@@ -30,16 +31,16 @@ class Workspace:
 
     @property
     def budget(self) -> int:
-        """Array elements that features may take."""
+        """The number of array elements of features."""
         return (self.memory_budget or (2**30 if self.device.type == "cpu" else 2**33)) // 16
 
     @property
     def tile(self) -> int:
-        """Array elements evaluated at once; a map may need a few times as many for what it computes on the way."""
+        """Array elements of features evaluated at once. A map may need a few times as many for intermediate values."""
         return min(tile_elements(self.device), max(1, self.budget // 8))
 
     def fit_size(self, points: int) -> int:
-        """Samples per batch, each of so many rows: enough for a fast product, no more than the budget allows."""
+        """Samples in a batch, each with `points` rows: enough for fast products, within the budget."""
         if self.batch_size is not None:
             return int(self.batch_size)
         allowed = (self.budget - 4 * self.tile) // (self.n_features * points)
@@ -54,17 +55,17 @@ class Workspace:
         return int(max(1, min(allowed, wanted // points)))
 
     def predict_size(self, points: int) -> int:
-        """Inputs per batch such that a tile spans 128 features or so."""
+        """Inputs in a batch, such that a tile holds about 128 features."""
         return int(self.batch_size or max(1, self.tile // (min(self.n_features, 128) * points)))
 
 
 def fits(values: Tensor, device: torch.device) -> bool:
-    """Whether to move values as a whole: they are there, or a quarter of the memory there holds them."""
+    """Whether values can be moved to a device as a whole: they are there already, or take at most a quarter of its free memory."""
     return values.device.type == device.type or 4 * values.nbytes <= available_memory(device)
 
 
 def arriving(batches: Iterable[Batch], device: torch.device) -> Iterator[Batch]:
-    """The same batches on the device, by pinned copies that overlap with the work on the batch before."""
+    """The same batches on the device. Pinned copies overlap with the work on the batch before."""
     if device.type != "cuda":
         yield from (tuple(part.to(device) for part in batch) for batch in batches)
         return
@@ -81,7 +82,7 @@ def arriving(batches: Iterable[Batch], device: torch.device) -> Iterator[Batch]:
 
 
 def _received(sent: Batch, arrived: torch.cuda.Event) -> Batch:
-    """Let the work that follows wait for the copy, and keep the memory until that work is done."""
+    """Make the work that follows wait for the copy, and keep the memory until that work is done."""
     here = torch.cuda.current_stream(sent[0].device)
     here.wait_event(arrived)
     for part in sent:
@@ -90,10 +91,10 @@ def _received(sent: Batch, arrived: torch.cuda.Event) -> Batch:
 
 
 def joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
-    """The parts in one preallocated tensor; keeping many small ones until the end raises peak memory several times."""
+    """Concatenate parts into one preallocated tensor. `torch.cat` at the end would need several times the memory."""
     whole, done = None, 0
     for part in parts:
-        if len(part) == rows or followed(part):
+        if len(part) == rows or is_tracked(part):
             return torch.cat([part, *parts]) if whole is None else torch.cat([whole[:done], part, *parts])
         whole = part.new_empty(rows, *part.shape[1:]) if whole is None else whole
         whole[done : done + len(part)] = part
@@ -103,7 +104,7 @@ def joined(rows: int, parts: Iterator[Tensor]) -> Tensor:
 
 
 def available_memory(device: torch.device) -> int:
-    """Bytes that can be taken now without swapping: what torch keeps for itself is free, what a container forbids is not."""
+    """Bytes that can be allocated now without swapping, within the limits of a container; memory that torch has cached is free."""
     if device.type == "cuda":
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + kept
@@ -117,7 +118,7 @@ def available_memory(device: torch.device) -> int:
 
 
 def _allowed(groups: Iterable[tuple[str, str]]) -> Iterator[int]:
-    """What limits of the process's control group leave, where there are any; version 2 of them, then version 1."""
+    """Bytes that the control groups of the process allow (version 2, then version 1)."""
     yield 2**62
     for limit, usage in groups:
         try:

@@ -1,10 +1,10 @@
-"""Modal coefficients where they outnumber the samples: the features themselves are kept, and systems have the size of the samples.
+"""Modal coefficients that outnumber the samples: statistics hold the features, and systems have the size of the number of samples.
 
 With K_k = V_kᴴ V_k / m, the solution of `modal_equations.py` is α(k) = α⁰ + V_k c_k with (K_k + λ_k) c_k = Y_k − V_kᴴ α⁰/m, and leaving
 out sample i leaves r_i(k)/(1 − h_i(k)) = c_i(k) / ((K_k + λ_k)⁻¹)_ii.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,18 +12,17 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.regression.blocks import factorised, ranges, squared
-from raffia.regression.modal_equations import ModalEquations, check_sums, refuse_indefinite
-from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets
+from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums, refuse_indefinite
+from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, factorised, ranges, squared
 from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.statistics import Statistics
 
 MOST_SCANNED = {"cpu": 512, "cuda": 4096}
-"""Samples that ridges are compared with."""
+"""Ridges are compared with this many samples at most."""
 
 
 @dataclass(frozen=True, eq=False)
-class ModalDual(Statistics):
+class ModalDual(ModalProblem, Statistics):
     """V_k and Y_k of all samples."""
 
     portable: ClassVar[bool] = False
@@ -34,56 +33,61 @@ class ModalDual(Statistics):
     energy: Float[Tensor, ""]
     n_samples: int
     features: int
-    """m."""
 
     @classmethod
     def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalDual":  # type: ignore[override]
         """Evaluate all features."""
-        return cls(*stream.whole(a, y), stream.twice, stream.energy(y), len(a), stream.n_features)
+        V, Y = stream.whole(a, y)
+        return cls(V, Y, stream.twice, stream.energy(y), len(a), stream.n_features)
 
     def nothing(self) -> "ModalDual":
         """No samples."""
-        return type(self)(self.V[:, :, :0], self.Y[:, :0], self.twice, torch.zeros_like(self.energy), 0, self.features)
+        return replace(self, V=self.V[:, :, :0], Y=self.Y[:, :0], energy=torch.zeros_like(self.energy), n_samples=0)
 
     def __add__(self, other: "ModalDual") -> "ModalDual":
-        """All the samples."""
+        """The samples of both."""
         V, Y = torch.cat([self.V, other.V], 2), torch.cat([self.Y, other.Y], 1)
-        return type(self)(V, Y, self.twice, self.energy + other.energy, self.n_samples + other.n_samples, self.features)
+        return replace(self, V=V, Y=Y, energy=self.energy + other.energy, n_samples=self.n_samples + other.n_samples)
 
     def at(self, blocks: Int[Tensor, "some"]) -> "ModalDual":
         """Some of the blocks."""
-        return type(self)(self.V[blocks], self.Y[blocks], self.twice[blocks], self.energy, self.n_samples, self.features)
+        return replace(self, V=self.V[blocks], Y=self.Y[blocks], twice=self.twice[blocks])
 
     def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalDual", Tensor, Tensor]:
-        """Fewer of the samples, evenly spread, where their number makes systems large: ridges are sums' own, whatever that number is."""
+        """Fewer samples, evenly spread, where many would make large systems. Ridges do not depend on the number of samples."""
         if self.n_samples <= MOST_SCANNED[self.V.device.type]:
             return self, a, y
         rows = torch.linspace(0, self.n_samples - 1, MOST_SCANNED[self.V.device.type]).round().long()
         here, energy = rows.to(self.V.device), self.energy * (len(rows) / self.n_samples)
-        few = type(self)(self.V[:, :, here], self.Y[:, here], self.twice, energy, len(rows), self.features)
+        few = replace(self, V=self.V[:, :, here], Y=self.Y[:, here], energy=energy, n_samples=len(rows))
         return few, a[rows.to(a.device)], y[rows.to(y.device)]
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of coefficients."""
+        """The type of the coefficients."""
         return self.V.dtype
 
     @property
     def start_shape(self) -> tuple[int, ...]:
-        """Of the coefficients of one block."""
+        """The shape of the coefficients of one block."""
         return self.V.shape[1], self.Y.shape[2]
 
     @property
     def primal(self) -> ModalEquations:
-        """The normal equations, formed."""
-        m = self.features
+        """The normal equations."""
         return ModalEquations(
-            self.V @ self.V.mH / m, self.V @ self.Y, self.twice, self._energies, self.energy, self.n_samples, m
+            grams=self.V @ self.V.mH / self.features,
+            sides=self.V @ self.Y,
+            twice=self.twice,
+            energies=self._energies,
+            energy=self.energy,
+            n_samples=self.n_samples,
+            features=self.features,
         )
 
     @property
     def gram(self) -> Float[Tensor, "p p"]:  # type: ignore[override]
-        """Of ordinary coefficients."""
+        """Of ordinary coefficients, summed over all modes."""
         size = self.V.shape[1]
         gram = torch.zeros(size, size, dtype=self.twice.dtype, device=self.twice.device)
         for weight, V in zip(self.twice.sqrt(), self.V, strict=True):
@@ -94,50 +98,36 @@ class ModalDual(Statistics):
 
     @property
     def rhs(self) -> Float[Tensor, "p columns"]:  # type: ignore[override]
-        """Of ordinary coefficients."""
+        """Of ordinary coefficients, summed over all modes."""
         return torch.einsum("k,kij->ij", self.twice, (self.V @ self.Y).real)
 
     @property
-    def n_features(self) -> int:
-        """m."""
-        return self.features
-
-    @property
     def scales(self) -> Float[Tensor, "blocks"]:
-        """tr G_k over the features."""
+        """tr G_k over the random features."""
         traces = torch.stack([squared(V[: self.features]).sum() for V in self.V]) / self.features
         return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
 
-    @property
-    def scale(self) -> float:
-        """tr G over the features."""
-        return float((self.twice * self.scales).sum())
-
-    def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
-        """G x, of ordinary coefficients."""
-        return self.gram @ x
-
     def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
-        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, after an ordinary part that is not used here; or for ordinary ones alone."""
+        """Σ_i ‖y_i − F(a_i)‖², as `ModalEquations.residual`."""
         coef = (coef.expand(1 + len(self.V), *coef.shape) if coef.ndim == 2 else coef)[1:].to(self.V)
         wrong = squared(self.Y - self.V.mH @ coef / self.features).sum((1, 2))
         return (self.energy + (self.twice * (wrong - self._energies)).sum()).clamp(min=0)
 
     def check(self) -> None:
-        """Refuse features that are not finite, or all zero, on the data."""
+        """Refuse features that are not finite or all zero on the data."""
         diagonal = torch.stack([squared(V).sum(1) for V in self.V])
         sides = torch.stack([V @ Y for V, Y in zip(self.V, self.Y, strict=True)])
         check_sums(diagonal.sum(0)[: self.features], sides, self.energy)
 
     def solve(
-        self, ridges: Float[Tensor, "blocks"], start: Tensor, careless: bool = False
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
     ) -> Inexact[Tensor, "blocks p columns"]:
-        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there. A block that fails is NaN, if that is not refused."""
+        """By a Cholesky factorisation of K_k + λ_k."""
         start = start.to(self.V)
         coef = self.V.new_empty(*self.V.shape[:2], start.shape[1])
         for part in ranges(self._kernels):
             factor, failed = factorised(self._kernels[part], ridges[part])
-            if failed.any() and not careless:
+            if failed.any() and not allow_failures:
                 refuse_indefinite(failed)
             V = self.V[part]
             step = V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
@@ -146,17 +136,14 @@ class ModalDual(Statistics):
         return coef
 
     def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
-        """Some of the samples, by their numbers."""
+        """Some of the samples, by their indices."""
         rows = rows.to(self.V.device)
         return Sampled(self.V[:, :, rows], self.Y[:, rows], rows)
 
     def left_out(
         self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
     ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
-        """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
-
-        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
-        """
+        """r_i(k) and 1 − h_i(k) of some samples, as `ModalEquations.left_out` gives them."""
         starts, rows = starts.to(self.V), some.rows.to(self.V.device)
         residuals, gaps = [], []
         unit = torch.zeros(self.n_samples, len(rows), dtype=self.V.dtype, device=self.V.device)

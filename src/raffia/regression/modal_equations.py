@@ -1,41 +1,111 @@
-"""Normal equations for coefficients that differ from mode to mode: one small problem a block, and they add.
+"""Normal equations of modal coefficients, which differ from mode to mode: one small problem for each block. Disjoint samples add.
 
 With V_k the conjugate features of all samples in block k, (p, n), and Y_k the outputs there:
 
     G_k = V_k V_kᴴ / m,    b_k = V_k Y_k,    (G_k + λ_k) (α(k) − α⁰) = b_k − G_k α⁰
 
-minimises Σ_i |Y_ki − V_kiᴴ α(k)/m|² + (λ_k/m) ‖α(k) − α⁰‖². Ordinary coefficients are equal in all blocks, so their equations are the sum.
+minimises Σ_i |Y_ki − V_kiᴴ α(k)/m|² + (λ_k/m) ‖α(k) − α⁰‖². Coefficients are shrunk towards ordinary ones, α⁰. Those are equal in all
+blocks, so their normal equations are the sum over the blocks.
 """
 
-from dataclasses import dataclass
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.blocks import factorised, ranges, squared
-from raffia.regression.modal_stream import ModalStream, Sampled, Targets
+from raffia.regression.modal_stream import ModalStream, Sampled, Targets, factorised, ranges, squared
 from raffia.regression.normal_equations import NormalEquations, add_lower_triangle, mirror
+from raffia.regression.ridge_path import RidgePath
 from raffia.regression.statistics import Statistics, refuse_other_problem
 
-LEAST_GAP = 1e-9  # of 1 − h, below which it is rounding
+LEAST_GAP = 1e-9
+"""Values of 1 − h below this are rounding errors."""
+
+
+class ModalProblem:
+    """What the two forms of modal statistics share: the ordinary coefficients α⁰, and the solution of all blocks."""
+
+    twice: Float[Tensor, "blocks"]
+    """The number of modes of each block: 2 where a mode stands for a conjugate pair."""
+    energy: Float[Tensor, ""]
+    n_samples: int
+    features: int
+    """m; the other unknowns of a block belong to the channels of the input and to the constant."""
+    gram: Float[Tensor, "p p"]
+    rhs: Float[Tensor, "p columns"]
+
+    @property
+    def n_features(self) -> int:
+        """m."""
+        return self.features
+
+    @property
+    @abstractmethod
+    def scales(self) -> Float[Tensor, "blocks"]:
+        """tr G_k over the random features: the size of ridges that matter. Never zero."""
+
+    @property
+    def scale(self) -> float:
+        """tr G over the random features."""
+        return float((self.twice * self.scales).sum())
+
+    @property
+    @abstractmethod
+    def start_shape(self) -> tuple[int, ...]:
+        """The shape of the coefficients of one block."""
+
+    @abstractmethod
+    def solve(
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
+    ) -> Inexact[Tensor, "blocks p columns"]:
+        """α(k), from α⁰ = `start`, (p, columns). An infinite ridge gives α(k) = α⁰. With `allow_failures`, blocks that fail are NaN."""
+
+    def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
+        """G x, for ordinary coefficients."""
+        return self.gram @ x
+
+    def ordinary(self) -> NormalEquations:
+        """The normal equations of ordinary coefficients of the random features alone."""
+        m = self.features
+        return NormalEquations(self.gram[:m, :m], self.rhs[:m], self.energy, self.n_samples)
+
+    @cached_property
+    def ordinary_path(self) -> RidgePath:
+        """Ordinary coefficients for every ridge."""
+        return RidgePath(self.ordinary())
+
+    def ordinary_part(self, ridge: float) -> Float[Tensor, "p columns"]:
+        """α⁰, zero for the channels of the input and for an infinite ridge."""
+        start = torch.zeros(self.start_shape, dtype=self.twice.dtype, device=self.twice.device)
+        if math.isfinite(ridge):
+            start[: self.features] = self.ordinary_path.coef(ridge)
+        return start
+
+    def solved(self, ridges: Float[Tensor, "ridges"], allow_failures: bool = False) -> Tensor:
+        """α⁰ followed by α(k) of every block: (1 + blocks, p, columns)."""
+        start = self.ordinary_part(float(ridges[0]))
+        coef = self.solve(ridges[1:].to(self.twice), start, allow_failures)
+        return torch.cat([start.to(coef)[None], coef])
 
 
 @dataclass(frozen=True, eq=False)
-class ModalEquations(Statistics):
+class ModalEquations(ModalProblem, Statistics):
     """G_k, b_k, ‖y‖² and n. Statistics of disjoint samples add."""
 
     grams: Inexact[Tensor, "blocks p p"]
     sides: Inexact[Tensor, "blocks p columns"]
     twice: Float[Tensor, "blocks"]
-    """How many modes each block stands for."""
     energies: Float[Tensor, "blocks"]
     """Σ_i |Y_ki|²."""
     energy: Float[Tensor, ""]
     n_samples: int
     features: int
-    """m; the other unknowns of a block are for the channels of the input."""
 
     @classmethod
     def assemble(cls, stream: ModalStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "ModalEquations":  # type: ignore[override]
@@ -57,30 +127,31 @@ class ModalEquations(Statistics):
         for gram in grams if not grams.is_cuda else ():
             mirror(gram)
         grams.div_(stream.n_features)
-        return cls(grams, sides, twice, energies, stream.energy(y), len(a), stream.n_features)
+        energy, m = stream.energy(y), stream.n_features
+        return cls(grams, sides, twice, energies, energy=energy, n_samples=len(a), features=m)
 
     def at(self, blocks: Int[Tensor, "some"]) -> "ModalEquations":
         """Some of the blocks."""
         grams, sides, twice, energies = (part[blocks] for part in (self.grams, self.sides, self.twice, self.energies))
-        return type(self)(grams, sides, twice, energies, self.energy, self.n_samples, self.features)
+        return replace(self, grams=grams, sides=sides, twice=twice, energies=energies)
 
     def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalEquations", Tensor, Tensor]:
-        """Themselves: their size is not that of the samples."""
+        """The same statistics: their size does not depend on the number of samples."""
         return self, a, y
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of coefficients."""
+        """The type of the coefficients."""
         return self.sides.dtype
 
     @property
     def start_shape(self) -> tuple[int, ...]:
-        """Of the coefficients of one block."""
+        """The shape of the coefficients of one block."""
         return tuple(self.sides.shape[1:])
 
     @property
     def primal(self) -> "ModalEquations":
-        """Themselves."""
+        """The same statistics."""
         return self
 
     @property
@@ -94,33 +165,20 @@ class ModalEquations(Statistics):
         return torch.einsum("k,kij->ij", self.twice, self.sides.real)
 
     @property
-    def n_features(self) -> int:
-        """m."""
-        return self.features
-
-    @property
     def scales(self) -> Float[Tensor, "blocks"]:
-        """tr G_k over the features, without the inputs: the size of the ridges that matter; never zero."""
+        """tr G_k over the random features."""
         traces = self.grams.diagonal(dim1=1, dim2=2).real[:, : self.features].sum(1)
         return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
-
-    @property
-    def scale(self) -> float:
-        """tr G over the features."""
-        return float((self.twice * self.grams.diagonal(dim1=1, dim2=2).real[:, : self.features].sum(1)).sum())
 
     def nothing(self) -> "ModalEquations":
         """Zeros that take no memory."""
         zero, twice = self.sides.new_zeros((), device="cpu"), self.twice.cpu()
         grams, sides = zero.expand(self.grams.shape), zero.expand(self.sides.shape)
-        return type(self)(grams, sides, twice, 0 * twice, twice.new_zeros(()), 0, self.features)
-
-    def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
-        """G x, of ordinary coefficients."""
-        return self.gram @ x
+        empty = replace(self, energies=0 * twice, energy=twice.new_zeros(()), n_samples=0)
+        return replace(empty, grams=grams, sides=sides, twice=twice)
 
     def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
-        """Σ_i ‖y_i − F(a_i)‖² for coefficients of the blocks, after an ordinary part that is not used here; or for ordinary ones alone."""
+        """Σ_i ‖y_i − F(a_i)‖² for coefficients (1 + blocks, p, columns), the first not used; or ordinary ones, (p, columns)."""
         coef = (coef.expand(1 + len(self.grams), *coef.shape) if coef.ndim == 2 else coef)[1:].to(self.sides)
         gain = ((2 * self.sides - self.grams @ coef) * coef.conj()).real.sum((1, 2))
         return (self.energy - (self.twice * gain).sum() / self.features).clamp(min=0)
@@ -136,24 +194,22 @@ class ModalEquations(Statistics):
         return self._combined(other, self.sides.device, -1)
 
     def _combined(self, other: "ModalEquations", device: torch.device, sign: int) -> "ModalEquations":
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("grams", "sides", "energies", "energy"))
-        grams, sides, energies, energy = (torch.add(one.to(device), two.to(device), alpha=sign) for one, two in pairs)
-        return type(self)(
-            grams, sides, self.twice.to(device), energies, energy, self.n_samples + sign * other.n_samples, self.features
-        )
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("grams", "sides", "energies", "energy")}
+        sums: dict[str, Any] = {name: one.to(device) + sign * two.to(device) for name, (one, two) in pairs.items()}
+        return replace(self, twice=self.twice.to(device), n_samples=self.n_samples + sign * other.n_samples, **sums)
 
     def check(self) -> None:
-        """Refuse features that are not finite, or all zero, on the data."""
+        """Refuse features that are not finite or all zero on the data."""
         check_sums(self.grams.diagonal(dim1=1, dim2=2).real.sum(0)[: self.features], self.sides, self.energy)
 
     def solve(
-        self, ridges: Float[Tensor, "blocks"], start: Tensor, careless: bool = False
+        self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
     ) -> Inexact[Tensor, "blocks p columns"]:
-        """α(k), from α⁰ = `start`, (p, columns); an infinite ridge leaves it there. A block that fails is NaN, if that is not refused."""
+        """By a Cholesky factorisation of each block."""
         coef, start = torch.empty_like(self.sides), start.to(self.sides)
         for part in ranges(self.grams):
             factor, failed = factorised(self.grams[part], ridges[part])
-            if failed.any() and not careless:
+            if failed.any() and not allow_failures:
                 refuse_indefinite(failed)
             step = torch.cholesky_solve(self.sides[part] - self.grams[part] @ start, factor)
             step[failed != 0] = torch.nan
@@ -161,15 +217,16 @@ class ModalEquations(Statistics):
         return coef
 
     def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
-        """Some of the samples, by their numbers."""
+        """Some of the samples, by their indices."""
         return Sampled(*stream.whole(a[rows.to(a.device)], y[rows.to(y.device)]), rows)
 
     def left_out(
         self, ridges: Float[Tensor, "blocks"], starts: Tensor, some: Sampled, coef: Tensor | None = None
     ) -> tuple[Targets, Float[Tensor, "blocks n"]]:
-        """r_i(k) and 1 − h_i(k) of some samples: their quotient is the error of the model trained without i. A gap that is lost is 0.
+        """r_i(k) and 1 − h_i(k) of some samples. Their quotient is the error of the model trained without sample i.
 
-        `starts` has one or more α⁰ side by side; r has as many sets of columns. α(k) are written into `coef`, if there is one.
+        `starts` holds one or more α⁰ side by side, and r has as many sets of columns. Where rounding leaves no digit of 1 − h, it is 0.
+        If `coef` is given, α(k) are written into it.
         """
         V, Y = some.V, some.Y
         sides = self.sides.repeat(1, 1, starts.shape[1] // self.sides.shape[2])
@@ -192,7 +249,7 @@ class ModalEquations(Statistics):
 
 
 def refuse_indefinite(failed: Tensor) -> None:
-    """The error of blocks that have no solution."""
+    """Raise the error for blocks without a solution."""
     raise RaffiaError(
         f"the equations of {int((failed != 0).sum())} of the modes are not positive definite with this ridge: pass a larger one, "
         "or ridge='auto'."
@@ -200,5 +257,5 @@ def refuse_indefinite(failed: Tensor) -> None:
 
 
 def check_sums(diagonal: Float[Tensor, "m"], sides: Tensor, energy: Tensor) -> None:
-    """Refuse sums that are not finite, or features that all vanish, as `NormalEquations.check` does."""
+    """Refuse sums that are not finite and features that are all zero, as `NormalEquations.check` does."""
     NormalEquations(torch.diag(diagonal), sides[:, : len(diagonal)].abs().sum((0, 2)), energy, 1).check()

@@ -1,42 +1,41 @@
-"""Ridges for modal coefficients: one for every block, and one for what all blocks are drawn to, by leaving out one function at a time.
+"""Ridges of modal coefficients by leaving out one function at a time: one for each block, and one for the ordinary coefficients.
 
-The blocks are separate problems, so leaving out function i is a number for each: e_i(k) = r_i(k) / (1 − h_i(k)). Where coefficients are
-drawn to ordinary ones α⁰, whose errors in sample and left out are r⁰ and e⁰, the part of α⁰ is left out too:
+The blocks are separate problems, so the error of leaving out function i is one number in each: e_i(k) = r_i(k) / (1 − h_i(k)). If
+coefficients are shrunk towards ordinary ones α⁰, with training errors r⁰ and leave-one-out errors e⁰, then α⁰ is trained without i too:
 
     e_i(k) = e⁰_i(k) − r⁰_i(k) + r_i(k) / (1 − h_i(k)).
 
-Ridges are a vector (λ₀, λ₁, …, λ_B): λ₀ of the ordinary part, infinite where there is none, then one a block.
+Ridges are a vector (λ₀, λ₁, …, λ_B): λ₀ of the ordinary part, infinite if there is none, then one for each block.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.metrics import ErrorMeasure
-from raffia.regression.blocks import squared
 from raffia.regression.leave_one_out import leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
-from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets
-from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets, squared
 from raffia.regression.ridge_choice import LEFT_OUT_SAMPLES, SCANNED_SAMPLES, best_ridge, fold_ridge
-from raffia.regression.ridge_path import RidgePath
 from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
-ORDINARY_SAMPLES = 32  # left out to find the ridge of the ordinary part: many grid points each
-MOST_ORDINARY = 8192  # features that are tried with an ordinary part, which takes an eigendecomposition of their Gram matrix
-LEFT_OUT_BYTES = 2**31  # of features in memory, where all samples are left out in turn
+ORDINARY_SAMPLES = 32
+"""Samples to leave out for the ridge of the ordinary part; each has many grid points."""
+MOST_ORDINARY = 8192
+"""With more features there is no ordinary part, which takes an eigendecomposition of their Gram matrix."""
+LEFT_OUT_BYTES = 2**31
+"""Bytes of features in memory while samples are left out in turn."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModalNoise:
-    """s_k², the variance of what the model cannot say in each block, E|⟨y − F, ψ_k⟩|²; a column for each channel."""
+    """s_k² = E|⟨y − F, ψ_k⟩|², the noise variance in each block; a column for each channel."""
 
     variance: Float[Tensor, "blocks columns"]
 
@@ -46,65 +45,34 @@ class ModalNoise:
 
 @dataclass(frozen=True, eq=False)
 class ModalLeftOut:
-    """What leaving out one function at a time says, and the coefficients, which come with it: α⁰ and α(k) of every block."""
+    """The results of leaving out one function at a time, and the coefficients, a by-product: α⁰ and α(k) of every block."""
 
     errors: Float[Tensor, "n"]
     noise: ModalNoise
     coef: Inexact[Tensor, "blocks_and_one p columns"]
     modal: Targets
-    """e_i(k) of the samples that were left out."""
-
-
-def ordinary_equations(statistics: ModalStatistics) -> NormalEquations:
-    """Those of ordinary coefficients, of the features alone: the sum of all blocks."""
-    m = statistics.features
-    return NormalEquations(statistics.gram[:m, :m], statistics.rhs[:m], statistics.energy, statistics.n_samples)
-
-
-def ordinary_path(statistics: ModalStatistics) -> RidgePath:
-    """Ordinary coefficients for every ridge; kept as long as the statistics are."""
-    if statistics not in _PATHS:
-        _PATHS[statistics] = RidgePath(ordinary_equations(statistics))
-    return _PATHS[statistics]
-
-
-_PATHS: WeakKeyDictionary[ModalStatistics, RidgePath] = WeakKeyDictionary()
-
-
-def ordinary_part(statistics: ModalStatistics, ridge: float) -> Float[Tensor, "p columns"]:
-    """α⁰, with zeros for the inputs; zero for an infinite ridge."""
-    start = torch.zeros(statistics.start_shape, dtype=statistics.twice.dtype, device=statistics.twice.device)
-    if ridge != INF:
-        start[: statistics.features] = ordinary_path(statistics).coef(ridge)
-    return start
-
-
-def solved(statistics: ModalStatistics, ridges: Float[Tensor, "ridges"], careless: bool = False) -> Tensor:
-    """α⁰ and after it α(k) of every block: (1 + blocks, p, columns). A block that fails is NaN, if that is not refused."""
-    start = ordinary_part(statistics, float(ridges[0]))
-    coef = statistics.solve(ridges[1:].to(statistics.twice), start, careless)
-    return torch.cat([start.to(coef)[None], coef])
+    """e_i(k) of the left-out samples."""
 
 
 def modal_ridges(
     statistics: ModalStatistics, stream: ModalStream, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> Float[Tensor, "ridges"]:
-    """The ridges of the least error on some of the samples, left out in turn; with an ordinary part, or without if that is better."""
+    """The ridges of the least leave-one-out error on some samples, with an ordinary part or without, whichever is better."""
     whole = statistics
     statistics, a, y = statistics.thinned(a, y)
     few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
     some_a, some_y = (f[few.to(f.device)] for f in (a, y))
     some, sizes = statistics.sampled(stream, a, y, few), measure.sizes(some_y, stream.stream.grid).to(statistics.twice)
     towards, outside = _ordinary_left_out(statistics, stream, some, some_a, some_y, measure)
-    ordinary = ordinary_part(statistics, towards)
+    ordinary = statistics.ordinary_part(towards)
     starts = torch.cat([torch.zeros_like(ordinary), ordinary], dim=1)
     apart = outside - (some.Y - some.V.mH @ ordinary.to(some.V) / statistics.features)
     apart = torch.cat([torch.zeros_like(apart), apart], dim=2)
 
     def squares(ridges: Float[Tensor, "blocks"], which: Int[Tensor, "blocks"] | None) -> Squares:
-        """Without an ordinary part, and with it."""
+        """Squared errors without an ordinary part, and with it."""
         known, here, more = (statistics, some, apart) if which is None else (statistics.at(which), some.at(which), apart[which])
-        if torch.isinf(ridges).all():  # nothing but the ordinary part: no equations to solve
+        if torch.isinf(ridges).all():  # the ordinary part alone: no equations to solve
             e = here.Y.repeat(1, 1, 2) - here.V.mH @ starts.to(here.V) / statistics.features + more
         else:
             e = _quotient(*known.left_out(ridges, starts, here)) + more
@@ -125,16 +93,16 @@ def modal_left_out(
     measure: ErrorMeasure,
     every: bool = False,
 ) -> ModalLeftOut:
-    """Errors of leaving out each sample in turn, and the noise that they tell of: mean |e_i(k)|² / (1 + h_i/(1 − h_i)).
+    """Leave-one-out errors, and the noise variance estimated from them: the mean of |e_i(k)|² / (1 + h_i/(1 − h_i)).
 
-    Unless `every` sample is wanted, of many samples some are left out, spread evenly: 512, or of expensive features, 128.
+    Unless `every` is True, at most 512 samples are left out, evenly spread, and at most 128 if features are expensive.
     """
     own, towards = ridges[1:].to(statistics.twice), float(ridges[0])
-    start = ordinary_part(statistics, towards)
+    start = statistics.ordinary_part(towards)
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
     errors, wrong, total = [], [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    most = len(a) if every else SCANNED_SAMPLES if stream.stream.feature_map.dear else LEFT_OUT_SAMPLES
+    most = len(a) if every else SCANNED_SAMPLES if stream.stream.feature_map.expensive else LEFT_OUT_SAMPLES
     everyone = torch.linspace(0, len(a) - 1, min(len(a), most)).round().long()
     for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
@@ -142,7 +110,7 @@ def modal_left_out(
         e = _quotient(residual, gap)
         if towards != INF:
             part_a, part_y = (f[rows.to(f.device)] for f in (a, y))
-            left_out = leave_one_out(ordinary_path(statistics), RealRows(stream, some), part_a, part_y, [towards])
+            left_out = leave_one_out(statistics.ordinary_path, RealRows(stream, some), part_a, part_y, [towards])
             outside = RealRows(stream).modal_of(left_out.functions, some.Y)
             e = e + outside - (some.Y - some.V.mH @ start.to(some.V) / statistics.features)
         squares = squared(e)
@@ -155,13 +123,13 @@ def modal_left_out(
 
 def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "ridges"], float]:
     """The ridges of the least k-fold error, and that error, from the statistics of the folds alone."""
-    towards, _ = fold_ridge([ordinary_equations(fold) for fold in folds])
+    towards, _ = fold_ridge([fold.ordinary() for fold in folds])
     total = sum(folds[1:], start=folds[0])
     parts = [(total - fold, fold) for fold in folds]
-    starts = [[ordinary_part(rest, ridge) for rest, _ in parts] for ridge in (INF, towards)]
+    starts = [[rest.ordinary_part(ridge) for rest, _ in parts] for ridge in (INF, towards)]
 
     def squares(ridges: Float[Tensor, "blocks"], which: Int[Tensor, "blocks"] | None) -> Squares:
-        """Over all folds together, as one sample."""
+        """Squared errors over all folds together, as one sample."""
         here = parts if which is None else [(rest.at(which), fold.at(which)) for rest, fold in parts]
         sums = [
             sum((_misfit(*part, ridges, start) for part, start in zip(here, some, strict=True)), 0 * ridges) for some in starts
@@ -176,10 +144,10 @@ def modal_fold_ridges(folds: Sequence[ModalEquations]) -> tuple[Float[Tensor, "r
 def _ordinary_left_out(
     statistics: ModalStatistics, stream: ModalStream, some: Sampled, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> tuple[float, Targets]:
-    """The ridge of ordinary coefficients, and their errors of leaving out each of `some` samples; of too many features, infinite."""
+    """The ridge of ordinary coefficients and their leave-one-out errors for `some` samples; infinite if there are too many features."""
     if statistics.features > MOST_ORDINARY:
         return INF, some.Y
-    path = ordinary_path(statistics)
+    path = statistics.ordinary_path
     few = torch.linspace(0, len(a) - 1, min(len(a), ORDINARY_SAMPLES)).long()
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
@@ -193,13 +161,13 @@ def _ordinary_left_out(
 
 
 def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: Tensor) -> Float[Tensor, "blocks"]:
-    """Σ_i |Y_i − F_i|² in each block, over a fold, by what the rest gives; infinite where that has no solution."""
+    """Σ_i |Y_i − F_i|² over a fold in each block, for the model of the rest; infinite where that has no solution."""
     nowhere = torch.isinf(ridges).all()
-    coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, careless=True)
+    coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, allow_failures=True)
     gain = ((2 * fold.sides - fold.grams @ coef) * coef.conj()).real.sum((1, 2)) / fold.features
     return torch.nan_to_num((fold.energies - gain).clamp(min=0), nan=INF)
 
 
 def _quotient(residual: Targets, gap: Float[Tensor, "blocks n"]) -> Targets:
-    """r/(1 − h), infinite where the gap was lost."""
+    """r/(1 − h), infinite where 1 − h is zero."""
     return torch.where(gap[..., None] > 0, residual / gap[..., None], torch.full_like(residual, INF))

@@ -1,9 +1,10 @@
-"""Features and outputs by their modes, a batch of samples at a time: what modal coefficients are found from.
+"""Features and outputs expanded in the modes of the outputs, a batch of samples at a time: the data of modal coefficients.
 
-With (ψ_k) orthonormal modes of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩, and after them ⟨a_c, ψ_k⟩ for each
-channel of the input itself, GAIN times as large as features are: a ridge on its coefficient is then GAIN² times weaker than on those of
-the others. The last is the same at every sample, which makes a mean function, as features that know no places cannot; it is as large as
-others in its block, and ONES √m times that.
+With orthonormal modes (ψ_k) of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩. Two kinds of further features follow:
+
+* ⟨a_c, ψ_k⟩ for each channel of the input, scaled to be GAIN times as large as the random features. A ridge penalises its
+  coefficient GAIN² times less than the others.
+* a constant, the same for every sample, which gives a mean function. It is ONES √m times as large as other features of its block.
 """
 
 import math
@@ -15,51 +16,74 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.regression.blocks import squared
 from raffia.regression.feature_stream import FeatureStream
 from raffia.spaces import Modes, Nodes
 
+BYTES = {"cpu": 2**27, "cuda": 2**33}
+"""Bytes of the matrices that are factorised at once."""
+
+
+def ranges(matrices: Inexact[Tensor, "blocks p p"]) -> Iterator[slice]:
+    """Slices of the blocks that fit into memory together, with a few copies."""
+    size = max(1, BYTES[matrices.device.type] // max(1, matrices[0].nbytes))
+    return (slice(start, start + size) for start in range(0, len(matrices), size))
+
+
+def factorised(
+    matrices: Inexact[Tensor, "blocks p p"], ridges: Float[Tensor, "blocks"]
+) -> tuple[Inexact[Tensor, "blocks p p"], Int[Tensor, "blocks"]]:
+    """L of G + λ = L Lᴴ for each block, and whether the factorisation failed. For infinite λ, L is that of G + 1 and must not be used."""
+    shifted = matrices.clone()
+    shifted.diagonal(dim1=1, dim2=2).add_(torch.where(torch.isinf(ridges), 1.0, ridges)[:, None])
+    return torch.linalg.cholesky_ex(shifted)
+
+
+def squared(z: Inexact[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """|z|², without a square root on the way."""
+    return torch.view_as_real(z.resolve_conj()).square().sum(-1) if z.is_complex() else z.square()
+
+
 GAIN = 30.0
-"""How large inputs are beside features, where they are some: larger ones are no freer, and round off what ridges on the others do."""
+"""The size of input channels relative to random features. Larger ones are no less penalised, and lose digits of the others."""
 ONES = 10.0
-"""What constants are multiplied by, beside features: a ridge of a share s of their trace takes s/100 of a mean function away."""
+"""The size of the constant relative to random features: a ridge of a share s of the trace reduces a mean function by s/100."""
 SAMPLES = {"cpu": 256, "cuda": 2048}
-"""Samples in one product: enough for its speed."""
+"""Samples in one matrix product, enough for full speed."""
 
 FEWEST = 8
-"""Samples in one tile of features, at least: what is the same for all features of a sample is found once a tile. Features that take long
-have as many numbers on the way, and smaller tiles."""
+"""At least this many samples in one tile of features, since what all features of a sample share is computed once a tile. Tiles of expensive
+features are smaller: they have more intermediate values."""
 
 Features = Inexact[Tensor, "blocks p n"]
 Targets = Inexact[Tensor, "blocks n columns"]
 
 
 class Sampled(NamedTuple):
-    """Some samples: V, Y and their numbers."""
+    """Some samples: V, Y and their indices."""
 
     V: Features
     Y: Targets
     rows: Int[Tensor, "n"]
 
     def at(self, blocks: Int[Tensor, "some"]) -> "Sampled":
-        """Of some blocks."""
+        """Some of the blocks."""
         return Sampled(self.V[blocks], self.Y[blocks], self.rows)
 
     def few(self, which: Int[Tensor, "some"]) -> "Sampled":
-        """Fewer of the samples."""
+        """Some of the samples."""
         return Sampled(self.V[:, :, which.to(self.V.device)], self.Y[:, which.to(self.Y.device)], self.rows[which])
 
 
 @dataclass(frozen=True, eq=False)
 class ModalStream:
-    """The features of `stream`, in these modes."""
+    """The features of `stream`, expanded in modes."""
 
     stream: FeatureStream
     modes: Modes
     sizes: Float[Tensor, "blocks"]
-    """About how large features are."""
+    """The typical size of the features in each block."""
     gains: Float[Tensor, "channels"]
-    """What each channel of the inputs is multiplied by."""
+    """The factor of each channel of the inputs."""
 
     @property
     def n_features(self) -> int:
@@ -68,12 +92,12 @@ class ModalStream:
 
     @property
     def size(self) -> int:
-        """p, how many coefficients a block has: one for each feature and for each channel of the input, and one."""
+        """p, the number of coefficients of a block: the features, the channels of the input, and the constant."""
         return self.n_features + int(self.stream.feature_map.domain.channels) + 1
 
     @property
     def twice(self) -> Float[Tensor, "blocks"]:
-        """How many modes each block stands for."""
+        """The number of modes of each block: 2 for a conjugate pair."""
         return self.modes.twice(self.modes.grid).to(self.stream.theta)
 
     def energy(self, y: Tensor) -> Float[Tensor, ""]:
@@ -81,9 +105,9 @@ class ModalStream:
         return self.stream.grid.embed(y).square().sum().to(self.stream.theta.device)
 
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
-        """(V, Y) of each batch: V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
+        """(V, Y) of each batch. V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
         nodes, m = self.stream.values_at(a), self.n_features
-        fewest = 1 if self.stream.feature_map.dear else FEWEST
+        fewest = 1 if self.stream.feature_map.expensive else FEWEST
         at_once = max(fewest, self.stream.tile // (m * nodes.size * (FEWEST // fewest)))
         for tiled, inputs, outputs in self.stream.tiled(a, y, at_once):
             V: Tensor | None = None
@@ -106,29 +130,29 @@ class ModalStream:
 
 @dataclass(frozen=True, eq=False)
 class RealRows:
-    """The same samples as rows of real numbers, √twice_k (Re, Im)⟨·, ψ_k⟩, without inputs: what ordinary coefficients see, rotated."""
+    """The same samples as real rows, √twice_k (Re, Im)⟨·, ψ_k⟩, without input channels: the ordinary problem in rotated coordinates."""
 
     modal: ModalStream
-    held: Sampled | None = None
-    """What is known of the samples that will be asked for, where features are not to be evaluated again."""
+    precomputed: Sampled | None = None
+    """The samples that `blocks` will be called with, if their features are known."""
 
     @property
     def grid(self) -> Nodes:
-        """Where the outputs live."""
+        """The nodes of the outputs."""
         return self.modal.stream.grid
 
     def values_at(self, a: Tensor) -> "RealRows":
-        """Itself: it knows its size."""
+        """The object itself, which has the size of a sample."""
         return self
 
     @property
     def size(self) -> int:
-        """Rows of a sample."""
+        """The number of rows of a sample."""
         return 2 * self.modal.modes.count
 
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Float[Tensor, "p rows"], Float[Tensor, "rows columns"]]]:
         """(Aᵀ, y) of each batch."""
-        for V, Y in self.modal.blocks(a, y) if self.held is None else [(self.held.V, self.held.Y)]:
+        for V, Y in self.modal.blocks(a, y) if self.precomputed is None else [(self.precomputed.V, self.precomputed.Y)]:
             yield (
                 self.real(V[:, : self.modal.n_features].conj()).permute(1, 2, 0).flatten(1),
                 self.real(Y).permute(1, 0, 2).flatten(0, 1),
@@ -147,12 +171,12 @@ class RealRows:
 
 
 def gains_of(sizes: Float[Tensor, "blocks"], twice: Float[Tensor, "blocks"], inputs: Float[Tensor, "channels"]) -> Tensor:
-    """What inputs of these norms are multiplied by, beside features with these sizes in each mode; a channel that is zero is not."""
+    """The factors of input channels with these norms, for features of these sizes in each mode; 1 for a channel that is zero."""
     norm = (twice.to(sizes) * sizes.square()).sum().sqrt()
     return torch.where(inputs > 0, GAIN * norm / inputs, 1.0)
 
 
 def root_mean_squares(values: Inexact[Tensor, "count blocks"]) -> Float[Tensor, "blocks"]:
-    """Of every mode; never zero."""
+    """The root mean square in every mode; never zero."""
     sizes = squared(values).mean(0).sqrt()
     return sizes.clamp(min=max(1e-12 * float(sizes.detach().max()), torch.finfo(sizes.dtype).tiny ** 0.5))

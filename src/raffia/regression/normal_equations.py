@@ -13,7 +13,7 @@ from raffia.regression.statistics import Statistics, refuse_other_problem
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations(Statistics):
-    """G, b, ‖y‖² and n. Statistics of disjoint samples add; the conventions are those of `statistics.py`."""
+    """G, b, ‖y‖² and n, by the conventions of `statistics.py`. Statistics of disjoint samples add."""
 
     gram: Float[Tensor, "m m"]
     rhs: Float[Tensor, "m *columns"]
@@ -22,7 +22,7 @@ class NormalEquations(Statistics):
 
     @classmethod
     def assemble(cls, stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "NormalEquations":
-        """Stream over the samples; only the lower triangle of G is computed, then mirrored."""
+        """Stream over the samples. Only the lower triangle of G is computed, then mirrored."""
         m = len(stream.theta)
         gram = torch.zeros(m, m, dtype=y.dtype, device=stream.theta.device)
         rhs, energy, weight = None, torch.zeros((), dtype=y.dtype, device=gram.device), stream.weight_at(a)
@@ -37,7 +37,7 @@ class NormalEquations(Statistics):
 
     @classmethod
     def of(cls, statistics: Statistics) -> "NormalEquations":
-        """Statistics of any form, with G formed."""
+        """From statistics of any form, by forming G."""
         return cls(statistics.gram, statistics.rhs, statistics.energy, statistics.n_samples)
 
     def nothing(self) -> "NormalEquations":
@@ -57,7 +57,7 @@ class NormalEquations(Statistics):
         return type(self)(one.gram + two.gram, one.rhs + two.rhs, one.energy + two.energy, one.n_samples + two.n_samples)
 
     def __sub__(self, other: "NormalEquations") -> "NormalEquations":
-        """The statistics of all samples but those of `other`, which must be among them."""
+        """The statistics of all samples except those of `other`, which must be among them."""
         return type(self)(
             self.gram - other.gram, self.rhs - other.rhs, self.energy - other.energy, self.n_samples - other.n_samples
         )
@@ -67,7 +67,7 @@ class NormalEquations(Statistics):
         return type(self)(self.gram.to(device), self.rhs.to(device), self.energy.to(device), self.n_samples)
 
     def check(self) -> None:
-        """Refuse features that are not finite, or all zero, on the data."""
+        """Refuse features that are not finite or all zero on the data."""
         if not torch.isfinite(self.gram.diagonal().sum()):
             raise RaffiaError("the features are not finite on these inputs: check the hyperparameters of feature_map.")
         if not (torch.isfinite(self.energy) and torch.isfinite(self.rhs).all()):
@@ -75,12 +75,12 @@ class NormalEquations(Statistics):
         if self.scale == 0:
             raise RaffiaError(
                 "all features vanish on these inputs, so nothing can be learnt: check the hyperparameters of feature_map "
-                "(FourierFeatures do not see the mean of a, hence no constant functions)."
+                "(FourierFeatures do not depend on the mean of a, so they are zero for constant functions)."
             )
 
 
 def add_lower_triangle(gram: Tensor, phi: Tensor, block: int | None = None) -> None:
-    """gram += φ φᴴ on and below the diagonal, by block rows; what lies above the diagonal is not meant to be read."""
+    """gram += φ φᴴ on and below the diagonal, by block rows; entries above the diagonal are undefined."""
     block = block or (128 if phi.device.type == "cpu" else 256)
     for start in range(0, len(phi), block):
         stop = min(start + block, len(phi))
@@ -88,7 +88,7 @@ def add_lower_triangle(gram: Tensor, phi: Tensor, block: int | None = None) -> N
 
 
 def mirror(gram: Tensor, block: int = 1024) -> None:
-    """Copy the lower triangle onto the upper one, conjugate where it is complex, without a second matrix."""
+    """Copy the lower triangle to the upper one (its conjugate, if complex), in place."""
     for start in range(0, len(gram), block):
         stop = min(start + block, len(gram))
         gram[:start, start:stop] = gram[start:stop, :start].mH

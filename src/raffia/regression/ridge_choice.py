@@ -8,40 +8,40 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure
-from raffia.regression.best_ridge import best_ridge
 from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
+from raffia.regression.ridge_search import best_ridge
 from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import Statistics
 from raffia.regression.streamed import Streamed
 
-SCANNED_SAMPLES = 128  # left out, one at a time, to compare ridges; the error of the chosen one is over all samples
-LEFT_OUT_SAMPLES = 512  # of which errors and noise are told, where that is not of all
-FINE, SCANNED_LEAST, TOLD_LEAST = (
-    2**12,
-    16,
-    64,
-)  # points of functions that say more each, so that fewer are left out: but so many
+SCANNED_SAMPLES = 128
+"""Ridges are compared by leaving out this many samples, one at a time. The error of the best ridge is over all samples."""
+LEFT_OUT_SAMPLES = 512
+"""The error and the noise level are estimated from this many samples where all would take too long."""
+FINE = 2**12
+"""Functions with more points than this tell more each, and take longer: fewer are left out, in proportion, but not fewer than these:"""
+LEAST_SCANNED, LEAST_LEFT_OUT = 16, 64
 
 
 def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, out: Tensor, measure: ErrorMeasure) -> tuple[float, float]:
-    """The ridge of the least mean relative error on the samples that are left `out`, of a model trained on the others; and that error."""
+    """The ridge of the least mean error on the samples `out`, for models trained on the others; and that error."""
     equations, per_sample = NormalEquations.assemble(stream, a[~out], y[~out]), stream.values_at(a).size
     sizes = measure.sizes(y[out], stream.grid)
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         coefs = [_solved(equations, ridge) for ridge in ridges]
         stacked = torch.cat(coefs, dim=1) / equations.n_features
-        parts, seen = [], 0
+        parts, first = [], 0
         for rows, target in stream.blocks(a[out], y[out]):
             n = rows.shape[1] // per_sample
             truth = target.reshape(n, -1)
             values = (rows.mT @ stacked).reshape(n, -1, len(ridges), coefs[0].shape[1])
             wrong = torch.linalg.vector_norm(values - truth.reshape(n, values.shape[1], 1, -1), dim=(1, 3))
-            parts.append(wrong.mT / sizes[seen : seen + n].to(truth))
-            seen += n
+            parts.append(wrong.mT / sizes[first : first + n].to(truth))
+            first += n
         return torch.nan_to_num(torch.cat(parts, dim=1), nan=torch.inf)
 
     return best_ridge(errors, equations.scale)
@@ -55,27 +55,27 @@ def dual_ridge_for(equations: Streamed, measure: ErrorMeasure) -> tuple[float, f
 
 
 def left_out_ridge(
-    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, measure: ErrorMeasure, told: bool = True
+    path: RidgePath, stream: FeatureStream, a: Tensor, y: Tensor, measure: ErrorMeasure, every: bool = True
 ) -> tuple[float, LeftOut | None]:
-    """The ridge of the least leave-one-function-out error over some of the samples, and, if it is to be told, what it gives over all.
+    """The ridge of the least leave-one-function-out error over some samples and, with `every`, the errors of all samples with it.
 
-    Of functions on more than 4,096 points fewer are left out, for these take long and say more each.
+    Of functions on more than 4,096 points fewer are left out: each takes longer and tells more.
     """
     share = min(1.0, FINE / stream.values_at(a).size)
-    some_a, some_y = _spread(a, y, max(SCANNED_LEAST, int(share * SCANNED_SAMPLES)))
+    some_a, some_y = _spread(a, y, max(LEAST_SCANNED, int(share * SCANNED_SAMPLES)))
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         return leave_one_out(path, stream, some_a, some_y, ridges, measure=measure).errors
 
     ridge, _ = best_ridge(errors, float(path.s[-1]))
-    if not told:
+    if not every:
         return ridge, None
-    most = len(a) if share == 1 else max(TOLD_LEAST, int(share * LEFT_OUT_SAMPLES))
+    most = len(a) if share == 1 else max(LEAST_LEFT_OUT, int(share * LEFT_OUT_SAMPLES))
     return ridge, leave_one_out(path, stream, *_spread(a, y, most), [ridge], measure=measure)
 
 
 def _spread(a: Tensor, y: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """So many of the samples, evenly spread."""
+    """At most this many samples, evenly spread."""
     rows = torch.linspace(0, len(a) - 1, min(len(a), most)).long()
     return a[rows.to(a.device)], y[rows.to(y.device)]
 

@@ -13,7 +13,7 @@ from raffia.regression.statistics import Statistics
 
 
 class RidgePath:
-    """G = V diag(s) Vᵀ, and what it gives for every ridge; for ridge 0, eigenvalues below m·ε·s_max count as zero."""
+    """G = V diag(s) Vᵀ, and coefficients and errors for every ridge. For ridge 0, eigenvalues below m·ε·s_max count as zero."""
 
     def __init__(self, equations: Statistics) -> None:
         self.equations = equations

@@ -1,9 +1,10 @@
-"""A ridge for every block at once: a few powers of ten, a few more around the best, then the vertex of a parabola.
+"""The ridge of the least error: one ridge for a whole problem (`best_ridge`), or one for each block at once (`search_ridges`).
 
-Two variants of a model are compared on the way, and the better one is searched: its squared errors of samples add over the blocks.
+Both try a few powers of ten, then take the vertex of a parabola through the best and its neighbours. `search_ridges` compares two
+variants of a model on the way. It keeps the better one; its squared errors add over the blocks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -12,11 +13,36 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 
+DECADES = tuple(range(-16, 1))
+
+
+def best_ridge(
+    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, decades: Sequence[int] = DECADES
+) -> tuple[float, float]:
+    """The ridge of the least mean error, and that error.
+
+    Tries 10^k times `scale` for all k in `decades`, then the vertex of the parabola through the best and its neighbours on logarithmic
+    scales. With few samples the error is a rough function of the ridge, and its exact minimum would be a worse choice.
+    """
+    means = errors([scale * 10.0**k for k in decades]).mean(1)
+    best = int(means.argmin())
+    if not torch.isfinite(means[best]):
+        raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
+    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
+        return scale * 10.0 ** decades[best], float(means[best])
+    left, middle, right = means[best - 1 : best + 2].log().tolist()
+    bend = left - 2 * middle + right
+    step = (decades[1] - decades[0]) * ((left - right) / (2 * bend) if bend > 0 else 0.0)
+    ridge = scale * 10.0 ** (decades[best] + step)
+    return ridge, float(errors([ridge]).mean())
+
+
 COARSE, AROUND, SMALL, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), -15.5, 0.0
-"""Powers of ten of a block's scale; around the best of them; and for blocks that want a smaller or a larger one."""
+"""Exponents of ten, relative to the scale of a block: tried first, around the best, and where a smaller or a larger one may be better."""
 FAINT, EXPLAINED = 1e-13, 0.5
-"""Of a usual mode's mean square, below which a mode may be rounding; and the share that must be explained there, for it to be more."""
-CLOSE = 1.05  # times the least error: what a variant may have that does not fill faint modes with errors of its own
+"""A mode with a smaller share of the usual mean square may be rounding, unless a model explains this share of it."""
+CLOSE = 1.05
+"""The variant without an ordinary part may have this multiple of the least error: it adds no errors to faint modes."""
 INF = float("inf")
 
 Squares = Float[Tensor, "blocks n variants"]
@@ -25,7 +51,7 @@ Squares = Float[Tensor, "blocks n variants"]
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """Powers of ten and what they gave, for every block."""
+    """Exponents that were tried, and the squared errors they gave, for every block."""
 
     twice: Float[Tensor, "blocks"]
     powers: list[Float[Tensor, "blocks"]] = field(default_factory=list)
@@ -39,7 +65,7 @@ class _Tried:
         return torch.stack([squares[:, :, variant].sum(1) for squares in self.squares])
 
     def best(self, variant: int) -> Int[Tensor, "blocks"]:
-        """The number of the best, for each block; of equals the one with the largest power."""
+        """The index of the best exponent for each block; of equal ones the largest."""
         sums, powers = self.sums(variant), torch.stack(self.powers)
         return torch.where(sums == sums.amin(0), powers, -INF).argmax(0)
 
@@ -53,7 +79,7 @@ class _Tried:
         errors = [self.error(variant) for variant in range(self.squares[0].shape[2])]
         finite = [error if error == error else INF for error in errors]
         if min(finite) == INF:
-            raise RaffiaError("no ridge has a finite error on what was left out: check the data, or pass ridge as a number.")
+            raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
         best = finite.index(min(finite))
         spoilt = self.faint & (self.sums(best).amin(0) > self.there)
         return 0 if best and bool(spoilt.any()) and finite[0] <= CLOSE * finite[best] else best
@@ -88,7 +114,7 @@ def search_ridges(
     twice: Float[Tensor, "blocks"],
     squares: Callable[[Float[Tensor, "some"], Int[Tensor, "some"] | None], Squares],
 ) -> tuple[int, Float[Tensor, "blocks"], float]:
-    """The better variant, its ridges, relative to nothing, and its error; `squares` are those of some blocks, or of all."""
+    """The better variant, its ridges and its error. `squares` gives the squared errors of some blocks, or of all."""
     tried, everywhere = _Tried(twice), torch.ones_like(scales)
     for power in (INF, *COARSE):
         tried.add(everywhere * power, squares(scales * 10.0**power, None))
@@ -103,7 +129,7 @@ def search_ridges(
             some, more = (
                 wanted.nonzero()[:, 0],
                 torch.full_like(tried.squares[0], INF),
-            )  # elsewhere, nothing that would be chosen
+            )  # infinite elsewhere, so never chosen
             more[some] = squares(scales[some] * 10.0**power, some)
             tried.add(everywhere * power, more)
     idle = tried.faint & (tried.sums(variant).amin(0) > (1 - EXPLAINED) * tried.there) & (variant == 0)

@@ -1,4 +1,4 @@
-"""What training needs to know of the data, in whatever form a solver wants it; all forms add.
+"""The data of a least-squares problem, in the form that a solver needs; statistics of disjoint samples add.
 
 The conventions, written once. With A the matrix whose column j holds the embedded feature φ_j at all samples:
 
@@ -7,8 +7,8 @@ The conventions, written once. With A the matrix whose column j holds the embedd
     rhs         b = Aᵀy                      no 1/m
     solve       (G + ridge·I) α = b          no 1/n: `ridge` is the paper's λ, sums over samples are not averaged
 
-which minimises ‖y − Aα/m‖² + (ridge/m) ‖α‖². A sample is as many rows as its features have nodes, and y has one column for each
-channel; where φ is a number, a function on a point, a sample is one row and y has one column for each element of an output.
+which minimises ‖y − Aα/m‖² + (ridge/m) ‖α‖². A sample has one row for each node of its features, and y has one column for each channel.
+For scalar features, a sample is one row and y has one column for each element of an output.
 """
 
 from abc import ABC, abstractmethod
@@ -30,18 +30,24 @@ Form = TypeVar("Form", bound="Statistics")
 
 
 class Statistics(ABC):
-    """A least-squares problem. A new form is one file with a frozen dataclass, and a line in `forms.py`."""
+    """A least-squares problem in one form. A new form is one file with a frozen dataclass that derives from this class."""
 
+    forms: ClassVar[dict[str, type["Statistics"]]] = {}
+    """All forms, by the names that files and workers use."""
     portable: ClassVar[bool] = True
-    """Whether they can be stored and sent: they hold sums, and no data."""
+    """Whether they can be stored and sent: they hold sums and not the data."""
 
     gram: Float[Tensor, "m m"]
-    """G = AᵀA/m, formed if it is not there."""
+    """G = AᵀA/m, formed if necessary."""
     rhs: Float[Tensor, "m *columns"]
     """b = Aᵀy."""
     energy: Float[Tensor, ""]
     """‖y‖²."""
     n_samples: int
+
+    def __init_subclass__(cls) -> None:
+        """Register a form under its name."""
+        Statistics.forms[cls.__name__] = cls
 
     @classmethod
     @abstractmethod
@@ -50,11 +56,11 @@ class Statistics(ABC):
 
     @abstractmethod
     def nothing(self: Form) -> Form:
-        """The statistics of no samples, in the same form and on the CPU; they take no memory."""
+        """Statistics of no samples, in the same form and on the CPU, that take no memory."""
 
     @abstractmethod
     def __add__(self: Form, other: Form) -> Form:
-        """The statistics of both sets of samples together; both of one form."""
+        """The statistics of both sets of samples together; both have the same form."""
 
     @abstractmethod
     def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:
@@ -62,44 +68,49 @@ class Statistics(ABC):
 
     @property
     def n_features(self) -> int:
-        """How many unknowns there are."""
+        """The number of unknowns."""
         return len(self.rhs)
 
     @property
     def scale(self) -> float:
-        """tr G, the size of the ridges that matter."""
+        """tr G, the scale of useful ridges."""
         return float(self.gram.diagonal().sum())
 
     def residual(self, coef: Float[Tensor, "m *columns"]) -> Float[Tensor, ""]:
-        """Σ_i ‖y_i − F(a_i; coef)‖², without the data; what cancellation leaves below zero is returned as zero."""
+        """Σ_i ‖y_i − F(a_i; coef)‖², without the data; negative values from cancellation are returned as zero."""
         flat, rhs = coef.reshape(len(coef), -1), self.rhs.reshape(len(coef), -1)
         misfit = self.energy - ((2 * rhs - self.apply(flat)) * flat).sum() / self.n_features
         return misfit.clamp(min=0)
 
-    def check(self) -> None:  # noqa: B027 (a form need not)
-        """Refuse features that are not finite, or all zero, on the data."""
+    def check(self) -> None:  # noqa: B027 (optional)
+        """Refuse features that are not finite or all zero on the data."""
 
     def packed(self) -> Packed:
-        """Their content, and of which form they are."""
+        """The fields and the name of the form."""
         content = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # all are dataclasses
         arrays = {name: value.numpy(force=True) if torch.is_tensor(value) else value for name, value in content.items()}
         return {"kind": type(self).__name__, **arrays}
 
     @classmethod
     def unpacked(cls: type[Form], content: Packed, device: torch.device | str = "cpu") -> Form:
-        """The inverse of `packed`, in memory of torch's own: products may depend on alignment, in the last bit."""
+        """The inverse of `packed`. Tensors are copied, since the last bit of products may depend on the alignment of memory."""
         own = {name: value for name, value in content.items() if name != "kind"}
         held = (np.ndarray, Tensor)
         return cls(**{name: _own(value, device) if isinstance(value, held) else value for name, value in own.items()})
 
 
+def unpacked(content: Packed, device: torch.device | str = "cpu") -> Statistics:
+    """Statistics of any form, from the result of `Statistics.packed`."""
+    return Statistics.forms[content["kind"]].unpacked(content, device)
+
+
 def _own(value: np.ndarray | Tensor, device: torch.device | str) -> Tensor:
     if not torch.is_tensor(value) and np.iscomplexobj(value):
-        value = np.array(value)  # what came through a socket may start anywhere, and torch takes complex numbers to be aligned
+        value = np.array(value)  # data from a socket may be unaligned, and torch assumes that complex numbers are aligned
     return torch.as_tensor(value).clone().to(device)
 
 
 def refuse_other_problem(one: tuple[int, ...], other: tuple[int, ...]) -> None:
-    """Statistics of one problem have equal shapes."""
+    """Refuse to add statistics of different shapes."""
     if one != other:
         raise RaffiaError(f"statistics of different problems do not add: they have shapes {one} and {other}.")

@@ -1,4 +1,4 @@
-"""The least-squares problem as its data: products with A and Aᵀ by streaming, for solvers that never form G."""
+"""The least-squares problem as its data, for solvers that never form G: products with A and Aᵀ by streaming."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Block = tuple[Float[Tensor, "m rows"], Float[Tensor, "rows *columns"]]
 
 @dataclass(frozen=True, eq=False)
 class Streamed(Statistics):
-    """Pairs and features. Features are kept if they have at most `kept_elements`, and evaluated again otherwise."""
+    """Pairs and features. Features are cached if they have at most `kept_elements`, and evaluated again otherwise."""
 
     portable: ClassVar[bool] = False
 
@@ -28,7 +28,7 @@ class Streamed(Statistics):
 
     @classmethod
     def assemble(cls, stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "Streamed":
-        """The pairs themselves, which must not be changed from now on."""
+        """The pairs themselves, which must not be changed afterwards."""
         return cls(stream, ((a, y),), stream.kept_elements)
 
     def nothing(self) -> "Streamed":
@@ -37,17 +37,17 @@ class Streamed(Statistics):
 
     @property
     def n_samples(self) -> int:  # type: ignore[override]
-        """How many pairs there are."""
+        """The number of pairs."""
         return sum(len(a) for a, _ in self.data)
 
     @property
     def n_features(self) -> int:
-        """How many unknowns there are."""
+        """The number of unknowns."""
         return len(self.stream.theta)
 
     @property
     def n_rows(self) -> int:
-        """How many rows A has."""
+        """The number of rows of A."""
         return sum(len(a) * self.stream.values_at(a).size for a, _ in self.data)
 
     @cached_property
@@ -68,7 +68,7 @@ class Streamed(Statistics):
 
     def blocks(self) -> Iterator[Block]:
         """(Aᵀ, y) a batch at a time."""
-        return iter(self._kept) if self.n_features * self.n_rows <= self.kept_elements else self._evaluated()
+        return iter(self._cached) if self.n_features * self.n_rows <= self.kept_elements else self._evaluated()
 
     def product(self, x: Float[Tensor, "m columns"]) -> Iterator[Float[Tensor, "rows columns"]]:
         """A x, a batch at a time."""
@@ -90,11 +90,11 @@ class Streamed(Statistics):
         return total / self.n_features
 
     def __add__(self, other: "Streamed") -> "Streamed":
-        """All the pairs."""
+        """The pairs of both."""
         return type(self)(self.stream, self.data + other.data, self.kept_elements)
 
     @cached_property
-    def _kept(self) -> list[Block]:
+    def _cached(self) -> list[Block]:
         return list(self._evaluated())
 
     def _evaluated(self) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""The triangular factor of [A y]: statistics that add by "stack and re-factor", and never square the condition number."""
+"""The triangular factor of [A y]. It does not square the condition number; factors add by stacking and factorising again."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ Upper = Float[Tensor, "rows m_and_columns"]
 
 @dataclass(frozen=True, eq=False)
 class TriangularFactor(Statistics):
-    """R with RᵀR = [A y]ᵀ[A y]: its first m columns factor A, the others hold Qᵀy and what A cannot reach of y."""
+    """R with RᵀR = [A y]ᵀ[A y]. The first m columns factorise A; the others hold Qᵀy and the part of y outside the range of A."""
 
     factor: Upper
     n_unknowns: int
@@ -24,13 +24,13 @@ class TriangularFactor(Statistics):
 
     @classmethod
     def assemble(cls, stream: FeatureStream, a: Float[Tensor, "n *input"], y: Float[Tensor, "n *output"]) -> "TriangularFactor":
-        """Factor batch after batch, each stacked below the factor of those before."""
+        """Factorise batch after batch, each stacked below the factor of those before."""
         m, factor, waiting, vector, height = len(stream.theta), None, [], True, 0
         for rows, target in stream.blocks(a, y):
             vector = target.ndim == 1
             waiting.append(torch.cat([rows.mT, target.reshape(len(target), -1)], dim=1))
             height += len(target)
-            if height >= 2 * m:  # a factorisation of few rows would cost as much as one of 2m
+            if height >= 2 * m:  # factorising few rows would cost as much as 2m rows
                 factor, waiting, height = _triangle(torch.cat(([] if factor is None else [factor]) + waiting)), [], 0
         if waiting:
             factor = _triangle(torch.cat(([] if factor is None else [factor]) + waiting))
@@ -64,7 +64,7 @@ class TriangularFactor(Statistics):
 
     @cached_property
     def gram(self) -> Float[Tensor, "m m"]:  # type: ignore[override]
-        """G, at the price of a squared condition number."""
+        """G, which squares the condition number."""
         return self.design.mT @ self.design / self.n_unknowns
 
     def apply(self, x: Float[Tensor, "m columns"]) -> Float[Tensor, "m columns"]:

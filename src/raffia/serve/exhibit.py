@@ -159,7 +159,7 @@ class Exhibit:
         if not frame.input.one_channel.gridded or not frame.input.one_channel.ndim:
             return []
         own = frame.input.grid_of(self._start).one_channel.shape
-        ends = [not kind.around and not any(kind.left_out) for kind in frame.input.one_channel.kinds]
+        ends = [not kind.periodic and not any(kind.left_out) for kind in frame.input.one_channel.kinds]
         found = {own, frame.input_nodes.one_channel.shape}
         for factor in (0.5, 2, 4):
             shape = tuple(round((n - end) * factor) + end for n, end in zip(own, ends, strict=True))
@@ -197,7 +197,7 @@ def _side(space: Space, nodes: Nodes, labels: Sequence[AxisLabel], names: Sequen
     return {
         "kind": kind,
         "count": count,
-        "periodic": [bool(kind.around) for kind in one.kinds],
+        "periodic": [bool(kind.periodic) for kind in one.kinds],
         "labels": axes if len(axes) == one.dim else list("xyz"[: one.dim]),
         "names": list(names) if len(names) == count else [],
         "words": space.in_words,

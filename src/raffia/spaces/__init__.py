@@ -3,33 +3,8 @@
 from raffia.spaces.axes import KINDS, Boundary
 from raffia.spaces.base import Nodes, Space, bytes_of, digest_of
 from raffia.spaces.grid import POINT, Domain, Grid
-from raffia.spaces.interpolate import interpolate
 from raffia.spaces.laplacian import LaplacianBasis
 from raffia.spaces.mesh import Mesh
 from raffia.spaces.modes import BoxWaves, Components, Modes, Waves, modes_of
-from raffia.spaces.resample import resample
+from raffia.spaces.resample import interpolate, resample
 from raffia.spaces.vectors import ChannelGrid, Channels, Vectors
-
-__all__ = [
-    "KINDS",
-    "POINT",
-    "Boundary",
-    "BoxWaves",
-    "ChannelGrid",
-    "Channels",
-    "Components",
-    "Domain",
-    "Grid",
-    "LaplacianBasis",
-    "Mesh",
-    "Modes",
-    "Nodes",
-    "Space",
-    "Vectors",
-    "Waves",
-    "bytes_of",
-    "digest_of",
-    "interpolate",
-    "modes_of",
-    "resample",
-]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Kinds of axes: where the nodes of an equispaced grid lie between the ends of an axis, and the waves that such nodes hold.
+"""Kinds of axes: where the nodes of an equispaced grid lie between the ends of an axis, and series of waves along it.
 
     periodic    • • • • ·    around a circle, the right end left out: it is the left end
     box         •  •  •  •   both ends
@@ -6,8 +6,8 @@
     left        • • • • ·    the left end, but not the right one
     right       · • • • •    the right end, but not the left one
 
-An end that was left out is put back before waves are summed: as zero for functions that vanish there, else with the value of its
-neighbour. So `left` and `right` are boxes to all that follows, and a quadrature that gives that neighbour the missing half step is exact.
+For series of waves, an end without a node is added: with value zero for functions that vanish there, else with the value of its
+neighbour. So `left` and `right` are treated as boxes. A quadrature that gives the neighbour the missing half step is consistent with this.
 """
 
 import math
@@ -27,61 +27,61 @@ Boundary = Literal["periodic", "neumann", "dirichlet"]
 
 @dataclass(frozen=True)
 class Axis:
-    """One kind: the distances from the left end to the first node, and from the last node to the right end, in spacings."""
+    """A kind of axis: the distances from the left end to the first node and from the last node to the right end, in spacings."""
 
     name: str
     before: float
     after: float
-    around: bool = False
+    periodic: bool = False
     in_words: str = ""
 
     def intervals(self, points: int) -> int:
-        """How many spacings the axis is long."""
+        """The length of an axis with so many nodes, in spacings."""
         return round(points - 1 + self.before + self.after)
 
     def points(self, intervals: int) -> int:
-        """How many nodes an axis of so many spacings has."""
+        """The number of nodes on an axis of so many spacings."""
         return round(intervals + 1 - self.before - self.after)
 
     @property
     def least(self) -> int:
-        """The fewest nodes, of one spacing."""
+        """The least number of nodes."""
         return self.points(1)
 
     def period(self, points: int) -> int:
-        """How many nodes one period has: the circle, or there and back."""
-        return self.intervals(points) * (1 if self.around else 2)
+        """The number of nodes of one period: once around a periodic axis, or to the other end and back."""
+        return self.intervals(points) * (1 if self.periodic else 2)
 
     def coordinates(self, points: int, extent: float) -> Float[Tensor, "points"]:
-        """Where the nodes are."""
+        """The coordinates of the nodes."""
         x = torch.arange(points, dtype=torch.float64)
         return extent / self.intervals(points) * (x + self.before if self.before else x)
 
     def weights(self, points: int, extent: float) -> Float[Tensor, "points"]:
-        """The length of what is nearest to each node: the composite trapezoid rule, and the midpoint rule of cells."""
+        """Quadrature weights: the composite trapezoid rule, or the midpoint rule for cells."""
         weights = torch.ones(points, dtype=torch.float64)
-        if not self.around:
+        if not self.periodic:
             weights[0] += self.before - 0.5
             weights[-1] += self.after - 0.5
         return extent / self.intervals(points) * weights
 
     def refined(self, points: int) -> tuple[int, slice]:
-        """A finer axis of the same kind that has all of these nodes, and which of its nodes they are."""
+        """The number of nodes of a finer axis that contains these nodes, and which of its nodes they are."""
         factor = 3 if self.before % 1 else 2  # two centres of cells have none in the middle
         return self.points(factor * self.intervals(points)), slice(round(self.before * (factor - 1)), None, factor)
 
     @property
     def left_out(self) -> tuple[int, int]:
-        """Whether the first and the last end must be put back."""
-        return int(self.before == 1), int(self.after == 1 and not self.around)
+        """Whether the first and the last end lack a node (1 or 0)."""
+        return int(self.before == 1), int(self.after == 1 and not self.periodic)
 
     @property
     def with_ends(self) -> "Axis":
-        """The kind of the axis with its ends put back."""
+        """The kind of the axis with nodes added at ends that lack them."""
         return BOX if any(self.left_out) else self
 
     def at_ends(self, f: Tensor, dim: int) -> list[tuple[Tensor, Tensor]]:
-        """For either end, what functions are there, put on by a line where no node is, and what they are at the node next to it."""
+        """For each end, the values of functions there, linearly extrapolated if there is no node, and at the nearest node."""
         ends = []
         for gap, node, neighbour in ((self.before, 0, 1), (self.after, -1, -2)):
             near = f.select(dim, node)
@@ -90,7 +90,7 @@ class Axis:
         return ends
 
     def put_back(self, f: Tensor, dim: int, boundary: Boundary) -> Tensor:
-        """Functions with the ends that were left out: zero, or as their neighbours are."""
+        """Add values at ends that lack a node: zero, or those of the neighbours."""
         first, last = self.left_out
         if not first and not last:
             return f
@@ -99,11 +99,11 @@ class Axis:
         return torch.cat([end, f] if first else [f, end], dim)
 
     def reflected(self, f: Tensor, dim: int, odd: bool) -> Tensor:
-        """One period of the even or odd extension, from the first node on; functions on a circle are their own."""
-        if self.around:
+        """One period of the even or odd extension, starting at the first node. Functions on a periodic axis are returned unchanged."""
+        if self.periodic:
             return f
         first, last = self.left_out
-        begin, end = int(self.before == 0), int(self.after == 0)  # nodes at an end, which are not mirrored
+        begin, end = int(self.before == 0), int(self.after == 0)  # nodes at an end are not mirrored
         mirrored = f.narrow(dim, begin, f.shape[dim] - begin - end).flip(dim)
         if not odd:
             parts = [f, f.narrow(dim, -1, 1), mirrored] if last else [f, mirrored]
@@ -113,12 +113,12 @@ class Axis:
         return torch.cat(parts, dim)
 
     def capacity(self, points: int, boundary: Boundary) -> int:
-        """How many waves are orthonormal under the quadrature: the highest that nodes can tell apart is not."""
+        """The number of waves that are orthonormal under the quadrature, without the highest resolved one."""
         n = self.intervals(points)
         return 2 * ((n - 1) // 2) + 1 if boundary == "periodic" else n - (boundary == "dirichlet")
 
     def rank(self, points: int, boundary: Boundary) -> int:
-        """How many waves there are on an axis with its ends; sines that vanish at end nodes leave those out."""
+        """The number of linearly independent waves on an axis with its ends."""
         return points - (0 if boundary != "dirichlet" else (self.before == 0) + (self.after == 0))
 
     def synthesis(self, coef: Float[Tensor, "*batch rank"], points: int, boundary: Boundary) -> Float[Tensor, "*batch points"]:
@@ -149,7 +149,7 @@ class Axis:
         return waves * _factors(waves, period, boundary, math.sqrt(2))
 
 
-PERIODIC = Axis("periodic", 0.0, 1.0, around=True, in_words="periodic, so the right end is left out")
+PERIODIC = Axis("periodic", 0.0, 1.0, periodic=True, in_words="periodic, so the right end is left out")
 BOX = Axis("box", 0.0, 0.0, in_words="a box, so both ends are in it")
 CELLS = Axis("cells", 0.5, 0.5, in_words="centres of cells, half a step from either end")
 LEFT = Axis("left", 0.0, 1.0, in_words="a box without its last end")
@@ -158,7 +158,7 @@ KINDS = {axis.name: axis for axis in (PERIODIC, BOX, CELLS, LEFT, RIGHT)}
 
 
 def kinds_of(words: str | Sequence[str], dim: int, argument: str) -> tuple[Axis, ...]:
-    """A kind for each axis, by their names: one for all, several, or several in one text with commas between them."""
+    """The kind of each axis by name: one name for all, a sequence of names, or one text with commas."""
     names = names_of(words)
     wrong = [name for name in names if str(name) not in KINDS]
     if wrong or len(names) not in (1, dim):
@@ -169,12 +169,12 @@ def kinds_of(words: str | Sequence[str], dim: int, argument: str) -> tuple[Axis,
 
 
 def names_of(words: str | Sequence[str]) -> list[str]:
-    """Names of kinds, from a text with commas between them."""
+    """Names from a sequence or a text with commas."""
     return [word.strip() for word in words.split(",")] if isinstance(words, str) else list(words)
 
 
 def _factors(like: Tensor, period: int, boundary: Boundary, factor: float) -> Tensor:
-    """`factor` for cosines or sines that stand for k and −k, 1 for those that are their own: k = 0 and the highest."""
+    """`factor` for waves that represent k and −k; 1 for k = 0 and the highest wave."""
     first = int(boundary == "dirichlet")
     factors = torch.full((like.shape[-1],), factor, dtype=like.dtype, device=like.device)
     for k in (0, period // 2):
@@ -184,7 +184,7 @@ def _factors(like: Tensor, period: int, boundary: Boundary, factor: float) -> Te
 
 
 def _paired(coef: Tensor, period: int) -> Tensor:
-    """1, sin, cos, … as a spectrum; an even circle with all of its waves ends with the cosine of the highest."""
+    """Coefficients of 1, sin, cos, … as a complex spectrum. With an even number of points, the last one is the highest cosine."""
     top = coef[..., -1:] if period % 2 == 0 and coef.shape[-1] == period > 1 else coef[..., :0]
     coef = coef[..., : coef.shape[-1] - top.shape[-1]]
     weighted = coef / math.sqrt(2)
@@ -210,7 +210,7 @@ def _turned(spectrum: Tensor, turns: float) -> Tensor:
 
 
 def equispaced(x: np.ndarray) -> bool:
-    """Whether coordinates have one spacing, to the precision of single numbers."""
+    """Whether coordinates are equispaced, up to rounding in single precision."""
     steps = np.diff(np.asarray(x, dtype=np.float64))
     mean = float(steps.mean())
     return bool(np.abs(steps - mean).max() <= 1e-3 * abs(mean) + 4e-7 * float(np.abs(x).max())) and mean != 0

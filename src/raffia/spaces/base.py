@@ -1,4 +1,4 @@
-"""What every space can do: read its discretisation off an array, and turn inner products into dot products."""
+"""The interfaces of function spaces and of their discretisations."""
 
 import hashlib
 import math
@@ -13,69 +13,69 @@ from raffia.spaces.axes import Axis
 
 
 class Space(ABC):
-    """A space of functions (or vectors), whatever their discretisation; the last `ndim` axes of an array hold one of them."""
+    """A space of functions (or vectors), independent of the discretisation. The last `ndim` axes of an array hold one sample."""
 
     dim: int = 0
-    """How many coordinates a point of the domain has; 0 where there is none."""
+    """The dimension of the domain; 0 if there is none."""
     channels: int = 1
-    """How many functions a sample consists of."""
+    """The number of functions in a sample."""
     periodic: bool = False
-    """Whether samples are on a grid without its right ends."""
+    """Whether all axes are periodic."""
     kinds: tuple[Axis, ...] = ()
-    """The kinds of the axes of a grid, where samples are on one."""
+    """The kinds of the axes, for samples on a grid."""
     tabular: ClassVar[bool] = False
-    """Whether samples are vectors, rows of a table, and no functions."""
+    """Whether samples are vectors (rows of a table) and not functions."""
     gridded: ClassVar[bool] = False
-    """Whether samples of one channel are on equispaced grids."""
+    """Whether one channel of a sample is on an equispaced grid."""
     has_components: ClassVar[bool] = False
-    """Whether the first axis of a sample counts quantities with units of their own: channels, or components of a vector."""
+    """Whether the first axis of a sample holds different quantities: channels, or components of a vector."""
 
     @property
     @abstractmethod
     def ndim(self) -> int:
-        """How many axes a sample has."""
+        """The number of axes of a sample."""
 
     @property
     def one_channel(self) -> "Space":
-        """The space of one channel: the space itself, where there are not several."""
+        """The space of one channel; the space itself if there are no channels."""
         return self
 
     def over(self, region: "Space") -> "Space":
-        """Functions on `region`, with as many channels as here."""
+        """Functions on `region` with the same number of channels."""
         return region
 
     @property
     def axes_in_words(self) -> tuple[str, ...]:
-        """What each axis of a sample counts."""
+        """The meaning of each axis of a sample, for messages."""
         return ("points",) * self.ndim
 
     @property
     def in_words(self) -> str:
-        """What samples are."""
+        """A description of samples, for messages."""
         return f"functions on a {self!r}"
 
     @property
     def digest(self) -> str:
-        """A text that is the same in every process for equal spaces, and differs for others."""
+        """A text that identifies the space in every process."""
         return repr(self)
 
     @property
     def region(self) -> "Space":
-        """The torus or box that its functions live in, whatever their discretisation and number of channels."""
+        """The torus or box on which its functions are defined, for any discretisation and number of channels."""
         return self
 
     @property
     def longest(self) -> float:
-        """The longest side of the region, in which default lengths are measured; 1 for vectors."""
+        """The longest side of the region, the unit of default length scales; 1 for vectors."""
         return max(getattr(self.region, "extents", ()), default=1.0)
 
     def as_fine_as(self, nodes: "Nodes") -> "Nodes":
-        """Nodes here that hold what is given on others, of one channel."""
+        """Nodes of this space that resolve functions given on other nodes, for one channel."""
         return nodes
 
     @abstractmethod
     def grid_of(self, f: Tensor) -> "Nodes":
-        """The discretisation on which `f` is given, read off its trailing axes."""
+        """The discretisation of `f`, from the shape of its last axes."""
 
 
 class Nodes(ABC):
@@ -83,30 +83,30 @@ class Nodes(ABC):
 
     shape: tuple[int, ...]
     has_components: ClassVar[bool] = False
-    """Whether the first axis counts quantities with units of their own."""
+    """Whether the first axis holds different quantities."""
 
     @property
     def one_channel(self) -> "Nodes":
-        """The nodes of one channel of functions that may have several."""
+        """The nodes of one channel."""
         return self
 
     def with_channels(self, one: "Nodes") -> "Nodes":
-        """`one`, for as many channels as there are here."""
+        """`one` with the same number of channels as here."""
         return one
 
     @property
     @abstractmethod
     def space(self) -> Space:
-        """The space of functions that are given here."""
+        """The space of functions on these nodes."""
 
     @property
     @abstractmethod
     def root_weights(self) -> Float[Tensor, "_"]:
-        """√w, flattened; a single number where all weights are equal."""
+        """√w, flattened; a single value if all weights are equal."""
 
     @property
     def size(self) -> int:
-        """How many values a function has."""
+        """The number of values of a function."""
         return math.prod(self.shape)
 
     @property

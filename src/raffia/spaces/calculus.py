@@ -19,7 +19,7 @@ from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import frequencies
 from raffia.spaces.spectral import MATRIX_POINTS
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 
 Field = Float[Tensor, "*batch_and_shape"]
 
@@ -29,7 +29,7 @@ def gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_shape"]:
     _check(f, grid, least=3)
     dim, parts = len(grid.shape), []
     for axis, (kind, h) in enumerate(zip(grid.domain.kinds, grid.spacings, strict=True), -dim):
-        if kind.around:
+        if kind.periodic:
             parts.append((f.roll(-1, axis) - f.roll(1, axis)) / (2 * h))
         else:
             parts += torch.gradient(f, spacing=h, dim=axis, edge_order=2)
@@ -116,7 +116,7 @@ def _along_axes(f: Tensor, matrices: list[Tensor]) -> Tensor:
 
 
 @lru_cache(maxsize=32)
-@plainly()
+@outside_transforms()
 def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
     """The orthonormal sine matrix (its own inverse) and the eigenvalues of −Δ_h with zero boundary values."""
     n = points - 1
@@ -126,15 +126,15 @@ def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
 
 
 @lru_cache(maxsize=32)
-@plainly()
+@outside_transforms()
 def _zero_pairs(kind: Axis, points: int, spacing: float) -> tuple[Tensor, Tensor]:
     """Orthonormal eigenvectors of −Δ_h along one axis, in columns, zero at its ends if it has them, and the eigenvalues."""
-    basis, _, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.around else "dirichlet")
+    basis, _, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.periodic else "dirichlet")
     return basis / basis.norm(dim=0), eigenvalues
 
 
 @lru_cache(maxsize=32)
-@plainly()
+@outside_transforms()
 def _wave_pairs(kind: Axis, points: int, spacing: float, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
     """Eigenvectors of −Δ_h along one axis with its ends, in columns, their adjoint in the quadrature, and the eigenvalues."""
     rank = kind.rank(points, boundary)
@@ -146,12 +146,12 @@ def _wave_pairs(kind: Axis, points: int, spacing: float, boundary: Boundary) -> 
 
 def _heat_flow(kind: Axis, points: int, spacing: float, time: float | Tensor) -> Tensor:
     """exp(time · Δ_h) along one axis with reflecting ends, or around it."""
-    basis, inverse, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.around else "neumann")
+    basis, inverse, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.periodic else "neumann")
     time = torch.as_tensor(time, dtype=torch.float64)
     return (basis.to(time) * torch.exp(-time * eigenvalues.to(time))) @ inverse.to(time)
 
 
-_cached_heat_flow = lru_cache(maxsize=32)(plainly()(_heat_flow))
+_cached_heat_flow = lru_cache(maxsize=32)(outside_transforms()(_heat_flow))
 
 
 def _check(f: Tensor, grid: Grid, least: int) -> None:

@@ -40,7 +40,7 @@ class Domain(Space):
         if self.axes is not None:  # equal domains are written alike, so those that `periodic` describes have no axes
             kinds = kinds_of(self.axes, self.dim, "Domain(axes=…)")
             plain = kinds in ((PERIODIC,) * self.dim, (BOX,) * self.dim)
-            object.__setattr__(self, "periodic", all(kind.around for kind in kinds))
+            object.__setattr__(self, "periodic", all(kind.periodic for kind in kinds))
             object.__setattr__(self, "axes", None if plain else tuple(kind.name for kind in kinds))
         if len(self.extents) != self.dim:
             raise RaffiaError(f"Domain(extent=…) needs one length, or {self.dim}; got {self.extent}.")
@@ -86,11 +86,11 @@ class Domain(Space):
     def boundaries(self, boundary: Boundary | tuple[Boundary, ...]) -> tuple[Boundary, ...]:
         """A condition for each axis: one for all ends of a domain, as periodic axes have none, or one per axis."""
         one = boundary in get_args(Boundary)
-        found = tuple("periodic" if kind.around else boundary for kind in self.kinds) if one else tuple(boundary)
+        found = tuple("periodic" if kind.periodic else boundary for kind in self.kinds) if one else tuple(boundary)
         for word in found:
             if word not in get_args(Boundary):
                 raise RaffiaError(f"boundary must be one of {get_args(Boundary)}, or one for each axis; got {boundary!r}.")
-        fits = [word == "periodic" for word in found] == [kind.around for kind in self.kinds]
+        fits = [word == "periodic" for word in found] == [kind.periodic for kind in self.kinds]
         if not fits or (one and self.dim and (boundary == "periodic") != self.periodic):
             raise RaffiaError(
                 f"boundary {boundary!r} does not go with a {self.noun}: 'periodic' is for axes that are so, "
@@ -179,7 +179,7 @@ class Grid(Nodes):
     @property
     def root_weights(self) -> Float[Tensor, "_"]:
         """√w, flattened; a single number where all weights are equal."""
-        if all(kind.around for kind in self.domain.kinds):
+        if all(kind.periodic for kind in self.domain.kinds):
             return torch.tensor([math.sqrt(math.prod(self.spacings))], dtype=torch.float64)
         return self.weights().flatten().sqrt()
 

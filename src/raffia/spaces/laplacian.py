@@ -22,7 +22,7 @@ from raffia.errors import RaffiaError
 from raffia.spaces.axes import Boundary
 from raffia.spaces.grid import Domain, Grid
 from raffia.spaces.mesh import Mesh
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def analysis(
 
 
 @lru_cache(maxsize=16)
-@plainly()
+@outside_transforms()
 def _at_nodes(basis: LaplacianBasis, mesh: Mesh) -> Float[Tensor, "modes points"]:
     """Products of the functions of each axis."""
     index, waves = basis.modes, basis._waves
@@ -160,7 +160,7 @@ def frequencies(index: Tensor, boundaries: tuple[Boundary, ...]) -> Tensor:
 
 
 @lru_cache(maxsize=64)
-@plainly()
+@outside_transforms()
 def _shells(extents: tuple[float, ...], boundaries: tuple[Boundary, ...], count: int) -> Int[Tensor, "count dim"]:
     """The first `count` index tuples by eigenvalue, ties in lexicographic order: a prefix of one fixed infinite list."""
     lengths = [extent * math.pi / _turn(boundary) for extent, boundary in zip(extents, boundaries, strict=True)]

@@ -143,7 +143,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
     if domain.dim == 1:
         weights = _line_weights(points[:, 0], domain)
     else:
-        around = _with_copies(points, domain) if any(kind.around for kind in domain.kinds) else points
+        around = _with_copies(points, domain) if any(kind.periodic for kind in domain.kinds) else points
         try:
             triangulation = Delaunay(around.numpy())
         except QhullError:
@@ -162,7 +162,7 @@ def _with_copies(points: Points, domain: Domain) -> Float[Tensor, "more dim"]:
     """The points and, after them, their copies around each periodic axis."""
     lengths = torch.tensor(domain.extents, dtype=torch.float64)
     low, high = points.amin(0) - 0.35 * lengths, points.amin(0) + 1.35 * lengths
-    turns = [[0.0, -1.0, 1.0] if kind.around else [0.0] for kind in domain.kinds]
+    turns = [[0.0, -1.0, 1.0] if kind.periodic else [0.0] for kind in domain.kinds]
     shifts = torch.cartesian_prod(*[torch.tensor(some, dtype=torch.float64) for some in turns])[1:]
     copies = (points[None] + (shifts * lengths)[:, None]).reshape(-1, domain.dim)
     near = ((copies >= low) & (copies <= high)).all(1)

@@ -1,9 +1,8 @@
-"""Orthonormal modes (ψ_k) of functions on given nodes: waves on a torus, sines or cosines where axes have ends, any functions on a mesh.
+"""Orthonormal modes (ψ_k) of functions on given nodes: waves on a torus, sines or cosines on a box, principal components on a mesh.
 
-A mode of a real function on a torus stands for ψ_k and its conjugate ψ_−k, which count as one, or as two where they differ; `twice`
-says which, so that ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Coefficients belong to one grid: those of a function that is not as periodic, even or
-odd as the modes decay slowly, and the quadrature of each grid aliases them differently. Where an end is left out, modes are those of the
-grid that has it: one more than there are nodes, and orthonormal there.
+On a torus, a mode of a real function represents ψ_k and its conjugate ψ_−k. `twice` is 2 where these differ and 1 where they are equal,
+so ‖f‖² = Σ_k twice_k |⟨f, ψ_k⟩|². Coefficients belong to one grid: if a function is not as periodic, even or odd as the modes, they decay
+slowly, and the quadrature of each grid aliases them differently. For axes without a node at an end, modes are those of the grid with it.
 """
 
 import math
@@ -21,24 +20,26 @@ from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import analysis, synthesis
 from raffia.spaces.robust_sizes import average, largest
 
-VANISHES = 1e-6  # of the largest value: functions that are smaller at the boundary count as zero there
-LED = 0.5  # of the value at the last node: what a line may leave of it at an end where functions vanish
+VANISHES = 1e-6
+"""Functions vanish at a boundary if they are smaller there than this share of the largest value."""
+EXTRAPOLATED = 0.5
+"""At an end without a node, they vanish if linear extrapolation gives less than this share of the value at the last node."""
 Coefficients = Inexact[Tensor, "*batch modes"]
 
 
 class Modes(ABC):
-    """Functions by their coefficients ⟨f, ψ_k⟩, flattened; `grid` is where the modes are numbered."""
+    """Expansion in orthonormal modes; coefficients ⟨f, ψ_k⟩ are flattened. `grid` holds the nodes on which modes are defined."""
 
     grid: Nodes
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of modes."""
         return len(self.twice(self.grid))
 
     @abstractmethod
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Coefficients:
-        """⟨f, ψ_k⟩ for all modes that the nodes have, by their quadrature."""
+        """⟨f, ψ_k⟩ for all modes, by the quadrature of the nodes."""
 
     @abstractmethod
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
@@ -46,11 +47,11 @@ class Modes(ABC):
 
     @abstractmethod
     def density(self, power: Float[Tensor, "*batch modes"], nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
-        """Σ_k power_k |ψ_k|² over all modes at the nodes: the variance of a function whose coefficients have these, independently."""
+        """Σ_k power_k |ψ_k|² at the nodes: the variance of a function whose coefficients are independent with these variances."""
 
     @abstractmethod
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
-        """2 where a mode stands for two that are conjugate, 1 elsewhere."""
+        """2 where a mode represents a conjugate pair, 1 elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +61,23 @@ class Waves(Modes):
     grid: Grid
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Coefficients:
-        """By a real transform."""
+        """By a real FFT."""
         axes = _axes(nodes)
         spectrum = torch.fft.rfftn(f, dim=axes, norm="forward").flatten(-len(axes))
         return spectrum if nodes.volume == 1 else spectrum * math.sqrt(nodes.volume)
 
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
-        """By its inverse."""
+        """By the inverse transform."""
         spectrum = coef.reshape(*coef.shape[:-1], *nodes.shape[:-1], nodes.shape[-1] // 2 + 1)
         return torch.fft.irfftn(spectrum, s=nodes.shape, dim=_axes(nodes), norm="forward") / math.sqrt(nodes.volume)
 
     def density(self, power: Float[Tensor, "*batch modes"], nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
-        """The same everywhere."""
+        """A constant function."""
         total = (power * self.twice(nodes).to(power)).sum(-1) / nodes.volume
         return total.reshape(*total.shape, *[1] * len(nodes.shape)).expand(*total.shape, *nodes.shape)
 
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
-        """One for the planes k = 0 and N/2 of the last axis, which hold k and −k."""
+        """1 for the planes k = 0 and N/2 of the last axis, which contain both k and −k."""
         last = torch.full((nodes.shape[-1] // 2 + 1,), 2.0, dtype=torch.float64)
         last[0] = 1
         if nodes.shape[-1] % 2 == 0:
@@ -95,12 +96,12 @@ class BoxWaves(Modes):
     boundary: Boundary | tuple[Boundary, ...]
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], nodes: Nodes) -> Coefficients:
-        """By a real transform along each axis, over twice its length where it has ends."""
+        """By a real FFT along each axis, over twice its length if it is not periodic."""
         coef = analysis(f, self.grid, self._boundaries, self._ranks)
         return coef.flatten(-len(nodes.shape)) / math.sqrt(nodes.volume)
 
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
-        """By its inverse."""
+        """By the inverse transform."""
         coef = coef.reshape(*coef.shape[:-1], *self._ranks)
         return synthesis(coef, self.grid, self._boundaries) / math.sqrt(nodes.volume)
 
@@ -113,7 +114,7 @@ class BoxWaves(Modes):
         return self.grid.cropped(f) / nodes.volume
 
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
-        """They are real."""
+        """All modes are real."""
         return torch.ones(math.prod(self._ranks), dtype=torch.float64)
 
     @property
@@ -128,7 +129,7 @@ class BoxWaves(Modes):
 
 @dataclass(frozen=True, eq=False)
 class Components(Modes):
-    """Functions on a mesh that are orthonormal in its quadrature, given by their embedded values."""
+    """Functions on a mesh, orthonormal in its quadrature, given by their embedded values."""
 
     grid: Nodes
     embedded: Tensor
@@ -140,17 +141,17 @@ class Components(Modes):
         return v @ self.embedded.to(v).mT
 
     def synthesis(self, coef: Coefficients, nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
-        """Sums."""
+        """Weighted sums of the functions."""
         self._check(nodes)
         return nodes.unembed(coef @ self.embedded.to(coef))
 
     def density(self, power: Float[Tensor, "*batch modes"], nodes: Nodes) -> Float[Tensor, "*batch_and_shape"]:
-        """Sums of squares."""
+        """Weighted sums of squares of the functions."""
         self._check(nodes)
         return power @ nodes.unembed(self.embedded).square().to(power)
 
     def twice(self, nodes: Nodes) -> Float[Tensor, "modes"]:
-        """They are real."""
+        """All modes are real."""
         return torch.ones(len(self.embedded), dtype=torch.float64)
 
     def _check(self, nodes: Nodes) -> None:
@@ -162,7 +163,7 @@ class Components(Modes):
 
 
 def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes) -> Modes:
-    """Modes that suit these functions: sines along axes at whose ends they vanish, their principal components on a mesh."""
+    """Modes for these functions: waves on a torus, sines along axes at whose ends they vanish, principal components on a mesh."""
     one = nodes.one_channel
     if not isinstance(one, Grid):
         return Components(one, _principal(one.embed(f.reshape(-1, *one.shape))))
@@ -179,16 +180,16 @@ def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes) -> Modes:
 
 
 def _vanish(f: Float[Tensor, "n *shape"], kind: Axis, dim: int) -> bool:
-    """Whether functions vanish at both ends of an axis; at an end without a node, whether a line leads them to about zero there."""
+    """Whether functions vanish at both ends of an axis, by linear extrapolation at ends without a node."""
     zero = [
-        largest(end) <= VANISHES * largest(f) if gap == 0 else average(end) <= LED * average(near)
+        largest(end) <= VANISHES * largest(f) if gap == 0 else average(end) <= EXTRAPOLATED * average(near)
         for (end, near), gap in zip(kind.at_ends(f, dim), (kind.before, kind.after), strict=True)
     ]
     return all(zero) and f.shape[dim] > 2
 
 
 def _principal(v: Float[Tensor, "n points"]) -> Float[Tensor, "modes points"]:
-    """An orthonormal basis of the span of v, in the order of the energy that it holds; what is rounding is left out."""
+    """Principal directions of v in the order of their energy, without those of rounding errors."""
     _, s, modes = torch.linalg.svd(v, full_matrices=False)
     kept = s > 1e-12 * s[0] if s[0] > 0 else torch.arange(len(s), device=s.device) < 1
     return modes[kept].cpu()

@@ -19,7 +19,7 @@ from torch import Tensor
 from raffia.spaces.axes import Axis
 from raffia.spaces.grid import Grid
 from raffia.spaces.spectral import wavenumbers
-from raffia.transforms import plainly
+from raffia.transforms import outside_transforms
 
 Spectra = Complex[Tensor, "batch functions *half_spectrum"]
 Values = Float[Tensor, "batch functions *grid"]
@@ -56,7 +56,7 @@ def image_within(f: Values, grid: Grid) -> Image:
 
 def _cell(x: Float[Tensor, "batch *grid"], kind: Axis, points: int) -> tuple[Tensor, Tensor, int]:
     """The first of the four neighbours of x, by its place in the image, how far x is from the second to the third, and the image's size."""
-    if kind.around:
+    if kind.periodic:
         left = torch.floor(x.detach())
         return left - points * torch.floor(left / points), x - left, points + 3
     more = _beyond(kind)
@@ -117,11 +117,11 @@ def _beyond(kind: Axis) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-@plainly()
+@outside_transforms()
 def _matrix(kind: Axis, points: int) -> Float[Tensor, "more points"]:
     """The image along an axis: c with (c₋ + 4c + c₊)/6 = f at nodes, around a circle, or with no fourth differences at ends."""
     nodes = torch.eye(points, dtype=torch.float64)
-    if kind.around:
+    if kind.periodic:
         coefficients = torch.linalg.inv((4 * nodes + nodes.roll(1, 0) + nodes.roll(-1, 0)) / 6)
         return torch.cat([coefficients[-1:], coefficients, coefficients[:2]])
     order = min(4, points)

@@ -295,7 +295,7 @@ class Judge:
         if candidate.tuned:
             settings, history = searched(settings, prepared)
         trained = Accumulator(settings, expected=len(prepared)).take(prepared).finish()
-        guess = trained.frame.in_units(prepared.outputs - Kernel().left_out(settings, trained), prepared.inputs)
+        guess = trained.frame.in_units(prepared.outputs - Kernel(settings).left_out(trained), prepared.inputs)
         return settings, history, guess.to(self.y)[self.rows]
 
     def _hopeful(self, candidate: Candidate, settings: Settings, prepared: Any, judged: Tensor, best: float) -> bool:

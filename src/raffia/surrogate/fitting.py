@@ -27,7 +27,7 @@ from raffia.surrogate.contest import Contest, Effort
 from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated
 from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
-from raffia.surrogate.outliers import find_outliers, without_them
+from raffia.surrogate.outliers import find_outliers
 from raffia.surrogate.plan import FEW, Choice, Plan
 from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
@@ -178,11 +178,13 @@ def _whole(
     tested = test or (data.part(sorted(row for fold in folds for row in fold.rows)) if folds else None)
     paths = paths_of(data, holding.held) if count else None if test is None else paths_of(test, range(len(test)))
     rollout = None if paths is None else rolled_out(choice.joined(), paths, each, train.y)
+    own = folds
+    if test is not None:
+        own = cross_validated(choice, data, holding.labels, plan.seed) if len(groups_of(data.a).unique()) >= FEW else []
     outliers = None
     if data.along is None:
-        outliers = find_outliers(choice, data, [] if in_turn else holding.train, folds if test is None else [])
+        outliers = find_outliers(choice, data, range(len(data)) if in_turn else holding.train, own, judged.sizes, plan.seed)
     if outliers is not None:
-        outliers = without_them(outliers, choice, data, folds, test is None, judged.sizes)
         outliers = replace(outliers, rows=[index[row] for row in outliers.rows])
         noted = [*noted, outliers.words]
     judged = replace(judged, notes=[*judged.notes, *noted])
@@ -196,11 +198,6 @@ def _whole(
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
     judged.attach_to(model, tested)
-    own = (
-        folds
-        if test is None or len(groups_of(data.a).unique()) < FEW
-        else cross_validated(choice, data, holding.labels, plan.seed)
-    )
     calibrate(model, fitted, own)
     outside = "" if test is None else model.novelty_warning(test.a)
     if outside:
@@ -234,10 +231,8 @@ def _whole(
 
 def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
     """The choice, trained; models of time steps conserve what the data do, and stay bounded where that can be had; and what was done."""
-    output, untrained = train.output_space, choice.history is None or choice.contest is not None or plan.ridge != "auto"
-    kept = conserving(choice, train)
-    if untrained or kept:
-        choice = plan.trained(choice, train.a, train.y, output)
+    output, kept = train.output_space, conserving(choice, train)
+    choice = plan.trained(choice, train.a, train.y, output)
     if paths is None or plan.one_step:
         return choice, [kept] if kept else []
     choice, steady = steadied(choice, plan.others(choice, train.a, train.y, output), paths, each)

@@ -1,7 +1,11 @@
-"""Pairs whose outputs may be wrong: their leave-one-out errors are far outside those of the others."""
+"""Pairs whose outputs may be wrong: models trained without them predict them far worse than the others.
+
+Wrong outputs spoil the model that is to find them. So the pairs with the largest errors are first left out of the training together.
+Those that are then no better than before are named, and so on, until no other pair stands out.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -9,16 +13,20 @@ from torch import Tensor
 
 from raffia.data import Dataset
 from raffia.metrics import Sizes
+from raffia.model import RandomFeatureModel
+from raffia.model.copies import folds_of
 from raffia.model.posterior import left_out_errors
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice
 
-SPREADS = 3.3  # robust standard deviations of the logarithms of errors, beyond which an error is far outside the rest
+SPREADS = 3.0  # robust standard deviations of the logarithms of errors, beyond which an error is far outside the rest
 LEAST_RATIO = 3.0  # times the median error: smaller errors are never far outside
+LEAST_SPREAD = 0.2  # of logarithms: errors that are all alike still vary by so much
 FEWEST = 20  # errors, below which none can be called unusual
 MOST_LEFT_OUT = 4096  # pairs that are left out in turn to look for wrong ones
-MOST_SHARE = 0.1  # of the pairs: more of them are no outliers, but a part of the distribution
-MOST_FOLDS = 3  # that are trained again without the outliers
+MOST_SHARE = 0.1  # of the pairs: left out at first, and named at most, as more are a part of the distribution
+PASSES = 3
+JUDGED = 5  # features that are fitted to the data are judged by one in so many of the other pairs
 ROUNDING = 1e-6  # of the usual size of outputs: smaller errors are no sign of wrong samples
 FLOOR = 1e-3  # of the usual error: points where all errors are smaller count as having this one
 
@@ -34,84 +42,96 @@ class Outliers:
     """By models that were trained without them."""
     ratios: list[float]
     """Their errors over the median error."""
-    error_with: float | None = None
-    """The mean relative error on the other test pairs, of models trained with the outliers and without them."""
-    error_without: float | None = None
+    error_with: float
+    """The mean relative error on the other pairs, of models trained with the outliers and without them."""
+    error_without: float
 
     @property
     def words(self) -> str:
         """A warning for the user: which samples, how unusual they are, what is gained without them, and what to type."""
         rows = ",".join(map(str, self.rows))
         ratios = ", ".join(f"{ratio:.0f}" for ratio in self.ratios)
-        gained = ""
-        if self.error_with is not None and self.error_without is not None:
-            gained = (
-                f" Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}."
-            )
         return (
             f"the outputs of some samples may be wrong (index {rows}): their leave-one-out errors are {ratios} times the median "
-            f"error.{gained} Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
+            f"error. Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}. "
+            f"Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
         )
 
 
-def unusual(errors: Float[Tensor, "n *output"]) -> tuple[list[int], list[float]]:
-    """Return the indices of errors far larger than the others, in norm or at a point, largest first, and their ratios to the median.
+def excess(errors: Float[Tensor, "n *output"], outputs: Float[Tensor, "n *output"]) -> tuple[Tensor, Tensor]:
+    """Return how many robust standard deviations each error is above the others, in norm or at a point, and its ratio to the median.
 
-    At a point errors are compared with those of the other functions at the same point.
+    An error counts as it is and relative to the size of its output: large functions may have large errors, and small ones large relative
+    errors. The smaller excess is taken. At a point errors are compared with those of the other functions at the same point.
     """
-    flat = errors.detach().double().cpu().reshape(len(errors), -1)
-    if len(flat) < FEWEST:
-        return [], []
-    pointwise = flat.abs().quantile(0.75, dim=0)
-    pointwise = pointwise.clamp(min=max(FLOOR * float(pointwise.square().mean().sqrt()), torch.finfo(flat.dtype).tiny))
-    scores = torch.stack([flat.norm(dim=1), (flat.abs() / pointwise).amax(1)], 1)
-    logs = scores.clamp(min=torch.finfo(flat.dtype).tiny).log()
-    middle = logs.median(0).values
-    spread = 1.4826 * (logs - middle).abs().median(0).values
-    above = logs - middle
-    far = ((above > SPREADS * spread) & (above > torch.tensor(LEAST_RATIO).log())).any(1)
-    ratios = above.amax(1).exp()
-    rows = [row for row in ratios.argsort(descending=True).tolist() if far[row]]
-    return ([], []) if len(rows) > MOST_SHARE * len(flat) else (rows, [float(ratios[row]) for row in rows])
+    e, y = (f.detach().double().cpu().reshape(len(f), -1) for f in (errors, outputs))
+    tiny = torch.finfo(e.dtype).tiny
+    pointwise = e.abs().quantile(0.75, dim=0)
+    pointwise = pointwise.clamp(min=max(FLOOR * float(pointwise.square().mean().sqrt()), tiny))
+    sizes = torch.maximum(y.norm(dim=1), (y - e).norm(dim=1)).clamp(min=tiny)
+    scores = torch.stack([e.norm(dim=1), (e.abs() / pointwise).amax(1)], 1).clamp(min=tiny)
+    logs = torch.stack([scores, scores / sizes[:, None]]).log()
+    above = logs - logs.median(1, keepdim=True).values
+    spread = 1.4826 * above.abs().median(1, keepdim=True).values.clamp(min=LEAST_SPREAD / 1.4826)
+    return (above / spread).amin(0).amax(1), above[0].amax(1).exp()
 
 
-def find_outliers(choice: Choice, data: Dataset, train: Sequence[int], folds: Sequence[Fold]) -> Outliers | None:
-    """Look for them among the test pairs of folds and, by closed formulas, among the pairs that the choice was trained on."""
-    errors = {row: error for fold in folds for row, error in zip(fold.rows, fold.errors, strict=True)}
-    if len(errors) < len(data) <= MOST_LEFT_OUT:
-        left_out = left_out_errors(choice.joined().trained_)
-        if left_out is not None and len(left_out) == len(train):
-            errors |= dict(zip(train, left_out, strict=True))
-    rows = sorted(errors)
-    size = float(data.y.double().square().mean().sqrt())
-    if not rows or float(torch.stack([errors[row].abs().max() for row in rows]).max()) < ROUNDING * size:
+def unusual(errors: Float[Tensor, "n *output"], outputs: Float[Tensor, "n *output"]) -> list[int]:
+    """Return the indices of errors far larger than the others, the largest first."""
+    above, ratios = excess(errors, outputs)
+    far = (above > SPREADS) & (ratios > LEAST_RATIO)
+    return [row for row in ratios.argsort(descending=True).tolist() if far[row]]
+
+
+def find_outliers(
+    choice: Choice, data: Dataset, train: Sequence[int], folds: Sequence[Fold], sizes: Sizes, seed: int
+) -> Outliers | None:
+    """Look for wrong outputs among the pairs that the choice was trained on and those of `folds` that were held out."""
+    if len(data) > MOST_LEFT_OUT or (choice.fitted_to_data and not folds):
         return None
-    places, ratios = unusual(torch.stack([errors[row].double().cpu() for row in rows]))
-    if not places:
+    if choice.fitted_to_data:
+        rows, errors = [row for fold in folds for row in fold.rows], torch.cat([fold.errors for fold in folds]).double().cpu()
+    else:
+        rows, errors = _left_out(choice, data, sorted({*range(len(data))} - {*train}), seed, choice.joined())
+    usual = float(data.y.double().square().mean().sqrt())
+    if len(rows) < FEWEST or float(errors.abs().max()) < ROUNDING * usual:
         return None
-    named = [rows[place] for place in places]
+    before = dict(zip(rows, errors, strict=True))
+    order = excess(errors, data.y[rows])[0].argsort(descending=True).tolist()
+    apart = [rows[place] for place in order[: int(MOST_SHARE * len(rows))]]
+    for _ in range(PASSES):
+        rows, errors = _left_out(choice, data, apart, seed)
+        places = unusual(errors, data.y[rows])
+        named = [rows[place] for place in places]
+        if set(named) == set(apart):
+            break
+        apart = named
+    if not 0 < len(named) <= MOST_SHARE * len(data):
+        return None
+    shared = [place for place, row in enumerate(rows) if row in before and row not in set(named)]
+    others = data.part([rows[place] for place in shared])
+    grid = data.output_space.grid_of(others.y)
+    means = [
+        float(sizes.errors(others.y, others.y - left.to(others.y), grid).relative.mean())
+        for left in (torch.stack([before[rows[place]] for place in shared]), errors[shared])
+    ]
+    ratios = excess(errors, data.y[rows])[1][places].tolist()
     part = data.part(named)
-    return Outliers(named, part, part.y.double() - torch.stack([errors[row].double().cpu() for row in named]), ratios)
+    return Outliers(named, part, part.y - errors[places].to(part.y), ratios, *means)
 
 
-def without_them(
-    outliers: Outliers, choice: Choice, data: Dataset, folds: Sequence[Fold], held: bool, sizes: Sizes
-) -> Outliers:
-    """Measure what is gained: train again without the outliers, and compare errors on the other test pairs.
-
-    Test pairs are `held` out from the data, or else other data.
-    """
-    dropped = set(outliers.rows)
-    before, after = [], []
-    for fold in folds[:MOST_FOLDS]:
-        apart = dropped | set(fold.rows) if held else dropped
-        rest = [row for row in range(len(data)) if row not in apart]
-        kept = [place for place, row in enumerate(fold.rows) if not held or row not in dropped]
-        if not kept:
-            continue
-        test, grid = fold.test.part(kept), fold.test.output_space.grid_of(fold.test.y)
-        model = choice.repeated(data.a[rest], data.y[rest])
-        before.append(sizes.errors(test.y, fold.predicted[kept], grid).relative)
-        after.append(sizes.errors(test.y, model.predict(test.a), grid).relative)
-    means = [float(torch.cat(errors).mean()) if errors else None for errors in (before, after)]
-    return replace(outliers, error_with=means[0], error_without=means[1])
+def _left_out(
+    choice: Choice, data: Dataset, apart: Sequence[int], seed: int, model: RandomFeatureModel | None = None
+) -> tuple[list[int], Tensor]:
+    """Rows and their y − F(a), for models trained without each of them and without all pairs `apart`; `model` was, if there is one."""
+    rest, errors = [row for row in range(len(data)) if row not in set(apart)], None
+    if not choice.fitted_to_data:
+        model = model or choice.repeated(data.a[rest], data.y[rest])
+        errors = left_out_errors(model.trained_)
+    if model is None or errors is None or len(errors) != len(rest):
+        train, rest = ([rest[place] for place in side] for side in folds_of(data.a[rest], JUDGED, seed, "outliers")[0])
+        model = choice.repeated(data.a[train], data.y[train])
+        errors = data.y[rest] - model.predict(data.a[rest])
+    if apart:
+        errors = torch.cat([errors.to(data.y), data.y[apart] - model.predict(data.a[apart])])
+    return [*rest, *apart], errors.double().cpu()

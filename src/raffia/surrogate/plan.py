@@ -116,7 +116,7 @@ class Plan:
         """
         choice.fit(a, y, self.ridge)
         held, own = choice.contest, choice.model.trained_.errors.get(LEFT_OUT)
-        if held is None or own is None or len(a) > MOST_COMPARED or choice.model.feature_map.informed:
+        if held is None or own is None or len(a) > MOST_COMPARED or choice.model.feature_map.fitted_to_data:
             return choice
         if held.partner is not None:
             own *= held.partner[2] / held.best.error
@@ -178,6 +178,11 @@ class Choice:
         """Whether a user has said what outputs obey."""
         return bool(self.model.constraints)
 
+    @property
+    def fitted_to_data(self) -> bool:
+        """Whether features are, so that leaving pairs out by closed formulas says too little."""
+        return any(model.feature_map.informed for model in self._models())
+
     def constrain(self, constraints: Any) -> None:
         """Say what predictions must obey, before they are trained."""
         for model in self._models():
@@ -206,7 +211,7 @@ class Choice:
         """The same on all pairs, those that were `held` out included: features that take long are evaluated for these only."""
         again = []
         for model in self._models():
-            new, dear = _renewed(model), model.feature_map.dear and model.trained_.pairs is not None
+            new, dear = _renewed(model), model.feature_map.expensive and model.trained_.pairs is not None
             again.append(new.adopt(_extended(model, new, data.part(held))) if dear else new.fit(data.a, data.y))
         return self._with(again)
 
@@ -246,6 +251,6 @@ def _extended(model: RandomFeatureModel, new: RandomFeatureModel, more: Dataset)
     before, settings = replace(model.trained_, partner=None, share=0.0), new.settings.frozen()
     assert before.pairs is not None  # as whoever asks has checked
     prepared = prepare(settings, more.a, more.y, before.frame)
-    after = replace(Accumulator.going_on(before), settings=settings).take(prepared).finish()
+    after = replace(Accumulator.resume(before), settings=settings).take(prepared).finish()
     a, y = (torch.cat([old, f.to(old)]) for old, f in zip(before.pairs, (prepared.inputs, prepared.outputs), strict=True))
     return replace(after, noise=before.noise, pairs=(a, y))

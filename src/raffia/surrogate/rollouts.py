@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.data import Dataset
-from raffia.metrics.relative import FLOOR
+from raffia.metrics.error_measure import FLOOR
 from raffia.model import RandomFeatureModel
 from raffia.model.operator import Operator
 from raffia.model.time_stepping import Marching, finite_rows

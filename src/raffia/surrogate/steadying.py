@@ -58,7 +58,7 @@ def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tupl
             break
         settings = replace(before.settings, ridge=factor * before.ridge)
         try:
-            after = replace(Accumulator.going_on(before), settings=settings).finish()
+            after = replace(Accumulator.resume(before), settings=settings).finish()
         except RaffiaError:
             break
         model = of(replace(after, settings=before.settings, noise=before.noise, pairs=before.pairs), choice.model.device)

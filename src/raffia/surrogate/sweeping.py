@@ -15,7 +15,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
-from raffia.features.hyperparameters import Range
+from raffia.features.base import Range
 from raffia.model.accumulator import Accumulator
 from raffia.model.estimator import of
 from raffia.model.preprocessing import Prepared, prepare

@@ -11,7 +11,7 @@ from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap, LocalFeatures, ScalarFeatures
 from raffia.features.product_search import found
-from raffia.metrics.relative import FLOOR
+from raffia.metrics.error_measure import FLOOR
 from raffia.model import RandomFeatureModel
 
 UNEXPLAINED = 0.2  # of what changes in a step: where a model of one state leaves less, a state is complete

@@ -127,7 +127,7 @@ def score(objective: Objective, parameters: dict[str, Any], history: History) ->
 def scored_draws(objective: Objective) -> range:
     """Four draws, or more where few samples are held out in each and features do not take long."""
     held = max(1, min(objective.n_samples, len(objective.a)) // 4)
-    most = 4 if objective.feature_map.dear else 16
+    most = 4 if objective.feature_map.expensive else 16
     return range(SCORED, SCORED + max(4, min(most, 128 // held)))
 
 
@@ -184,7 +184,7 @@ def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> di
     not by hundreds of steps. Delicate features have neither.
     """
     start, space = objective.start(), objective.space
-    if objective.feature_map.delicate:
+    if objective.feature_map.start_from_current_values:
         screened = swept = 0
     screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)
     tried = [(objective.value(start, screens), start)]

@@ -23,7 +23,7 @@ class GradientSearch(Search):
     Categories, such as the activation, are settled first by a contest: `contest_steps` steps for each combination, from the best of
     the starting values and `screened` random ones, each number of it moved to the best of `swept` places in its range. The winner is
     searched for `steps` steps, and where the model is to have many features for `last_steps` more with as many as the machine can do.
-    Features that are `delicate` begin where they are, and end with `last_steps` on a finer grid.
+    Features that are `start_from_current_values` begin where they are, and end with `last_steps` on a finer grid.
     The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
 
     `method` "adam" sees fresh θ and a fresh split at every step, with a cosine schedule; a step whose factorisation fails is skipped, and

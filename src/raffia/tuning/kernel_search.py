@@ -14,7 +14,7 @@ from torch import Tensor
 
 from raffia.features.scalar import AFFINE_SHARE, ScalarFeatures
 from raffia.progress import Progress
-from raffia.regression import DualPath, coordinates_of, seen
+from raffia.regression import DualPath, coordinates_of, kernel_coordinates
 from raffia.tuning.base import History, Trial
 from raffia.tuning.objective import PREFIX
 
@@ -60,7 +60,7 @@ class KernelProblem:
         x = self.inputs
         if place.own:
             x = x / feature_map.lengthscale.to(x)  # type: ignore[union-attr]  # a vector
-        kernel = feature_map.kernel_of(*2 * (seen(feature_map, x)[0],))
+        kernel = feature_map.kernel_of(*2 * (kernel_coordinates(feature_map, x)[0],))
         try:
             return DualPath.of_kernel(kernel).best(self.outputs, self.sizes)[1]
         except (ValueError, torch.linalg.LinAlgError):

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, rows_of
-from raffia.features.hyperparameters import Choice, Range
+from raffia.features.base import Choice, FeatureMap, Range, rows_of
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import coordinates_of, targets_of
@@ -237,7 +236,7 @@ def objective_for(
     what the machine can do. `measure` says what errors are relative to, if not what is usual for such outputs. With `modal`, the small
     models have a coefficient for each mode, unless features are delicate.
     """
-    modal = modal and not feature_map.delicate
+    modal = modal and not feature_map.start_from_current_values
     if measure is None:
         measure = measure_for(output_grid, normalized=False).of(y, output_grid)
     sizes = measure.sizes(y, output_grid)
@@ -251,7 +250,11 @@ def objective_for(
         functions = values != POINT
         most = FINE_POINTS if modal and feature_map.fine and fine.domain.dim == 1 else most
         points = most if a.device.type == "cpu" else 2 * most - 1
-        wanted = _coarsened(a, y, output_grid, fine, points, functions) if functions and feature_map.delicate else None
+        wanted = (
+            _coarsened(a, y, output_grid, fine, points, functions)
+            if functions and feature_map.start_from_current_values
+            else None
+        )
         if functions and not modal and fine.domain.dim == 2 and feature_map.work_per_value > 2:
             most = 1 + most // 2
         a, y, output_grid, coarse = _coarsened(a, y, output_grid, fine, most, functions)

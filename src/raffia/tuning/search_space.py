@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.hyperparameters import Range
+from raffia.features.base import Range
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _without_repeated_points(
         alike = [side for side in sides if side and side.places.mesh is None and len(side.grid) == dim]
         parts = [part for side in columns for part in side if len(part.whole_grid) == dim and part.nodes is None]
         kinds = options.kinds(dim)
-        again = [(kinds is None or kinds[axis].around) and all(side.repeats(axis) for side in alike) for axis in range(dim)]
+        again = [(kinds is None or kinds[axis].periodic) and all(side.repeats(axis) for side in alike) for axis in range(dim)]
         if kinds is None and not all(side.without(again).wraps(axis) for side in alike for axis in range(dim) if again[axis]):
             continue
         if any(again):

@@ -2,17 +2,15 @@
 
 import math
 
-from raffia.model.coefficients.base import Chosen, Coefficients
+from raffia.model.coefficients.base import Coefficients, RidgeChoice
 from raffia.model.coefficients.kernel import Kernel
 from raffia.model.coefficients.modal import Modal
 from raffia.model.coefficients.ordinary import Ordinary
 from raffia.model.settings import Settings
 
-__all__ = ["Chosen", "Coefficients", "Kernel", "Modal", "Ordinary", "coefficients_of"]
-
 
 def coefficients_of(settings: Settings) -> Coefficients:
     """The kind that a model with these settings has."""
     if settings.n_features == math.inf:
-        return Kernel()
-    return Modal() if settings.modal else Ordinary()
+        return Kernel(settings)
+    return Modal(settings) if settings.modal else Ordinary(settings)

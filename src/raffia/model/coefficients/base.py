@@ -1,9 +1,9 @@
-"""What multiplies a feature: how statistics are taken, solved and used again, for one kind of coefficients."""
+"""The interface of the kinds of coefficients: how statistics are assembled and solved, and how the result predicts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -11,93 +11,100 @@ from torch import Tensor
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
-from raffia.regression import Solution, Statistics
+from raffia.regression import Ridge, Solution, Statistics
+
+Law = TypeVar("Law")
+"""The type of the posterior distribution of the coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
-    """The ridge of the least error on what was left out, that error, and the noise level where it comes with it."""
+class RidgeChoice:
+    """The ridge of the least left-out error, that error, and the noise level where it is a by-product."""
 
-    ridge: Any
+    ridge: Ridge
     error: float
     noise: Any = None
     solution: Solution | None = None
-    """The coefficients with this ridge, where they come with it too."""
+    """The coefficients with this ridge, where they are a by-product too."""
 
 
-class Coefficients(ABC):
+@dataclass(frozen=True, eq=False)
+class Coefficients(ABC, Generic[Law]):
     """F(a) = Σ_k ψ_k (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩: operators that are diagonal in some basis (ψ_k) of the outputs.
 
-    A kind says which basis, and with it what the statistics of pairs are, how ridges are found, how equations are solved, how the
-    trained operator is evaluated and how sure it is. A new kind is one file, and a line in `coefficients_of`.
+    A kind of coefficients fixes the basis. It also fixes the statistics of the pairs, the choice of the ridge, the solution of the
+    equations, the evaluation of the trained operator, and its error bars. A new kind is one file and a line in `coefficients_of`.
     """
 
+    settings: Settings
+    """The settings of the model."""
+
     noise_needs_pairs: ClassVar[bool] = True
-    """Whether the noise level is read off the training pairs, and not off their statistics."""
+    """Whether estimating the noise level needs the training pairs; otherwise their statistics are enough."""
 
     one_noise: ClassVar[bool] = False
-    """Whether one noise level serves all of an output, and the statistics are a Gram matrix: then there is a marginal likelihood."""
+    """Whether there is one noise level and a Gram matrix, and therefore a marginal likelihood."""
 
     @abstractmethod
-    def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> Any:
-        """What statistics are made from: features of these inputs, and outputs, a batch at a time."""
+    def stream(self, pairs: Prepared) -> Any:
+        """The features of these inputs and the outputs, a batch at a time: what statistics are assembled from."""
 
     @abstractmethod
-    def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
-        """The form of the statistics, of so many pairs; None where nobody knows, and then one that adds in bounded memory."""
+    def form(self, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
+        """The form of the statistics of `expected` pairs. None is an unknown number, which needs a form that adds in bounded memory."""
 
     @abstractmethod
-    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared, errors: bool = True) -> Chosen:
-        """The ridge of the least error of leaving out one function at a time; the statistics are those of the pairs.
+    def choose_ridge(self, statistics: Statistics, pairs: Prepared, errors: bool = True) -> RidgeChoice:
+        """The ridge of the least leave-one-function-out error, from pairs and their statistics.
 
-        Where nobody asks for the errors, nor the noise, they may be left out.
+        With errors=False, the error and the noise level need not be computed.
         """
 
     @abstractmethod
-    def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
+    def choose_ridge_by_folds(self, folds: Sequence[Statistics]) -> RidgeChoice:
         """The ridge of the least k-fold error, from the statistics of the folds alone."""
 
     @abstractmethod
-    def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
+    def solve(self, statistics: Statistics, ridge: Ridge) -> Solution:
         """The coefficients."""
 
-    def transferred(self, ridge: Any, before: Statistics, after: Statistics) -> Any:
-        """A ridge that was found for some features, for others of the same number: as large, relative to them."""
+    def transferred(self, ridge: Ridge, before: Statistics, after: Statistics) -> Ridge:
+        """The ridge for other features of the same number, given the ridge for some: equal relative to the trace of the Gram matrix."""
         return ridge * after.scale / before.scale
 
     @abstractmethod
-    def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """The trained operator on the grid and in the precision of the inputs, all in training units; what `Frame.outputs` takes."""
+    def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """The trained operator in training units, on the grid and in the precision of the inputs; `Frame.outputs` takes its values."""
 
     @abstractmethod
-    def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
-        """Whether a solution, read from a file, has what predictions need, in sizes that agree."""
+    def complete(self, frame: Frame, solution: Solution) -> bool:
+        """Whether a solution read from a file has all parts, in sizes that agree."""
 
-    def training_error(self, settings: Settings, trained: Trained) -> float:
-        """‖y − F(a)‖ / ‖y‖ over all training pairs, whose statistics `trained` has."""
-        statistics: Any = trained.statistics
+    def training_error(self, trained: Trained) -> float:
+        """‖y − F(a)‖ / ‖y‖ over all training pairs."""
+        statistics = trained.known_statistics()
         return float((statistics.residual(trained.solution.coef) / statistics.energy).sqrt())
 
-    def left_out(self, settings: Settings, trained: Trained) -> Tensor | None:
-        """For each training pair, y − F(a) of the model trained without it, in training units; None where no formula gives it."""
+    def left_out(self, trained: Trained) -> Tensor | None:
+        """For each training pair, y − F(a) of the model trained without it, in training units. None if there is no closed formula."""
         return None
 
-    def barless(self, trained: Trained) -> str:
-        """Why there are no error bars; nothing where there are."""
+    def why_no_error_bars(self, trained: Trained) -> str:
+        """The reason why there are no error bars; empty if there are."""
         return ""
 
     @abstractmethod
-    def noise(self, settings: Settings, trained: Trained) -> Any:
-        """The noise level, read off the training pairs or their statistics, which `trained` has."""
+    def noise(self, trained: Trained) -> Any:
+        """The noise level, estimated from the training pairs or their statistics."""
 
     @abstractmethod
-    def law(self, settings: Settings, trained: Trained) -> Any:
-        """The law of the coefficients given the data; `trained` has statistics and a noise level. Made once, for `variance` and `draws`."""
+    def posterior(self, trained: Trained) -> Law:
+        """The posterior distribution of the coefficients; `trained` has statistics and a noise level."""
 
     @abstractmethod
-    def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained, posterior: Law, inputs: Tensor) -> Tensor:
         """The variance of y at every point, (n, *nodes), in training units."""
 
     @abstractmethod
-    def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """Draws of F(a), `count` times what `combination` gives."""
+    def draws(self, trained: Trained, posterior: Law, inputs: Tensor, count: int, seed: int) -> Tensor:
+        """`count` posterior draws of F(a), in the form of `combination`."""

@@ -1,4 +1,7 @@
-"""A number for each feature and each mode of the outputs: waves on a torus, sines or cosines on a box, principal components on a mesh."""
+"""Modal coefficients: one for each feature and each mode of the outputs.
+
+Modes are waves on a torus, sines or cosines on a box, and principal components on a mesh.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,118 +13,126 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import tile_size, tiles
-from raffia.model.coefficients.base import Chosen, Coefficients
+from raffia.model.coefficients.base import Coefficients, RidgeChoice
 from raffia.model.preprocessing import Frame, Prepared
-from raffia.model.settings import Settings
 from raffia.model.trained import Trained
 from raffia.regression import (
     ONES,
     SAMPLES,
     ModalDual,
     ModalEquations,
-    ModalLaw,
     ModalLeftOut,
     ModalNoise,
+    ModalPosterior,
     ModalStream,
+    Ridge,
     Solution,
     Statistics,
     available_memory,
     modal_fold_ridges,
-    modal_law,
     modal_left_out,
+    modal_posterior,
     modal_ridges,
-    solved,
 )
 from raffia.spaces import Modes, interpolate, resample
 
 DRAWS = 64
-"""Draws of a function that are made together."""
+"""Posterior draws that are evaluated together."""
+RAISED = 4
+"""How often a ridge is raised tenfold where its block has no solution."""
+LEAST = 1e-14
+"""The ridge of features that are few, in units of the scale of a block."""
 
-LEAST = 1e-14  # of the scale of a block: the ridge of features that are few
 
-RAISED = 4  # times that ridges are raised tenfold
-
-
-class Modal(Coefficients):
+class Modal(Coefficients[ModalPosterior]):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
-    Coefficients are (1 + blocks, p, columns), p = m, the channels of the input and one, whose coefficients are m β_c(k) / gain_c and
-    √m γ(k) / (ONES · size): a linear map and a mean function, both nearly free. The first block
-    is the ordinary part α⁰ that the others are shrunk towards, zero where there is none. Features and modes are those of the training grid.
+    The second term is a linear map of the c-th channel of the input, the third a mean function; both are almost unpenalised.
+    Coefficients have the shape (1 + blocks, p, columns). The p rows of a block are the m random features, the channels of the input with
+    m β_c(k) / gain_c, and the constant with √m γ(k) / (ONES · size). The first block is α⁰, the ordinary coefficients towards which the
+    others are shrunk; it is zero if there are none. Features and modes are those of the training grid.
     """
 
-    def stream(self, settings: Settings, frame: Frame, pairs: Prepared) -> ModalStream:
-        """Features by their modes, as many samples at a time as memory allows and a product likes."""
-        plain = settings.stream(pairs.inputs, pairs.grid, frame.values_at(pairs.inputs))
-        space = settings.workspace(plain.theta.device)
-        allowed = max(1, space.budget // (2 * int(settings.n_features) * plain.values_at(pairs.inputs).size))
-        size = settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
-        return ModalStream(replace(plain, batch_size=size), *parts_of(frame))
+    def stream(self, pairs: Prepared) -> ModalStream:
+        """Features in the modes, as many samples at a time as memory allows and fast products need."""
+        plain = self.settings.stream(pairs.inputs, pairs.grid, pairs.frame.values_at(pairs.inputs))
+        space = self.settings.workspace(plain.theta.device)
+        allowed = max(1, space.budget // (2 * int(self.settings.n_features) * plain.values_at(pairs.inputs).size))
+        size = self.settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
+        return ModalStream(replace(plain, batch_size=size), *parts_of(pairs.frame))
 
-    def form(self, settings: Settings, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
-        """The normal equations of every block; the features, where samples are fewer and memory holds them."""
+    def form(self, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
+        """The normal equations of every block, or the features themselves if there are fewer samples and they fit into memory."""
         blocks, free = parts_of(frame)[0].count, available_memory(device)
-        p = int(settings.n_features) + frame.input.channels + 1
+        p = int(self.settings.n_features) + frame.input.channels + 1
         if expected is not None and expected < p and 32 * blocks * expected * (p + expected) <= free:
             return ModalDual
         need = 48 * blocks * p**2
         if need > free:
             raise RaffiaError(
-                f"modal coefficients of {int(settings.n_features)} features in {blocks} modes need {need / 1e9:.1f} GB, and "
+                f"modal coefficients of {int(self.settings.n_features)} features in {blocks} modes need {need / 1e9:.1f} GB, and "
                 f"{free / 1e9:.1f} GB are free: pass fewer n_features, points=…, or coefficients='ordinary'."
             )
         return ModalEquations
 
-    def chosen(self, settings: Settings, statistics: Statistics, pairs: Prepared, errors: bool = True) -> Chosen:
-        """By closed formulas for leaving out one function, in every block; the noise comes with them."""
-        known, stream, measure = _modal(statistics), self.stream(settings, pairs.frame, pairs), pairs.frame.measure
-        if settings.feature_map.few:
-            ridges = _ridges(torch.cat([known.scales.new_tensor([math.inf]), LEAST * known.scales]), known)
+    def choose_ridge(self, statistics: Any, pairs: Prepared, errors: bool = True) -> RidgeChoice:
+        """By closed formulas for leaving out one function, in every block; the noise level is a by-product."""
+        stream, measure = self.stream(pairs), pairs.frame.measure
+        if self.settings.feature_map.few:
+            ridges = _ridges(torch.cat([statistics.scales.new_tensor([math.inf]), LEAST * statistics.scales]), statistics)
         else:
-            ridges = modal_ridges(known, stream, pairs.inputs, pairs.outputs, measure)
+            ridges = modal_ridges(statistics, stream, pairs.inputs, pairs.outputs, measure)
         if not errors:
-            return Chosen(ridges, math.nan)
-        left_out = modal_left_out(known, stream, pairs.inputs, pairs.outputs, ridges, measure)
-        same = torch.equal(ridges, _ridges(ridges, known, sure=True))  # else the noise is estimated when error bars are wanted
-        return Chosen(ridges, float(left_out.errors.mean()), left_out.noise if same else None, _solution(left_out.coef))
+            return RidgeChoice(ridges, math.nan)
+        left_out = modal_left_out(statistics, stream, pairs.inputs, pairs.outputs, ridges, measure)
+        same = torch.equal(
+            ridges, _ridges(ridges, statistics, sure=True)
+        )  # else the noise is estimated when error bars are wanted
+        return RidgeChoice(ridges, float(left_out.errors.mean()), left_out.noise if same else None, _solution(left_out.coef))
 
-    def chosen_by_folds(self, settings: Settings, folds: Sequence[Statistics]) -> Chosen:
-        """From the statistics of all folds but one, on that one."""
-        return Chosen(*modal_fold_ridges(cast(Sequence[ModalEquations], folds)))
+    def choose_ridge_by_folds(self, folds: Sequence[Statistics]) -> RidgeChoice:
+        """Train on all folds but one, and test on that one, using statistics alone."""
+        return RidgeChoice(*modal_fold_ridges(cast(Sequence[ModalEquations], folds)))
 
-    def solve(self, settings: Settings, statistics: Statistics, ridge: Any) -> Solution:
-        """Block by block; ridges that were found for other pairs are raised, where these need more."""
-        known = _modal(statistics)
-        ridges = _ridges(ridge, known)
+    def solve(self, statistics: Any, ridge: Ridge) -> Solution:
+        """Block by block. Ridges that were chosen for other pairs are raised where a block has no solution."""
+        ridges = _ridges(ridge, statistics)
         for _ in range(RAISED if torch.is_tensor(ridge) else 0):
-            coef = solved(known, ridges, careless=True)
+            coef = statistics.solved(ridges, allow_failures=True)
             failed = coef[1:].flatten(1).isnan().any(1)
             if not failed.any():
                 return _solution(coef)
             ridges[1:] = torch.where(failed, 10 * ridges[1:], ridges[1:])
-        return _solution(solved(known, ridges))
+        return _solution(statistics.solved(ridges))
 
-    def transferred(self, ridge: Any, before: Statistics, after: Statistics) -> Any:
-        """Block by block, as shorter lengths make features larger in high modes alone."""
-        old, new = _modal(before), _modal(after)
-        return torch.cat([ridge[:1] * new.scale / old.scale, ridge[1:] * (new.scales / old.scales).to(ridge)])
+    def transferred(self, ridge: Ridge, before: Any, after: Any) -> Ridge:
+        """Block by block: features with shorter length scales are larger in high modes only."""
+        ridge = torch.as_tensor(ridge)
+        return torch.cat([ridge[:1] * after.scale / before.scale, ridge[1:] * (after.scales / before.scales).to(ridge)])
 
-    def complete(self, settings: Settings, frame: Frame, solution: Any) -> bool:
-        """A block for each mode and one more, with rows for features, channels of the input and the mean function."""
-        rows = int(settings.n_features) + settings.feature_map.domain.channels + 1
+    def complete(self, frame: Frame, solution: Solution) -> bool:
+        """One block more than modes, with rows for features, channels of the input and the constant."""
+        rows = int(self.settings.n_features) + self.settings.feature_map.domain.channels + 1
         columns = frame.output_nodes.size // frame.output_nodes.one_channel.size
         if frame.modes is None or frame.mode_sizes is None or frame.gains is None:
             return False
-        sizes = frame.mode_sizes.shape == (frame.modes.count,) and frame.gains.shape == (settings.feature_map.domain.channels,)
+        sizes = frame.mode_sizes.shape == (frame.modes.count,) and frame.gains.shape == (
+            self.settings.feature_map.domain.channels,
+        )
         return sizes and solution.coef.shape == (1 + frame.modes.count, rows, columns)
 
-    def combination(self, settings: Settings, frame: Frame, solution: Any, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """Features a tile at a time on the training grid, added up in its modes, and one transform back.
+    def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
+        """Sum features in the modes of the training grid, a tile at a time, and transform back once.
 
-        Inputs on another grid are interpolated to it, and outputs from it.
+        Inputs on another grid are interpolated to the training grid, and outputs from it.
         """
-        theta, given, (modes, sizes, gains) = settings.theta(inputs), frame.input.grid_of(inputs), parts_of(frame)
-        feature_map, nodes, m, columns = settings.features, modes.grid, int(settings.n_features), solution.coef.shape[2]
+        theta, given, (modes, sizes, gains) = self.settings.theta(inputs), frame.input.grid_of(inputs), parts_of(frame)
+        feature_map, nodes, m, columns = (
+            self.settings.features,
+            modes.grid,
+            int(self.settings.n_features),
+            solution.coef.shape[2],
+        )
         dtype = torch.complex(theta[:0], theta[:0]).dtype if solution.coef.is_complex() else theta.dtype
         weights = (solution.coef[1:].to(theta.device, dtype) / m).permute(2, 1, 0).contiguous()  # (columns, p, modes)
         mean = ONES * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
@@ -130,7 +141,7 @@ class Modal(Coefficients):
 
         def combined(a: Tensor) -> Tensor:
             a = interpolate(a, given, nodes)
-            size, features = tile_size(a), feature_map.seen(a)
+            size, features = tile_size(a), feature_map.precompute(a)
             own = modes.analysis(gained * a.reshape(len(a), -1, *nodes.shape), nodes).transpose(0, 1)
             total = _products(own, weights[:, m:-1]) + mean
             for part, start in tiles(prepared, size):
@@ -141,62 +152,61 @@ class Modal(Coefficients):
 
         return combined
 
-    def noise(self, settings: Settings, trained: Trained) -> ModalNoise:
+    def noise(self, trained: Trained) -> ModalNoise:
         """From leaving out one training function at a time, with the ridges that error bars are computed with."""
-        return self._left_out(settings, trained).noise
+        return self._left_out(trained).noise
 
-    def left_out(self, settings: Settings, trained: Trained) -> Tensor | None:
+    def left_out(self, trained: Trained) -> Tensor | None:
         """By closed formulas in every block."""
         if trained.pairs is None or trained.statistics is None:
             return None
         frame, (modes, _, _) = trained.frame, parts_of(trained.frame)
-        errors = self._left_out(settings, trained, every=True).modal.permute(1, 2, 0)  # (n, columns, modes)
+        errors = self._left_out(trained, every=True).modal.permute(1, 2, 0)  # (n, columns, modes)
         return modes.synthesis(errors, modes.grid).reshape(len(errors), *frame.output_nodes.shape)
 
-    def _left_out(self, settings: Settings, trained: Trained, every: bool = False) -> ModalLeftOut:
-        assert trained.pairs is not None  # as whoever asks has checked
-        assert trained.statistics is not None
-        known, frame = _modal(trained.statistics), trained.frame
-        stream = self.stream(settings, frame, Prepared(frame, *trained.pairs, frame.output_nodes))
-        ridges = _ridges(trained.ridge, known, sure=True)
-        return modal_left_out(known, stream, *trained.pairs, ridges, frame.measure, every)
+    def _left_out(self, trained: Trained, every: bool = False) -> ModalLeftOut:
+        statistics, pairs = trained.known_statistics(), trained.known_pairs()
+        ridges = _ridges(trained.ridge, statistics, sure=True)
+        measure = trained.frame.measure
+        return modal_left_out(statistics, self.stream(pairs), pairs.inputs, pairs.outputs, ridges, measure, every)
 
-    def law(self, settings: Settings, trained: Trained) -> ModalLaw:
+    def posterior(self, trained: Trained) -> ModalPosterior:
         """Gaussian in every block."""
-        assert trained.statistics is not None  # as whoever asks has checked
-        known = _modal(trained.statistics)
-        return modal_law(known, _ridges(trained.ridge, known, sure=True), trained.solution.coef, trained.noise)
+        known = trained.known_statistics()
+        return modal_posterior(known, _ridges(trained.ridge, known, sure=True), trained.solution.coef, trained.noise)
 
-    def variance(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained, posterior: ModalPosterior, inputs: Tensor) -> Tensor:
         """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
         frame, modes, nodes = trained.frame, parts_of(trained.frame)[0], trained.frame.nodes_for(inputs)
         there, one = frame.output_nodes, nodes.one_channel
         inputs = interpolate(inputs, one, there)
         nothing = torch.zeros(len(inputs), *there.shape, dtype=inputs.dtype, device=inputs.device)
-        stream = self.stream(settings, frame, Prepared(frame, inputs, nothing, there))
-        powers = (law.variance(V).permute(1, 2, 0) for V, _ in stream.blocks(inputs, nothing))  # (n, columns, blocks)
+        stream = self.stream(Prepared(frame, inputs, nothing, there))
+        powers = (posterior.variance(V).permute(1, 2, 0) for V, _ in stream.blocks(inputs, nothing))  # (n, columns, blocks)
         values = torch.cat([modes.density(power, modes.grid).to(inputs.device) for power in powers])
         if one != modes.grid:
             values = resample(values, modes.grid, one).clamp(min=0)
         return values.reshape(len(inputs), *nodes.shape)
 
-    def draws(self, settings: Settings, trained: Trained, law: Any, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """With coefficients from their law."""
+    def draws(self, trained: Trained, posterior: ModalPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
+        """With coefficients drawn from their posterior."""
         frame, modes, generator = trained.frame, parts_of(trained.frame)[0], torch.Generator().manual_seed(seed)
         fields = (count, *trained.solution.coef.shape[1:], modes.grid.size)
         white = modes.grid.unembed(torch.randn(fields, dtype=torch.float64, generator=generator))
         z = modes.analysis(white, modes.grid).movedim(-1, 1)  # conjugate for conjugate modes
-        coefs = torch.cat([trained.solution.coef[:1].expand(count, 1, -1, -1), law.moved(z.to(trained.solution.coef))], dim=1)
+        coefs = torch.cat(
+            [trained.solution.coef[:1].expand(count, 1, -1, -1), posterior.moved(z.to(trained.solution.coef))], dim=1
+        )
         parts = []
         for some in coefs.split(DRAWS):  # as so many columns, in one pass over the features
             columns = some.permute(1, 2, 0, 3).flatten(2)
-            values = self.combination(settings, frame, replace(trained.solution, coef=columns), inputs)(inputs)
+            values = self.combination(frame, replace(trained.solution, coef=columns), inputs)(inputs)
             parts.append(values.reshape(len(inputs), len(some), *frame.nodes_for(inputs).shape).transpose(0, 1))
         return torch.cat(parts)
 
 
 def parts_of(frame: Frame) -> tuple[Modes, Tensor, Tensor]:
-    """The modes of a frame, the sizes of features in them, and what inputs are multiplied by: it has them where coefficients are modal."""
+    """The modes of a frame with modal coefficients, the sizes of features in them, and the gains of the input channels."""
     return cast(tuple[Modes, Tensor, Tensor], (frame.modes, frame.mode_sizes, frame.gains))
 
 
@@ -206,17 +216,14 @@ def _products(phi: Tensor, weights: Tensor) -> Tensor:
 
 
 def _solution(coef: Tensor) -> Solution:
-    return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], float("nan"), 0, "blocks")
+    return Solution(coef, 0.0, coef.shape[0] * coef.shape[1], condition=math.nan, solver="blocks")
 
 
-def _modal(statistics: Statistics) -> ModalEquations | ModalDual:
-    return cast(ModalEquations | ModalDual, statistics)
+def _ridges(ridge: Ridge, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
+    """(λ₀, λ₁, …), from a number for all blocks without an ordinary part, or from a vector.
 
-
-def _ridges(ridge: Any, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
-    """(λ₀, λ₁, …): a number serves all blocks, without an ordinary part, and is never less than keeps them positive definite.
-
-    Those of every block were found for such equations: they may be as small as rounding is, where a failure would be seen (not `sure`).
+    Ridges are raised to keep blocks positive definite. A vector was chosen for such equations, so less is enough if failures are detected
+    (not `sure`).
     """
     blocks, least = len(statistics.twice), statistics.start_shape[0] * torch.finfo(torch.float64).eps * statistics.scales
     if not torch.is_tensor(ridge):

@@ -12,6 +12,9 @@ from torch import Tensor
 from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.statistics import Form, Statistics
 
+Ridge = float | Tensor
+"""λ: a number, or for modal coefficients a vector with one for each block."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -25,10 +28,10 @@ class Solution:
     """How many directions of R^m the solution uses."""
     condition: float
     """An estimate of the condition number of G + λ on those directions; NaN where the method has none."""
-    n_iter: int
+    n_iter: int = 0
     """Iterations; 0 for direct methods."""
-    solver: str
-    """Which solver this was."""
+    solver: str = ""
+    """The solver."""
     guarantees: tuple[str, ...] = ()
     """What holds of predictions whatever the data were, and where, in words: one line for each constraint."""
 
@@ -53,7 +56,7 @@ class Solver(BaseEstimator, ABC, Generic[Form]):
         defect = torch.linalg.vector_norm(equations.apply(flat) + ridge * flat - rhs)
         scale = torch.linalg.vector_norm(rhs)
         residual = float(defect / scale) if scale > 0 else float(defect)
-        return Solution(flat.reshape(equations.rhs.shape), residual, rank, condition, n_iter, repr(self))
+        return Solution(flat.reshape(equations.rhs.shape), residual, rank, condition, n_iter=n_iter, solver=repr(self))
 
 
 def columns_of(rhs: Float[Tensor, "m *columns"]) -> Float[Tensor, "m _"]:

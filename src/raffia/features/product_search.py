@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from raffia.features.grid_domain import region_of
+from raffia.features.base import region_of
 from raffia.features.products import ProductFeatures, Products, Substep
 from raffia.spaces import Space
 

@@ -11,8 +11,7 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared
-from raffia.features.grid_domain import region_of
+from raffia.features.base import FeatureMap, Prepared, region_of
 from raffia.spaces import Domain, Grid, Nodes, Space
 from raffia.spaces.spectral import wavenumbers
 
@@ -157,7 +156,7 @@ class ProductFeatures(FeatureMap):
 
     normalized: ClassVar[bool] = False
     few: ClassVar[bool] = True
-    informed: ClassVar[bool] = True
+    fitted_to_data: ClassVar[bool] = True
 
     kinds: tuple[str, ...] = ("squares",)
     cutoff: float = 2 / 3
@@ -199,9 +198,9 @@ class ProductFeatures(FeatureMap):
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Products, then one matrix product."""
-        return self.seen(a)(prepared)
+        return self.precompute(a)(prepared)
 
-    def seen(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
+    def precompute(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
         """Products once, in double precision, then one matrix product for each tile of features."""
         products = self.products
         channels = (a if self.domain.has_components else a[:, None]).double()

@@ -181,7 +181,7 @@ class Choice:
     @property
     def fitted_to_data(self) -> bool:
         """Whether features are, so that leaving pairs out by closed formulas says too little."""
-        return any(model.feature_map.informed for model in self._models())
+        return any(model.feature_map.fitted_to_data for model in self._models())
 
     def constrain(self, constraints: Any) -> None:
         """Say what predictions must obey, before they are trained."""

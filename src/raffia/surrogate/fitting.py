@@ -30,13 +30,17 @@ from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.outliers import find_outliers
 from raffia.surrogate.plan import FEW, Choice, Plan
 from raffia.surrogate.result import Surrogate
-from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
+from raffia.surrogate.rollouts import Paths, paths_of, rolled_out, stays_bounded
 from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import incomplete
 from raffia.tuning import GradientSearch
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 MOST_LINEAR = 1024  # pairs of which a linear map is found beside features that were named
+UNBOUNDED = (
+    "applied again and again, the model gives values that grow without bounds: use it for the steps that the errors below are of. "
+    "More trajectories, or shorter steps, may help."
+)
 LARGEST = 1e152  # size of values, and one over the smallest: sums of squares stay within float64
 
 
@@ -187,16 +191,22 @@ def _whole(
     if outliers is not None:
         outliers = replace(outliers, rows=[index[row] for row in outliers.rows])
         noted = [*noted, outliers.words]
+    if rollout is not None and not rollout.bounded:
+        noted = [UNBOUNDED, *noted]
     judged = replace(judged, notes=[*judged.notes, *noted])
     plan.tell(judged.notes[len(holding.notes) :])
     model, words = choice.joined(), holding.words + ("" if test is None else "; the errors are of other data")
     if in_turn:
         words = f"each of {n} pairs was left out once, in {len(folds)} folds; features were chosen on {len(train)} of them"
     elif count and refit:
-        model, fitted = choice.extended(data, holding.held), data
-        words += (
-            f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
-        )
+        again = choice.extended(data, holding.held)
+        if rollout is None or paths is None or not rollout.bounded or stays_bounded(again, paths, rollout.followed):
+            model, fitted = again, data
+            words += (
+                f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
+            )
+        else:
+            words += "; the model is the one trained on the others, because values grew without bounds after training on all"
     judged.attach_to(model, tested)
     calibrate(model, fitted, own)
     outside = "" if test is None else model.novelty_warning(test.a)

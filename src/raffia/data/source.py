@@ -328,13 +328,9 @@ class Source(Readable):
         steps, space = self.steps, self.output_space
         count = sample_shape(self.inputs, self.domain)[0] if self.domain.has_components else 1
         moving = sample_shape(self.outputs, space)[0] // steps.horizon if space.has_components else 1
-        hidden = (
-            f"noise hides what changes in a step: pairs are states {steps.stride} steps apart; stride=1 takes single steps."
-        )
         return replace(
             Along.all_of(self.each, rows), stride=steps.stride, window=steps.window, horizon=steps.horizon,
             fixed=count - steps.window * moving, said="window" in self.given,
-            notes=() if steps.stride == 1 or "stride" in self.given else (hidden,),
         )  # fmt: skip
 
 

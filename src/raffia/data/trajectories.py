@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.data.along import Along
-from raffia.data.pace import LOOKED_AT, STATES, paced, unequal
+from raffia.data.pace import LOOKED_AT, STATES, pace_notes, unequal
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors
 from raffia.spaces.axes import equispaced
@@ -52,10 +52,9 @@ class Trajectories:
         fixed = values.new_zeros(len(values), 0) if parameters is None else _fixed(parameters, values)
         return cls(values, space, fixed, () if times is None else (_even(times, values.shape[1]),))
 
-    def paced(self, stride: int | None, steps: int) -> tuple[int, list[str]]:
-        """Return the stride that is given, or the one that noise asks for and pairs of so many steps allow, and notes."""
-        chosen, notes = paced(_looked_at(self.u), stride, "stride=1 takes single steps", steps)
-        return chosen, [*self.notes, *notes]
+    def pace_notes(self, stride: int) -> list[str]:
+        """Return notes on how states change from one to the next, and how much of that is noise."""
+        return [*self.notes, *pace_notes(_looked_at(self.u), stride)]
 
     def pairs(self, stride: int, window: int, horizon: int) -> Made:
         """Some states in a row, with what is fixed, and those that follow, from every state that has them."""

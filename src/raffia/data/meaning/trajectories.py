@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from raffia.data.meaning.steps import Steps, in_order
 from raffia.data.meaning.times import against, even, of_each, told
 from raffia.data.meaning.trajectory_axes import asked, check_asked, samples_axis, time_axis
 from raffia.data.options import FLAGS, ReadingOptions
-from raffia.data.pace import STATES, paced
+from raffia.data.pace import STATES, pace_notes
 from raffia.data.readers import LOOKED_AT, Variable
 from raffia.errors import RaffiaError
 
@@ -80,16 +79,13 @@ def trajectories_in(path: object, arrays: Variables, names: Sequence[str], optio
             f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in others if other not in fixed)}."
         )
     check_asked(path, v, options.samples_axis, given)
+    stride, window, horizon = int(options.stride or 1), int(options.window or 1), int(options.horizon)
     steps = Steps(
-        v.name, len(v.shape), axis, 1, int(options.window or 1), int(options.horizon), tuple(one.name for one in moving[1:]),
+        v.name, len(v.shape), axis, stride, window, horizon, tuple(one.name for one in moving[1:]),
         tuple(f.name for f in fixed), samples,
     )  # fmt: skip
-    states, stride = _some(v, steps), None if options.stride is None else int(options.stride)
-    otherwise = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
-    pace = list[str]()
-    if states is not None:
-        stride, pace = paced(states, stride, otherwise, steps.window + steps.horizon - 1)
-    steps = replace(steps, stride=stride or 1)
+    states = _some(v, steps)
+    pace = [] if states is None else pace_notes(states, steps.stride)
     return Found(steps, [*_notes(v, steps, reason), *doubts, *counted, *even(path, v, axis, arrays), *pace])
 
 

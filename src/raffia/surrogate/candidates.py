@@ -190,15 +190,6 @@ def _galerkin(glance: Glance, limit: float) -> tuple[FeatureMap, float]:
     return GalerkinFeatures.of(equation, glance.domain), equation.error
 
 
-def _products(glance: Glance, limit: float) -> tuple[FeatureMap, float]:
-    return product_search.found(glance.a, glance.y, glance.domain, limit)
-
-
-def _a_step_on_a_torus(glance: Glance) -> bool:
-    """Outputs may be inputs a time step later."""
-    return _on_one_grid(glance) and glance.domain == glance.output and glance.domain.periodic
-
-
 def _few_nodes(glance: Glance) -> bool:
     one = glance.domain.one_channel
     return not isinstance(one, Mesh) or len(one.nodes) <= MOST_NODES
@@ -263,14 +254,14 @@ FAMILIES = (
     ),
     Family(
         "products",
-        _a_step_on_a_torus,
+        lambda glance: _on_one_grid(glance) and glance.domain == glance.output and glance.domain.periodic,
         lambda glance: ProductFeatures(points=glance.domain.grid_of(glance.a).shape, domain=glance.domain),
         enters=_few_pairs,
         coefficients="modal",
         tuned=False,
         normalize=False,
         most=lambda glance: 32,  # more than there are products
-        learn=_products,
+        learn=lambda glance, limit: product_search.found(glance.a, glance.y, glance.domain, limit),
     ),
     Family(
         "kernel",

@@ -37,30 +37,27 @@ def module(path):
 def table():
     """Name → (inputs, outputs, arguments of the model)."""
     from raffia import (
-        BrownianBridge,
         Burgers,
-        CarriedFeatures,
         Channels,
-        Cholesky,
         Domain,
-        Dual,
         FourierFeatures,
         GaussianField,
-        IteratedFeatures,
         LocalFeatures,
-        NeuralFeatures,
-        NystromPCG,
-        PlacedFeatures,
         PredictorCorrectorFeatures,
-        Pseudoinverse,
         ScalarFeatures,
-        SketchedLSQR,
-        TriangularQR,
-        Union,
         Vectors,
-    )  # fmt: skip
+    )
     from raffia.constraints import BoundaryValues, Bounded, Conserved, MonotoneAlong
-    from raffia.features import BranchTrunk
+    from raffia.features import (
+        BranchTrunk,
+        BrownianBridge,
+        CarriedFeatures,
+        IteratedFeatures,
+        NeuralFeatures,
+        PlacedFeatures,
+        Union,
+    )
+    from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, TriangularQR  # fmt: skip
 
     devices = module(HERE / "devices.py")
     circle, line = Domain(1), Domain(1, periodic=False)

@@ -18,7 +18,8 @@ LAYERS = {
 HEAVY = {
     "typer": {"cli"},
     "rich": {"cli", "progress"},
-    "matplotlib": {"plotting", "report", "reproduce"},
+    "matplotlib": {"pages", "plotting", "reproduce"},
+    "jinja2": {"pages"},
     "optuna": {"tuning"},
     "triton": {"features"},
     "h5py": {"data"},
@@ -32,7 +33,12 @@ HEAVY = {
     "orjson": {"serve"},
 }
 """Packages that take long to import, and the rooms that may."""
-OPTIONAL = (HEAVY.keys() - {"typer", "matplotlib"}) | {"cuqi", "pytensor", "botorch", "gpytorch"}  # the core runs without them
+OPTIONAL = (HEAVY.keys() - {"typer", "matplotlib", "jinja2"}) | {
+    "cuqi",
+    "pytensor",
+    "botorch",
+    "gpytorch",
+}  # the core runs without them
 
 
 def layered_imports():

@@ -10,8 +10,8 @@ import torch
 import raffia
 from raffia import Channels, Dataset, Domain, LocalFeatures, RaffiaError, RandomFeatureModel, Vectors
 from raffia.data import open_source
-from raffia.pages import write_page
 from raffia.problems import AllenCahn, Burgers, KortewegDeVries, KuramotoSivashinsky, NavierStokes, Wave
+from raffia.report import report
 from raffia.surrogate.holding import Groups, hold
 from raffia.surrogate.rollouts import paths_of
 from raffia.surrogate.windows import incomplete
@@ -81,14 +81,14 @@ def test_a_fit_of_trajectories_in_memory_is_that_of_their_file(flow, found, tmp_
 
 
 def test_the_page_of_a_fit_in_memory_is_that_of_a_file(found, tmp_path):
-    write_page(found, tmp_path / "page.html", title="Steps in memory")
+    report(found, tmp_path / "page.html", title="Steps in memory")
     page = (tmp_path / "page.html").read_text()
     section = page[page.index("Step after step</h2>") :].partition("</section>")[0]
     assert section.partition("<figure>")[0].count("applied again and again".capitalize()) == 1
     for words in ("correlation with the truth", "Spectra: the mean square", "The median trajectory", "The worst trajectory"):
         assert words in section
     with pytest.raises(RaffiaError, match="none were measured: pass held_out"):
-        write_page(replace(found, test=None), tmp_path / "page.html")
+        report(replace(found, test=None), tmp_path / "page.html")
 
 
 def test_part_of_such_pairs_knows_where_they_lie(flow):
@@ -234,19 +234,19 @@ NAN[1, 4, 2] = np.nan
 BAD = {
     "u must have shape (trajectories, states, points); got (6, 16). One trajectory is u[None].": (U[0], CIRCLE, {}),
     "If axis 2 counts channels, pass domain=Channels(Domain(dim=1, periodic=True, extent=1.0), 2)": (states(3, 6, 2), CIRCLE, {}),
-    "u has 1 state along axis 1, and pairs need 2 or more.": (U[:, :1], CIRCLE, {}),
-    "u has 6 states along axis 1, and pairs need 9 or more.": (U, CIRCLE, {"stride": 4, "window": 2}),
-    "1 of 3 trajectories hold NaN or infinite values, the first in u[1, 4]. Leave those": (NAN, CIRCLE, {}),
+    "has 1 state along axis 1, and pairs need 2 or more": (U[:, :1], CIRCLE, {}),
+    "has 6 states along axis 1, and pairs need 9 or more": (U, CIRCLE, {"stride": 4, "window": 2}),
+    "hold NaN or infinite values, the first is u[1]": (NAN, CIRCLE, {}),
     "in equal steps; they are 1 to 4 apart. Interpolate u": (U, CIRCLE, {"times": [0, 1, 2, 6, 7, 8]}),
     "times must be one for each of 6 states, along axis 1 of u; got 3.": (U, CIRCLE, {"times": [0, 1, 2]}),
     "parameters must hold for whole trajectories, shape (3,) or (3, numbers); got (2,).": (U, CIRCLE, {"parameters": np.ones(2)}),
     "parameters must be finite": (U, CIRCLE, {"parameters": np.array([1, np.nan, 2])}),
     "u must be float32 or float64; got torch.int64.": (np.ones((3, 6, 16), int), CIRCLE, {}),
-    "u must be a NumPy array or a tensor; got str.": ("u.npy", CIRCLE, {}),
+    "u must be a NumPy array or a torch tensor; got str.": ("u.npy", CIRCLE, {}),
     "domain must be the space of a state, such as Domain(1) or Vectors(); got 'circle'.": (U, "circle", {}),
     "numbers are Vectors(), with u[..., None].": (U[..., 0], Domain(0), {}),
-    "stride must be 1 or more, a whole number; got 0.": (U, CIRCLE, {"stride": 0}),
-    "u must hold states; got shape (0, 6, 16)": (U[:0], CIRCLE, {}),
+    "stride must be a positive integer": (U, CIRCLE, {"stride": 0}),
+    "u must hold at least one sample along its first axis; got shape (0, 6, 16)": (U[:0], CIRCLE, {}),
     "u must hold states of Channels(of=Domain(dim=1, periodic=True, extent=1.0), count=3)": (states(3, 6, 2), Channels(CIRCLE, 3), {}),
 }  # fmt: skip
 
@@ -343,11 +343,11 @@ def test_what_are_no_numbers_is_refused():
     for words, told in (
         ("times must be numbers", {"times": "abc"}),
         ("^times must be one after the other", {"times": np.arange(6) ** 2}),
-        ("stride must be 1 or more", {"stride": True}),
+        ("stride must be a positive integer", {"stride": True}),
     ):
         with pytest.raises(RaffiaError, match=words):
             Dataset.of_trajectories(u, CIRCLE, **told)
     with pytest.raises(RaffiaError, match="masked"):
         Dataset.of_trajectories(np.ma.masked_array(u), CIRCLE)
-    with pytest.raises(RaffiaError, match="u must be a NumPy array or a tensor; got list"):
+    with pytest.raises(RaffiaError, match="u must be a NumPy array or a torch tensor; got list"):
         Dataset.of_trajectories([[1.0], [1.0, 2.0]], CIRCLE)

@@ -2,17 +2,21 @@
 
 import base64
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
-from raffia import Dataset, Domain, RaffiaError
-from raffia.metrics import Sizes
+from raffia import Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, RandomFeatureModel, Surrogate, Vectors
+from raffia.data import Schema, SideSchema
+from raffia.metrics import Errors, Sizes
+from raffia.pages import Picture, Section, Table, write
 from raffia.plotting import Figure
-from raffia.report import Picture, Section, Table, cases, in_words, write, write_report
-from raffia.spaces import Channels, Mesh, Vectors
+from raffia.report import cases, in_words, report
+from raffia.surrogate.contest import Contest
 from raffia.tuning import History, Trial
 
 HOSTILE = """<script>alert("x")</script>'&</title>"""
@@ -64,17 +68,36 @@ def whole(path):
     return reader
 
 
-def report(path, dataset, predicted, errors, **changed):
-    settings = {
-        "title": "raffia fit data.npz",
-        "facts": {"model file": "model.safetensors", "ridge": "1e-6"},
-        "notes": [],
-        "split": "a fifth",
-    }
-    write_report(
-        path, dataset=dataset, predicted=predicted, errors=errors, **settings | {"contest": None, "history": None} | changed
-    )
-    return whole(path)
+def contest_of(header, rows):
+    """A contest whose table is this one."""
+    kind = type("Shown", (Contest,), {"header": header, "rows": rows})
+    return kind(entries=[], n_train=1, n_validation=1)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A model, which the reports of these tests need for their facts alone."""
+    a = torch.randn(8, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return RandomFeatureModel(FourierFeatures(n_modes=8), 4, ridge=1e-6).fit(a, a)
+
+
+@pytest.fixture
+def page(trained, tmp_path):
+    """Write the report of a surrogate with these held-out pairs, predictions and errors, and read it."""
+
+    def written(
+        dataset, predicted, errors, model=trained, title="raffia fit data.npz", facts=(), notes=(), level=None, **known
+    ):
+        off = torch.as_tensor(errors).double()
+        measured = Errors(off, torch.full_like(off, torch.nan), off[:, None], off[:, None])
+        files = {"model_file": dict(facts).pop("model file", "model.safetensors")}
+        known["notes"] = known.pop("warnings", [])
+        known = {"measured": measured, "n_train": 8, "rows": None, "simpler": {}, "split": "a fifth"} | known
+        surrogate = Surrogate(model=model, test=dataset, predicted=predicted, **{"contest": None, "history": None} | known)
+        report(surrogate, tmp_path / "r.html", title=title, facts=dict(facts), notes=notes, level=level, **files)
+        return whole(tmp_path / "r.html")
+
+    return written
 
 
 def held_out(n, shape=(16,), domain=LINE, output=None, out_shape=None):
@@ -87,9 +110,17 @@ def test_every_text_of_a_page_is_escaped(tmp_path):
     table = Table(HOSTILE, [HOSTILE], [[HOSTILE]])
     picture = Picture.of(Figure(figsize=(1, 1)), HOSTILE)
     section = Section(
-        HOSTILE, HOSTILE, HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, [picture], [HOSTILE, HOSTILE], [HOSTILE], HOSTILE,
-        [table, Table(HOSTILE, [HOSTILE], [[HOSTILE]] * 9)],
-    )  # fmt: skip
+        title=HOSTILE,
+        anchor=HOSTILE,
+        label=HOSTILE,
+        small=HOSTILE,
+        facts={HOSTILE: HOSTILE},
+        pictures=[picture],
+        text=[HOSTILE, HOSTILE],
+        points=[HOSTILE],
+        code=HOSTILE,
+        tables=[table, Table(HOSTILE, [HOSTILE], [[HOSTILE]] * 9)],
+    )
     write(tmp_path / "p.html", HOSTILE, HOSTILE, [section], {HOSTILE: HOSTILE})
     reader = whole(tmp_path / "p.html")
     assert "script" not in reader.tags
@@ -102,7 +133,7 @@ def test_every_text_of_a_page_is_escaped(tmp_path):
 def test_a_wide_picture_asks_for_room_in_its_own_figure_and_a_narrow_screen_scrolls_it(tmp_path):
     pictures = [Picture.of(Figure(figsize=(width, 1)), "c") for width in (4, 10, 30)]
     assert [picture.least_width for picture in pictures] == pytest.approx([16.8, 42, 80])
-    write(tmp_path / "p.html", "t", "", [Section("s", "s", pictures=pictures)])
+    write(tmp_path / "p.html", "t", "", [Section(title="s", anchor="s", pictures=pictures)])
     text = (tmp_path / "p.html").read_text()
     assert text.count('<div class="scroll" tabindex="0"><img') == 2
     assert text.count('<div class="scroll"><img') == 1
@@ -116,11 +147,11 @@ def test_a_picture_is_the_figure():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 11])
-def test_best_median_and_worst_are_named_by_their_row_in_the_file(tmp_path, n):
+def test_best_median_and_worst_are_named_by_their_row_in_the_file(page, n):
     rng = np.random.default_rng(n)
     data = held_out(n)
     errors, rows = rng.permutation(np.arange(1, n + 1)) / 100, (1000 + rng.permutation(5 * n)[:n]).tolist()
-    captions = report(tmp_path / "r.html", data, 1.1 * data.y, errors, rows=rows, n_train=77).values("alt")[1:]
+    captions = page(data, 1.1 * data.y, errors, rows=rows, n_train=77).values("alt")[1:]
     ranked = sorted(zip(errors.tolist(), rows, strict=True))
     wanted = {"Best": ranked[0], "Median": ranked[(n - 1) // 2], "Worst": ranked[-1]}
     wanted = {"Only": ranked[0]} if n == 1 else {k: v for k, v in wanted.items() if n > 2 or k != "Median"}
@@ -130,10 +161,10 @@ def test_best_median_and_worst_are_named_by_their_row_in_the_file(tmp_path, n):
     ]
 
 
-def test_the_headline_says_how_many_how_good_and_how_bad(tmp_path):
+def test_the_headline_says_how_many_how_good_and_how_bad(page):
     data = held_out(5)
     errors = np.array([0.01, 0.02, 0.03, 0.04, 0.4])
-    text = report(tmp_path / "r.html", data, data.y, torch.from_numpy(errors), n_train=20).text
+    text = page(data, data.y, torch.from_numpy(errors), n_train=20).text
     assert "Trained on 20 samples. On 5 samples" in text
     assert "10 % of the size of the truth on average, for half of them 3 % or less, at worst 40 %." in text
     assert "13 times the median" in text
@@ -142,16 +173,16 @@ def test_the_headline_says_how_many_how_good_and_how_bad(tmp_path):
     assert "sample 4 of those held out" in text
 
 
-def test_failures_are_the_worst_and_are_told(tmp_path):
+def test_failures_are_the_worst_and_are_told(page):
     data = held_out(3)
     predicted = data.y.clone()
     predicted[1] = torch.nan
-    text = report(tmp_path / "r.html", data, predicted, np.array([0.1, np.nan, 0.2])).text
+    text = page(data, predicted, np.array([0.1, np.nan, 0.2])).text
     assert "1 of them had no finite error" in text
     assert "Worst: sample 1 of those held out, relative error nan (not finite)." in text
-    text = report(tmp_path / "r.html", data, data.y * np.nan, np.full(3, np.nan)).text
+    text = page(data, data.y * np.nan, np.full(3, np.nan)).text
     assert "no prediction was finite: do not use this model" in text
-    assert "learned little" in report(tmp_path / "r.html", data, data.y * 0, np.ones(3)).text
+    assert "learned little" in page(data, data.y * 0, np.ones(3)).text
 
 
 @pytest.mark.parametrize(
@@ -169,41 +200,39 @@ def test_failures_are_the_worst_and_are_told(tmp_path):
         (LINE, (16,), Domain(0), (), 5),
     ],
 )
-def test_vectors_and_numbers_also_have_a_picture_against_the_truth(tmp_path, domain, shape, output, out_shape, pictures):
+def test_vectors_and_numbers_also_have_a_picture_against_the_truth(page, domain, shape, output, out_shape, pictures):
     data = held_out(4, shape, domain, output, shape if out_shape is None else out_shape)
     if out_shape == ():
         data = Dataset(data.a, torch.arange(4.0).double(), domain, {}, output)
-    reader = report(tmp_path / "r.html", data, data.y + 0.1, np.full(4, 0.1))
+    reader = page(data, data.y + 0.1, np.full(4, 0.1))
     assert reader.tags.count("img") == pictures
     assert any("against truth" in caption for caption in reader.values("alt")) == (
         output is not None and output.ndim < 2 and output.dim == 0
     )
 
 
-def test_a_report_shows_what_it_was_given_and_only_that(tmp_path):
+def test_a_report_shows_what_it_was_given_and_only_that(page):
     data, errors = held_out(3), np.array([0.1, 0.2, 0.3])
-    plain = report(tmp_path / "r.html", data, data.y, errors)
+    plain = page(data, data.y, errors)
     assert not {"contest", "search", "guesses"} & set(plain.values("id"))
     assert {"errors", "samples", "use", "caveats", "facts"} <= set(plain.values("id"))
     history = History([Trial({"feature_map__decay": 2.0}, 0.5, 8), Trial({"feature_map__decay": 3.0}, 0.25, 8)], seconds=1.0)
-    contest = Table("candidates", ["map", "error"], [["fourier", "0.125"]])
-    full = report(
-        tmp_path / "r.html", data, data.y, errors, history=history, contest=contest, notes=["periodic, since it wraps"]
-    )
+    contest = contest_of(["map", "error"], [["fourier", "0.125"]])
+    full = page(data, data.y, errors, history=history, contest=contest, notes=["periodic, since it wraps"])
     assert "periodic, since it wraps" in full.text
     assert "0.125" in full.text
     assert "Validation error 0.5 → 0.25 with 8 features" in full.text
     assert "Found decay 3." in full.text
     assert full.tags.count("img") == plain.tags.count("img") + 1
-    for words in ("1e-6", "a fifth", "An input is 16, an output 16"):
+    for words in ("1e-06", "a fifth", "An input is 16, an output 16"):
         assert words in full.text
 
 
-def test_hostile_names_do_no_harm_and_instructions_quote_them(tmp_path):
+def test_hostile_names_do_no_harm_and_instructions_quote_them(page):
     data = held_out(2)
     name = "it's <b> $(rm).safetensors"
-    reader = report(tmp_path / "r.html", data, data.y, np.ones(2), title=HOSTILE, facts={"model file": name, HOSTILE: HOSTILE},
-                    notes=[HOSTILE], split=HOSTILE, contest=Table(HOSTILE, [HOSTILE], [[HOSTILE]]))  # fmt: skip
+    reader = page(data, data.y, np.ones(2), title=HOSTILE, facts={"model file": name, HOSTILE: HOSTILE},
+                    notes=[HOSTILE], split=HOSTILE, contest=contest_of([HOSTILE], [[HOSTILE]]))  # fmt: skip
     assert "b" not in reader.tags
     code = reader.text[reader.text.index("import numpy") :]
     line = next(line for line in code.splitlines() if line.startswith("model = "))
@@ -211,11 +240,11 @@ def test_hostile_names_do_no_harm_and_instructions_quote_them(tmp_path):
     assert """raffia predict 'it'"'"'s <b> $(rm).safetensors' inputs.npy""" in code
 
 
-def test_a_report_wants_an_error_and_a_prediction_for_each_sample(tmp_path):
+def test_a_report_wants_an_error_and_a_prediction_for_each_sample(page, tmp_path):
     data = held_out(3)
     for predicted, errors, rows in ((data.y, np.ones(2), None), (data.y[:2], np.ones(3), None), (data.y, np.ones(3), [1])):
         with pytest.raises(RaffiaError, match="each of the 3 samples held out"):
-            report(tmp_path / "r.html", data, predicted, errors, rows=rows)
+            page(data, predicted, errors, rows=rows)
     assert not list(tmp_path.iterdir())
 
 
@@ -250,13 +279,18 @@ def measured(data, predicted):
     return Sizes.of(data.y, grid).errors(data.y, predicted, grid)
 
 
-def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors(tmp_path):
+def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors(page, trained, monkeypatch):
     data = held_out(12, (2, 16), Channels(LINE, 2))
     own = measured(data, 1.1 * data.y)
     simple = {"the training mean": measured(data, 0 * data.y), "output = input": measured(data, 1.05 * data.y)}
-    names = ["pressure", "speed"]
-    page = report(tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, baselines=simple, output_names=names,
-                  widths=(0.8, [0.5, 0.2]), warnings=["rows follow one another."])  # fmt: skip
+    names = ("pressure", "speed")
+    side = SideSchema(space=data.domain, names=names)
+    model = clone(trained).fit(data.a[:, 0], data.y[:, 0])
+    model.trained_ = replace(model.trained_, schema=Schema(input=side, output=side))
+    monkeypatch.setattr(Surrogate, "half_widths", lambda self, level: [0.5, 0.2])
+    page = page(
+        data, 1.1 * data.y, own.relative, model, measured=own, simpler=simple, notes=[], warnings=["rows follow one another."]
+    )
     for words in (
         "this model",
         "the training mean",
@@ -267,16 +301,14 @@ def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors
     ):
         assert words in page.text
     assert "hardly better than taking the input for the output" in page.text
-    assert "The band holds a whole new output with a probability of 80 % or more." in page.text
+    assert "The band holds a whole new output with a probability of 90 % or more." in page.text
     assert page.text.count(f"{float(own.relative.mean()):.3g}") >= 3  # of the model and of both channels, which are 10 % off
 
 
-def test_vectors_have_errors_against_each_parameter_and_blocks_are_in_the_headline(tmp_path):
+def test_vectors_have_errors_against_each_parameter_and_blocks_are_in_the_headline(page):
     data = held_out(12, (3,), Vectors(), LINE, (16,))
     own = measured(data, 1.1 * data.y)
-    page = report(
-        tmp_path / "r.html", data, 1.1 * data.y, own.relative, measured=own, rows=range(12), by_blocks=0.25, in_order=True
-    )
+    page = page(data, 1.1 * data.y, own.relative, measured=own, rows=list(range(12)), by_blocks=0.25, in_order=True)
     captions = page.values("alt")
     assert "Error against each parameter, a dot for each sample held out." in captions
     assert "Error along the file, whose rows follow one another." in captions

@@ -314,6 +314,12 @@ def test_what_trajectories_conserve_is_conserved_and_told(tmp_path):
     torch.testing.assert_close(path.mean(-1), path[:, :1].mean(-1).expand(-1, 7), atol=1e-13, rtol=0)
 
 
+def test_states_with_an_axis_for_their_one_channel_are_rolled_out_with_it():
+    u = np.random.default_rng(0).standard_normal((6, 5, 16))
+    model = raffia.fit(raffia.Dataset.of_trajectories(u, Domain(1)), "linear").model
+    np.testing.assert_array_equal(model.rollout(u[:, :1], 3), model.rollout(u[:, 0], 3)[:, :, None])
+
+
 @pytest.mark.parametrize("how", ["plain", "parameters", "window", "horizon"])
 @pytest.mark.parametrize("features", ["kernel", "linear", "local"])
 def test_every_kind_of_steps_keeps_the_integrals_that_the_data_keep(features, how):

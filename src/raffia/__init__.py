@@ -10,8 +10,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from raffia import interrupts  # noqa: F401  (before anything that takes long to import)
-
 if TYPE_CHECKING:
     from raffia.api import *  # noqa: F403
 

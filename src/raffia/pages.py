@@ -1,124 +1,118 @@
-"""The page about a surrogate, whether `raffia fit` trained it or `raffia.fit`: from what is known of it to a report."""
+"""Self-contained HTML pages of tables, pictures and text: one file, with no script and no network. All text is escaped."""
 
-import math
+import base64
+import io
 import os
-import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
 from types import MappingProxyType
 
-import torch
+import numpy as np
+from jinja2 import Environment
+from matplotlib.figure import Figure
+from PIL import Image
 
-from raffia import __version__
-from raffia.data import Schema
-from raffia.errors import RaffiaError
-from raffia.plotting import Labels
-from raffia.report import StepAfterStep, Table, sentence, write_report
-from raffia.surrogate import Contest, Surrogate
-from raffia.surrogate.rollouts import ALIKE
+from raffia.storage import atomic
 
-SHOWN = 4  # samples that may be wrong, in pictures
-LEVEL = 0.9  # of the band that pictures have, where no other was asked for
+DOTS_PER_INCH = 110
+LARGEST_PICTURE = 1_000_000
+"""Bytes of a picture, before base64, so that a page with a few of them stays below 5 MB."""
+REM_PER_INCH, WIDEST_REM = 4.2, 80.0
+"""How small an inch of a picture may be shown on a phone, and the widest picture to scroll, in rem."""
+LAYOUT = {"phone": 21.5, "long_cell": 30, "folded": 8}
+"""The width of a phone in rem; the letters beyond which a cell of a table wraps; the rows beyond which a table is folded."""
 
 
-def write_page(
-    found: Surrogate,
-    page: str | os.PathLike[str],
-    model_file: str | os.PathLike[str] = "model.safetensors",
-    title: str = "A surrogate",
-    facts: Mapping[str, str] = MappingProxyType({}),
-    notes: Sequence[str] = (),
-    band: str | None = None,
-    level: float = LEVEL,
-) -> None:
-    """Write the report of a surrogate as one HTML page: how good it is on what was held out, and, of time steps, step after step.
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts under a header; a long table is folded.
 
-    `model_file` is the file that its instructions name, where the model is, or will be, saved. `facts` and `notes` are what else is to be
-    told, of the data and of what was guessed; pictures have the band of this `level`, where enough pairs were held out for it.
+    Examples
+    --------
+    >>> Table.of_curves("Errors", "m", [64, 128], {"ours": [0.1, 0.05]}).rows
+    [['64', '0.1000'], ['128', '0.0500']]
     """
-    model, held = found.model, found.contest
-    if found.test is None or found.predicted is None or found.measured is None:
-        raise RaffiaError("a page is about errors, and none were measured: pass held_out=… or test=… to raffia.fit.")
-    frames, names = labels_of(getattr(model, "schema_", None), *found.test)
-    try:
-        widths = found.half_widths(level)
-    except RaffiaError:
-        widths = None
-    write_report(
-        page,
-        title=title,
-        facts={
-            "model file": str(model_file),
-            **facts,
-            "features": f"{model.n_features} of {model.feature_map!r}"
-            if model.n_features < math.inf
-            else f"{model.feature_map!r}",
-            "normalised": {True: "yes", False: "no", "function": "yes, by the mean function of the outputs"}[model.normalize],
-            "ridge": ridge_in_words(model.ridge_, ".3g"),
-            "time": f"{found.seconds:.1f} s",
-            "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
-        },
-        notes=notes,
-        contest=None
-        if held is None
-        else Table(f"{sentence(title_of(held))} None of them gives the errors above.", held.header, held.rows),
-        history=found.history,
-        dataset=found.test,
-        predicted=found.predicted,
-        errors=found.measured.relative,
-        measured=found.measured,
-        split=found.split,
-        baselines=found.simpler,
-        n_train=found.n_train,
-        rows=found.rows,
-        band=band,
-        widths=None if widths is None else (level, widths),
-        by_blocks=found.by_blocks,
-        in_order=found.in_order,
-        groups=found.groups,
-        warnings=found.notes,
-        rollout=_steps(found, frames[1]),
-        outliers=_outliers(found),
-        input_frame=frames[0],
-        output_frame=frames[1],
-        input_names=names[0],
-        output_names=names[1],
+
+    caption: str
+    header: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def of_curves(cls, caption: str, head: str, x: Sequence[object], curves: Mapping[str, Sequence[float]]) -> "Table":
+        """A row for each x, a column for each curve."""
+        rows = [[str(value), *(f"{curve[i]:.4f}" for curve in curves.values())] for i, value in enumerate(x)]
+        return cls(caption, [head, *curves], rows)
+
+    @classmethod
+    def of_cells(cls, caption: str, head: str, rows: Sequence[int], columns: Sequence[int], *arrays: np.ndarray) -> "Table":
+        """The entries of several arrays of one shape, side by side in each cell."""
+        cells = [[" | ".join(f"{array[i, j]:.4f}" for array in arrays) for j in range(len(columns))] for i in range(len(rows))]
+        return cls(caption, [head, *map(str, columns)], [[str(name), *row] for name, row in zip(rows, cells, strict=True)])
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG in base64, so that a page needs no other file."""
+
+    caption: str
+    png: str
+    inches: float | None = None
+    """The width; None takes it from the pixels, at 110 an inch."""
+
+    @classmethod
+    def of(cls, figure: Figure, caption: str) -> "Picture":
+        """From a matplotlib figure, with fewer colours and pixels if the file would be too large."""
+        buffer, scale = io.BytesIO(), 1.0
+        figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+        if buffer.tell() > LARGEST_PICTURE:
+            whole = Image.open(buffer).convert("RGB")
+            while buffer.tell() > LARGEST_PICTURE:
+                size = (max(1, round(scale * whole.width)), max(1, round(scale * whole.height)))
+                buffer = io.BytesIO()
+                whole.resize(size).quantize(256).save(buffer, "png")
+                scale *= 0.8
+        return cls(caption, base64.b64encode(buffer.getvalue()).decode(), round(figure.get_figwidth(), 3))
+
+    @property
+    def least_width(self) -> float:
+        """In rem: a small screen scrolls the picture rather than shrink it below this width."""
+        pixels = int.from_bytes(base64.b64decode(self.png[:32])[16:20], "big")
+        return min(WIDEST_REM, REM_PER_INCH * (pixels / DOTS_PER_INCH if self.inches is None else self.inches))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A title with, in this order, what there is of the rest; `lead` is a paragraph that comes before the pictures."""
+
+    title: str
+    anchor: str
+    label: str = ""
+    """What links call the section, if that is not its title."""
+    small: str = ""
+    """A line in small print: how the results were made."""
+    lead: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    pictures: Sequence[Picture] = ()
+    text: Sequence[str] = ()
+    """Paragraphs."""
+    points: Sequence[str] = ()
+    """A list with bullets."""
+    code: str = ""
+    tables: Sequence[Table] = ()
+
+
+def write(
+    path: str | os.PathLike[str],
+    title: str,
+    introduction: str,
+    sections: Sequence[Section],
+    links: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write a page atomically; `links` are the addresses of other pages, by their names."""
+    template = Environment(autoescape=True, trim_blocks=True).from_string(
+        files("raffia").joinpath("pages.html").read_text("utf-8")
     )
-
-
-def _steps(found: Surrogate, frame: Labels) -> StepAfterStep | None:
-    """What the page shows of a model of time steps."""
-    rollout = found.rollout
-    if rollout is None or rollout.truth is None or rollout.predicted is None or rollout.space is None:
-        return None
-    errors, correlations = rollout.errors.tolist(), rollout.correlations.tolist()
-    return StepAfterStep(rollout.words, errors, correlations, ALIKE, rollout.truth, rollout.predicted, rollout.space, frame)
-
-
-def _outliers(found: Surrogate) -> list[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """The most unusual samples, for pictures."""
-    if (odd := found.outliers) is None:
-        return []
-    return list(zip(odd.rows, odd.data.a, odd.data.y, odd.predicted, strict=True))[:SHOWN]
-
-
-def title_of(held: Contest) -> str:
-    """What a table of a contest is about."""
-    return f"contest, on {held.n_validation} pairs that were not trained on"
-
-
-def ridge_in_words(ridge: float | torch.Tensor, digits: str) -> str:
-    """A number; of several, from the least to the largest."""
-    ends = [float(ridge)] if not torch.is_tensor(ridge) else [float(end(ridge[1:])) for end in (torch.min, torch.max)]
-    return " … ".join(format(end, digits) for end in dict.fromkeys(ends))
-
-
-def labels_of(schema: Schema | None, a: torch.Tensor, y: torch.Tensor) -> tuple[list[Labels], list[list[str] | None]]:
-    """What pictures need to know of inputs and outputs: labels of axes, where the schema has them, and names of channels or components,
-    where there is an array for each."""
-    if schema is None:
-        return [(), ()], [None, None]
-    names: list[list[str] | None] = []
-    for side, values in ((schema.input, a), (schema.output, y)):
-        count = values.shape[1] if side.space.has_components else 1
-        names.append(list(side.names) if len(side.names) == count else None)
-    return [schema.input.frame, schema.output.frame], names
+    text = template.render(title=title, introduction=introduction, sections=sections, links=links, **LAYOUT)
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

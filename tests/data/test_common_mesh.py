@@ -7,7 +7,7 @@ from scipy.spatial import Delaunay
 
 from raffia import RaffiaError
 from raffia.data import variables
-from raffia.data.readers.meshes.common import together
+from raffia.data.readers.meshes.interpolation import together
 from tests.data.mesh_examples import RING, SQUARES, A, K, in_space
 
 

@@ -81,6 +81,14 @@ def test_files_of_every_format_are_stacked(suffix, tmp_path):
     assert "x" not in found or found["x"].shape == (64,)
 
 
+def test_whole_numbers_in_one_file_and_fractions_in_another_are_fractions(tmp_path):
+    for i, values in enumerate((np.arange(12), np.arange(12) + 0.5)):
+        np.savez(tmp_path / f"run{i}.npz", u=values)
+    found = variables(tmp_path)["u"]
+    np.testing.assert_array_equal(found.read(), [np.arange(12), np.arange(12) + 0.5])
+    assert found.read().dtype == np.dtype(found.dtype)
+
+
 def test_only_the_files_of_the_rows_asked_for_are_read(tmp_path):
     for number in range(4):
         np.save(tmp_path / f"{number}.npy", np.full((3, 50), number))

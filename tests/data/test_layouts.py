@@ -9,7 +9,7 @@ import xarray
 
 from raffia import Channels, Domain, Mesh, RaffiaError, Vectors, load
 from raffia.data import ArrayLayout, AxisLabel, open_source, variables
-from raffia.data.meaning.columns import Column
+from raffia.data.row_reader import RowReader as Column
 from tests.data.test_source import RNG, SHARED, START, said, save, shared, waves
 from tests.test_cli import run
 

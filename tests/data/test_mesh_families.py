@@ -134,6 +134,26 @@ def test_blocks_are_one_mesh_without_their_boundaries(tmp_path):
     np.testing.assert_array_equal(source.read(range(1))[1][0].numpy(), K)
 
 
+@pytest.mark.parametrize(("spacing", "is_grid"), [("1 0.5 1", True), ("0.5 0.5 1", False)])
+def test_blocks_of_grids_are_one_grid_if_they_fill_it_and_a_mesh_if_they_do_not(spacing, is_grid, tmp_path):
+    for i, (first, last) in enumerate(((0, 1), (1, 3))):
+        values = words(fastest_x(GRID_A[first : last + 1]))
+        array = f'<PointData><DataArray type="Float64" Name="a" format="ascii">{values}</DataArray></PointData>'
+        places = f'Origin="0 1 0" Spacing="{"1 0.5 1" if i else spacing}"'
+        body = f'<ImageData {places}><Piece Extent="{first} {last} 0 2 0 0">{array}</Piece></ImageData>'
+        (tmp_path / f"part{i}.vti").write_text(vtk_file("ImageData", body))
+    body = '<vtkMultiBlockDataSet><DataSet file="part0.vti"/><DataSet file="part1.vti"/></vtkMultiBlockDataSet>'
+    (tmp_path / "all.vtm").write_text(vtk_file("vtkMultiBlockDataSet", body))
+    found = variables(tmp_path / "all.vtm")
+    if is_grid:
+        assert found["a"].dims == ("sample", "x", "y")
+        np.testing.assert_array_equal(found["a"].read()[0], GRID_A)
+    else:
+        expected = np.concatenate([fastest_x(GRID_A[:2]), fastest_x(GRID_A[1:])])
+        np.testing.assert_array_equal(found["a"].read()[0], expected)
+        assert found["points"].shape == (15, 2)
+
+
 def test_a_series_of_times_is_a_trajectory_on_one_mesh(tmp_path):
     rng = np.random.default_rng(0)
     states = rng.standard_normal((5, 8))

@@ -242,6 +242,8 @@ DOCTYPE = b'<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]>'
     [
         ("vtu", lambda text: text.replace(b"<VTKFile", DOCTYPE + b"<VTKFile", 1), "entities"),
         ("xdmf text", lambda text: DOCTYPE + text, "entities"),
+        ("xdmf text", lambda text: (DOCTYPE + text).decode().encode("utf-16"), "entities"),
+        ("xdmf text", lambda text: b"<a>" * 10**6 + text, "marks of XML"),
         ("vtu", lambda text: text.replace(b"vtkZLibDataCompressor", b"vtkZstdDataCompressor"), "vtkZstdDataCompressor"),
         ("vtu", lambda text: text.replace(b'type="UnstructuredGrid"', b'type="HyperTreeGrid"'), "HyperTreeGrid, not one of"),
         (

@@ -503,7 +503,7 @@ def test_the_kind_of_a_grid_is_noted_and_not_asked(outputs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", ["raffia.data.opening.spaces_of", "raffia.data.opening._columns", "raffia.data.meaning.columns.decode"]
+    "place", ["raffia.data.opening.spaces_of", "raffia.data.opening._readers", "raffia.data.row_reader.decode"]
 )
 def test_a_fault_of_ours_is_not_called_a_damaged_file(place, tmp_path, monkeypatch):
     np.savez(tmp_path / "d.npz", a=np.ones((5, 4)), y=np.ones((5, 4)))
@@ -521,6 +521,6 @@ def test_a_fault_of_ours_in_a_parser_is_not_called_a_damaged_file(tmp_path, monk
         raise KeyError("a fault of ours")
 
     (tmp_path / "d.csv").write_text("a,y\n1,2\n3,4\n5,6\n")
-    monkeypatch.setattr("raffia.data.readers.tables.parse.sniffed", fault)
+    monkeypatch.setattr("raffia.data.readers.tables.parse.is_number", fault)
     with pytest.raises(KeyError, match="a fault of ours"):
         open_source(tmp_path / "d.csv")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
-from raffia.report import Picture, Table, write
+from raffia.pages import Picture, Table, write
 from raffia.reproduce import BEYOND, ITEMS, Lab, chosen, reported, run
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
 from raffia.reproduce.pictures import compare, panels

@@ -1,5 +1,6 @@
 """The command line: parses, calls, prints. Errors are one line and exit code 2; signals one line and 128 + their number."""
 
+import os
 import re
 import signal
 import sys
@@ -17,6 +18,9 @@ from raffia.interrupts import unwinding
 
 def main() -> None:
     """Run a command; every expected failure is one line on stderr and exit code 2."""
+    os.environ.setdefault(
+        "GOMP_SPINCOUNT", "1000"
+    )  # threads that wait for one another give way to other processes after so many turns
     with warnings.catch_warnings(), unwinding():
         warnings.showwarning = _one_line  # type: ignore[assignment]
         _run()

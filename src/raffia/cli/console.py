@@ -10,8 +10,6 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from raffia.interrupts import ending_at_once
-
 COMMANDS = {
     "fit": "Train a surrogate on the pairs or trajectories in a file; write the model and a report.",
     "inspect": "Show what a data file holds, how raffia reads it, and what to type next.",
@@ -47,8 +45,7 @@ class _Commands(TyperGroup):
         """One of them, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        with ending_at_once():
-            import_module(f"raffia.cli.{FILES.get(cmd_name, cmd_name)}")
+        import_module(f"raffia.cli.{FILES.get(cmd_name, cmd_name)}")
         return typer.main.get_group(app).commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -11,13 +11,13 @@ import typer
 from raffia import surrogate
 from raffia.cli.common import check_output
 from raffia.cli.console import GroupedCommand, app, console
-from raffia.cli.fitted import band_in_words, note, say, write_page
+from raffia.cli.fit_summary import note, print_summary, write_page
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions, open_source
 from raffia.data.options import listed
 from raffia.errors import RaffiaError
 from raffia.model.settings import check_numbers
-from raffia.pages import LEVEL
+from raffia.report import band_in_words
 from raffia.surrogate import FAMILIES
 from raffia.tuning import GradientSearch
 
@@ -138,13 +138,12 @@ def fit(
         **settings,
     )
     found.model.save(file)
-    say(found, file)
-    said = None if band is None else band_in_words(found, band)
-    if said is not None:
-        console.print(said, soft_wrap=True)
+    print_summary(found, file)
+    if band is not None:
+        console.print(band_in_words(found, band), soft_wrap=True)
     if report and found.test is not None:
         page = file.with_suffix(".html")
-        write_page(found, page, file, pairs, seed, said, band or LEVEL)
+        write_page(found, page, file, pairs, seed, band)
         console.print(f"report: {page}", soft_wrap=True)
 
 

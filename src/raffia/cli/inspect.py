@@ -14,12 +14,15 @@ from raffia.cli.common import check_output
 from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
+from raffia.data.options import FLAGS
 from raffia.data.readers import LOOKED_AT, decode
 from raffia.errors import RaffiaError
-from raffia.pages import labels_of
+from raffia.report import axes_and_names
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
 
+BARS, SHADES = "▁▂▃▄▅▆▇█", " ░▒▓█"
+COLUMNS, LINES, FEW = 72, 16, 8  # of a sketch; so many numbers are written out
 RANGES, TOGETHER = 64, 4 * LOOKED_AT  # variables and values that are read for the table; it has no ranges of what is beyond
 
 
@@ -56,19 +59,35 @@ def inspect(
     a, y = source.read(range(1))
     console.print(f"inputs:  {len(source)} × {_described(source.domain, a)}", soft_wrap=True)
     console.print(f"outputs: {len(source)} × {_described(source.output_space, y)}", soft_wrap=True)
-    for note in source.notes:
-        console.print(f"• {note}", soft_wrap=True)
+    for side, values, space in (("input", a[0], source.domain), ("output", y[0], source.output_space)):
+        console.print(f"the first {side}:", *_sketch(values.numpy(), space), sep="\n  ", soft_wrap=True)
+    for guess in source.guesses:
+        changed = f" [{FLAGS[guess.field]}]" if guess.field else ""
+        console.print(f"• {guess.reason}{changed}", soft_wrap=True, markup=False)
+    console.print("Each line is what was read off the file; the option in brackets changes it.")
     if figure is not None:
-        frames, names = labels_of(source.schema, a, y)
-        picture = plotting.pair(
-            a[0], y[0], source.domain, source.output, input_labels=frames[0], output_labels=frames[1],
-            input_names=names[0], output_names=names[1],
-        )  # fmt: skip
+        picture = plotting.pair(a[0], y[0], source.domain, source.output, **axes_and_names(source.schema, a, y))
         with atomic(figure) as temporary:
             picture.savefig(temporary, dpi=150)
         console.print(f"drew the first sample into {figure}", soft_wrap=True)
     console.print("next:")
     console.print("  " + shlex.join(["raffia", "fit", str(path), *options.words]), soft_wrap=True)
+
+
+def _sketch(values: np.ndarray, space: Space) -> list[str]:
+    """The first function of a sample on a grid, drawn with characters: a line, or shades of a plane; other numbers as they are."""
+    one = space.one_channel
+    if not (one.gridded and one.dim) or values.size <= FEW:
+        more = ", …" if values.size > FEW else ""
+        return [", ".join(f"{value:.4g}" for value in values.reshape(-1)[:FEW]) + more]
+    lines = values.reshape(-1, *values.shape[-min(one.dim, 2) :])[0]
+    lines = lines[None] if lines.ndim == 1 else lines
+    for axis, most in enumerate((LINES, COLUMNS)):
+        lines = lines.take(np.unique(np.linspace(0, lines.shape[axis] - 1, most).round().astype(int)), axis)
+    marks = BARS if len(lines) == 1 else SHADES
+    low, high = float(lines.min()), float(lines.max())
+    places = ((lines - low) / (high - low or 1.0) * (len(marks) - 1)).round().astype(int)
+    return ["".join(marks[place] for place in row) for row in places] + [f"from {low:.4g} to {high:.4g}"]
 
 
 def _table(arrays: dict[str, data.Variable]) -> tuple[Table, list[str]]:

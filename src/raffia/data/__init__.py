@@ -1,15 +1,13 @@
 """Reading and writing datasets: arrays in files of many formats, what they mean, and pairs of functions from them."""
 
-from raffia.data.along import Along
 from raffia.data.dataset import Array, Batch, Dataset, InMemory, Pairs, Part, Readable, elements_of
-from raffia.data.meaning.steps import Steps
-from raffia.data.opening import open_source, read
+from raffia.data.opening import labels_in, open_source, read
 from raffia.data.options import ReadingOptions
 from raffia.data.own import domain_of, write, write_trajectories
 from raffia.data.readers import Layout, Variable, variables
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
-from raffia.data.source import Schema, Source
-from raffia.data.stepped import schema_for
+from raffia.data.source import Schema, Source, schema_for
+from raffia.data.trajectories import Along, Steps
 
 __all__ = [
     "Along",
@@ -31,6 +29,7 @@ __all__ = [
     "Variable",
     "domain_of",
     "elements_of",
+    "labels_in",
     "open_source",
     "read",
     "schema_for",

@@ -4,17 +4,16 @@ import math
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, SupportsIndex, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.along import Along
-from raffia.data.trajectories import Trajectories, check_steps, widened
+from raffia.data.trajectories import Along, pairs_in_memory, widened
 from raffia.errors import RaffiaError
-from raffia.spaces import Space, bytes_of
+from raffia.spaces import Space, Vectors, bytes_of
 from raffia.validation import check_dense
 
 Array = np.ndarray | Tensor
@@ -74,9 +73,9 @@ class Dataset(Readable):
         cls,
         u: Any,
         domain: Any,
-        stride: SupportsIndex = 1,
-        window: SupportsIndex | None = None,
-        horizon: SupportsIndex = 1,
+        stride: int = 1,
+        window: int | None = None,
+        horizon: int = 1,
         parameters: Any = None,
         times: Any = None,
     ) -> "Dataset":
@@ -84,16 +83,13 @@ class Dataset(Readable):
 
         States of several channels are (trajectories, states, channels, *grid), on `Channels(Domain(…), count)`; one long trajectory is
         `u[None]`. A pair is a state and the one `stride` steps later; with a `window`, inputs are so many states in a row, with a `horizon`
-        outputs are so many that follow, all as channels. A window that is not given is 1, until `raffia.fit` finds that a state does not
-        tell the next, and two do.
+        outputs are so many that follow, all as channels. A window that is not given is 1, until `raffia.fit` finds that a state does not tell the next, and two do.
         `parameters` (trajectories,) or (trajectories, numbers) hold for a whole trajectory, and are constant channels of its inputs.
         `times` (states,), if given, must be in equal steps.
         """
-        check_steps(stride, 1 if window is None else window, horizon)
-        found = Trajectories.of(u, domain, parameters, times)
-        made = found.pairs(int(stride), int(window or 1), int(horizon))
-        along = replace(made.along, said=window is not None, notes=tuple(found.pace_notes(int(stride))))
-        return cls(made.a, made.y, made.inputs, output=made.output, along=along)
+        steps = {"stride": stride, "window": window, "horizon": horizon}
+        a, y, inputs, output, along = pairs_in_memory(u, domain, parameters, times, steps)
+        return cls(a, y, inputs, output=None if output == inputs != Vectors() else output, along=along)
 
     def __post_init__(self) -> None:
         for name, space in (("domain", self.domain), ("output", self.output)):

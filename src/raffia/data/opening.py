@@ -1,28 +1,37 @@
-"""From a file to pairs: each step takes what the user says, else what the file says, else what it infers and notes, or asks."""
+"""From a file to pairs: each step takes what the user says, else what the file says, else what is inferred and noted, or asked for."""
 
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from raffia.data import own
 from raffia.data.dataset import Dataset
-from raffia.data.meaning import attributes
-from raffia.data.meaning.columns import Column, check_reshaped, column
-from raffia.data.meaning.coordinates import lengths
-from raffia.data.meaning.names import Variables, choose, shapes, unpaired, with_parts
-from raffia.data.meaning.samples import samples_axes
-from raffia.data.meaning.sides import Side, as_told, spaces_of
-from raffia.data.meaning.slices import check_slices, sliced
-from raffia.data.meaning.trajectories import Found, trajectories_in
+from raffia.data.infer.coordinates import check_reshaped, reader_of
+from raffia.data.infer.guess import Guesses
+from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unpaired, with_parts, word
+from raffia.data.infer.sample_axis import samples_axes
+from raffia.data.infer.sides import Side, as_given, spaces_of
+from raffia.data.infer.time_axis import trajectories_in
 from raffia.data.options import Names, ReadingOptions, listed
 from raffia.data.parameters import with_parameters
+from raffia.data.parts import check_slices, sliced
 from raffia.data.readers import NUMBERS, Variable, naming, selected, variables
+from raffia.data.row_reader import RowReader
 from raffia.data.source import Source
+from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError
 from raffia.spaces import Space
 
 MOST_LISTED = 12  # unused arrays that are listed by name
+GROUPS = re.compile(
+    r"(.*[_ ])?(subject|patient|specimen|person|participant|animal|batch|run|test|group|id)([_ ]?(id|no|nr|number|name))?"
+)
+"""Names of labels of samples that belong together."""
 
 
 @dataclass(kw_only=True)
@@ -35,11 +44,6 @@ class _Arrays:
     output: Names | None
     output_path: Any
 
-    @property
-    def all(self) -> Variables:
-        """Those of both files."""
-        return self.inputs | self.outputs
-
 
 def open_source(
     path: str | os.PathLike[str], options: ReadingOptions | None = None, *, domain: Space | None = None, **fields: Any
@@ -51,7 +55,7 @@ def open_source(
     path
         A file, a folder, or a pattern such as "runs/*.csv".
     options
-        What is known of the file. What is not given is inferred where the file makes it clear, and told in `Source.notes`.
+        What is known of the file. What is not given is inferred where the file makes it clear, and noted in `Source.guesses`.
     domain
         The space of the inputs, for files that do not say.
     **fields
@@ -70,40 +74,34 @@ def open_source(
     options = ReadingOptions(**fields) if options is None else replace(options, **fields)
     if domain is not None and domain.tabular:
         domain, options = None, replace(options, vectors=True)
-    place = Path(path)
+    place, guesses = Path(path), Guesses()
     held = variables(place, options.layout)
-    raffia_file = own.told(place, held) if options.input is options.output is None else None
+    ours = own.description(place, held) if options.input is options.output is None else None
     settings: dict[str, Any] = {}
-    known: list[str] = []
-    if raffia_file is None:
+    if ours is None:
         arrays = _arrays_named(place, held, options)
-        written = own.domain_of_trajectories(held)
-        if written is not None and not options.convention_given and domain is options.slice is options.reshape is None:
-            extent = written.extents if options.extent is None else options.extent
-            options = replace(options, axes=tuple(kind.name for kind in written.kinds), extent=extent)
-            known = ["the kinds and lengths of axes are as the file says."]
+        options = _as_written(held, domain, options, guesses)
     else:
-        domain, settings = raffia_file
+        domain, settings = ours
         arrays = _Arrays(inputs=held, outputs=held, input="a", output="y", output_path=None)
-    trajectories = _trajectories(place, arrays, options, bool(raffia_file))
-    steps = trajectories.steps
+    steps, otherwise, stepping = _trajectories(place, arrays, options, ours is not None)
     try:
-        ins, outs, notes = choose(place, arrays.inputs, arrays.input, arrays.output, arrays.output_path, arrays.outputs)
+        ins, outs, why = choose(place, arrays.inputs, arrays.input, arrays.output, arrays.output_path, arrays.outputs)
     except RaffiaError as error:
-        raise RaffiaError(f"{error} {trajectories.otherwise}".strip()) from None
+        raise RaffiaError(f"{error} {otherwise}".strip()) from None
     used = {v.name.partition("[")[0] for v in (*ins, *outs)}
-    others = {name: v for name, v in arrays.all.items() if v.name.partition("[")[0] not in used}
-    pool = {name: v for name, v in others.items() if name not in attributes.bounds(arrays.all)}
-    notes += [*trajectories.notes, *known]
+    every = arrays.inputs | arrays.outputs
+    others = {name: v for name, v in every.items() if v.name.partition("[")[0] not in used}
+    pool = {name: v for name, v in others.items() if name not in bounds(every)}
+    guesses[:0] = [*why, *stepping]
+    for text in dict.fromkeys(text for v in (*ins, *outs) for text in v.notes):
+        guesses.note(text)
     with naming(place):
-        columns = replace(options, samples_axis=None) if steps is not None else options
-        inputs, outputs, more = _columns(ins, outs, pool, domain, columns)
-        more = [note for note in more if steps is None or not note.startswith("samples are along")]
-        notes += [*dict.fromkeys(note for v in (*ins, *outs) for note in v.notes), *more]
-        sides = (
-            as_told(inputs, outputs, domain) if domain is not None else spaces_of(place, inputs, outputs, pool, options, notes)
-        )
-    notes += [] if raffia_file else _unused(others, sides)
+        inputs, outputs = _readers(ins, outs, pool, domain, options, steps, guesses)
+        given = None if domain is None else as_given(inputs, outputs, domain)
+        sides = given or spaces_of(place, inputs, outputs, pool, options, guesses)
+    if ours is None:
+        _note_unused(others, sides, len(inputs[0]), guesses)
     paths = (place, place if arrays.output_path is None else Path(arrays.output_path))
     places = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in sides for v in side.coordinates)
     return Source(
@@ -113,7 +111,7 @@ def open_source(
         inputs=inputs,
         outputs=outputs,
         settings=settings,
-        notes=[f"{len(inputs[0])} samples.", *notes],
+        guesses=guesses,
         input_frame=sides[0].frame,
         output_frame=sides[1].frame,
         coordinates=tuple(places),
@@ -146,45 +144,76 @@ def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> _Arr
     return replace(arrays, inputs=joined, input=names)
 
 
-def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions, ours: bool) -> Found:
+def _as_written(held: Variables, domain: Space | None, options: ReadingOptions, guesses: Guesses) -> ReadingOptions:
+    """The options with the kinds and lengths of axes that a file of our trajectories says, where the user says none."""
+    written = own.domain_of_trajectories(held)
+    if written is None or options.convention_given or not (domain is options.slice is options.reshape is None):
+        return options
+    guesses.note("the kinds and lengths of axes are as the file says", "axes", ",".join(kind.name for kind in written.kinds))
+    extent = written.extents if options.extent is None else options.extent
+    return replace(options, axes=tuple(kind.name for kind in written.kinds), extent=extent)
+
+
+def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions, ours: bool) -> tuple[Steps | None, str, Guesses]:
     """How trajectories lie in the file, if it holds any; `arrays` then have their states in place of them."""
+    guesses = Guesses()
     if ours or options.output is not None or options.output_path is not None or options.parameters is not None:
         if options.of_trajectories:
             what = "a file of raffia's pairs" if ours else "inputs and outputs that are named"
             raise RaffiaError(
                 f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with {what}."
             )
-        return Found(None, [])
+        return None, "", guesses
     arrays.inputs = arrays.outputs = with_parts(place, arrays.inputs, listed(arrays.input))
-    found = trajectories_in(place, arrays.inputs, listed(arrays.input), options)
-    if found.steps is not None:
-        arrays.inputs = arrays.outputs = found.steps.stepped(arrays.inputs)
-        arrays.input, arrays.output = found.steps.inputs, found.steps.outputs
-    return found
+    steps, otherwise = trajectories_in(place, arrays.inputs, listed(arrays.input), options, guesses)
+    if steps is not None:
+        arrays.inputs = arrays.outputs = steps.pairs_in(arrays.inputs)
+        arrays.input, arrays.output = steps.inputs, steps.outputs
+    return steps, otherwise, guesses
 
 
-def _columns(
-    ins: list[Variable], outs: list[Variable], pool: Variables, domain: Space | None, options: ReadingOptions
-) -> tuple[list[Column], list[Column], list[str]]:
-    """Samples of all variables, along the first axes if a domain is given, with notes."""
-    both, notes = (*ins, *outs), []
+def _readers(
+    ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables, domain: Space | None, options: ReadingOptions,
+    steps: Steps | None, guesses: Guesses,
+) -> tuple[list[RowReader], list[RowReader]]:  # fmt: skip
+    """Readers of all arrays, with samples along the first axes if a domain is given."""
+    both = (*ins, *outs)
     if domain is not None and options.samples_axis is None:
         whole = [len(v.shape) == 1 + domain.ndim for v in both]
         first = 0 if domain.one_channel is not domain else None
-        parts = [Column(v, plain=fits, channel=first if fits else None) for v, fits in zip(both, whole, strict=True)]
+        parts = [RowReader(v, plain=fits, channel=first if fits else None) for v, fits in zip(both, whole, strict=True)]
         if len({len(part) for part in parts}) != 1:
             raise RaffiaError(unpaired(ins, outs))
     else:
-        found = samples_axes(ins, outs, pool, options.samples_axis)
-        parts = [column(v, axis, lengths(pool), options.grid) for v, axis in zip(both, found.axes, strict=True)]
+        axes = (0,) * len(both) if steps is not None else samples_axes(ins, outs, pool, guesses, options.samples_axis)
+        parts = [reader_of(v, axis, pool, guesses, options.grid) for v, axis in zip(both, axes, strict=True)]
         check_reshaped(parts, options.grid)
-        notes = [*found.notes, *(note for part in parts for note in part.notes)]
-    return parts[: len(ins)], parts[len(ins) :], notes
+    return parts[: len(ins)], parts[len(ins) :]
 
 
-def _unused(others: Variables, sides: tuple[Side, Side]) -> list[str]:
-    """A note on the arrays of numbers that have no part in the pairs."""
-    used = {v.name for side in sides for v in side.used}
+def _note_unused(others: Variables, sides: tuple[Side, Side], n: int, guesses: Guesses) -> None:
+    """Note the arrays of numbers that have no part in the pairs, and labels by which samples may belong together."""
+    for name, v in others.items():
+        if v.shape == (n,) and GROUPS.fullmatch(word(name)) and len(set(v.glance().tolist())) < n:
+            guesses.note(
+                f"{name} is the same for several samples: if those belong together, --groups {name} holds them out together"
+            )
+    used = {v.name for side in sides for v in (*side.coordinates, *side.beside)}
     left = [v for v in others.values() if v.numeric and v.name not in used]
     more = f", and {len(left) - MOST_LISTED} more" if len(left) > MOST_LISTED else ""
-    return [f"not used: {shapes(left[:MOST_LISTED])}{more}."] if left else []
+    if left:
+        guesses.note(f"not used: {shapes(left[:MOST_LISTED])}{more}")
+
+
+def labels_in(source: Source, name: str) -> np.ndarray:
+    """Return labels of samples: the array of this name, with one entry a sample, in the file of the inputs or of the outputs."""
+    parts = [part.variable for part in (*source.inputs, *source.outputs)]
+    layouts = {source.path: parts[0].layout} | {v.path: v.layout for v in parts}
+    held = {path: variables(path, layout) for path, layout in layouts.items()}
+    found = next((arrays[name] for arrays in held.values() if name in arrays), None)
+    if found is None:
+        raise RaffiaError(
+            f"groups={name!r} (--groups): {source.path} has no array of that name. {contents(held[source.path])} "
+            "Name one with an entry for each sample."
+        )
+    return found.glance()

@@ -46,7 +46,7 @@ def _savez(path: str | os.PathLike[str], **arrays: np.ndarray) -> None:
 
 def domain_of(path: str | os.PathLike[str]) -> Space | None:
     """The domain that a file of ours says its functions have; None for other files."""
-    content = told(Path(path), variables(path))
+    content = description(Path(path), variables(path))
     return content[0] if content else None
 
 
@@ -60,7 +60,7 @@ def domain_of_trajectories(arrays: dict[str, Variable]) -> Domain | None:
         return None  # settings of somebody else
 
 
-def told(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:
+def description(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:
     """The domain and the settings that a file of ours carries."""
     if "raffia" not in arrays or np.dtype(arrays["raffia"].dtype).kind != "U":
         return None

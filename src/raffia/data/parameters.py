@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.meaning.names import Variables
+from raffia.data.infer.names import Variables
 from raffia.data.options import Names, listed
 from raffia.data.readers import NAMES, NUMBERS, WIDE, Layout, Rows, Variable, selected, variables
 from raffia.errors import RaffiaError

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from raffia.data.meaning.steps import Steps
 from raffia.data.readers.writing import growing
+from raffia.data.trajectories import Steps
 from raffia.data.written import Inputs
 
 

@@ -8,27 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from raffia.data import own
-from raffia.data.along import Along
 from raffia.data.dataset import Dataset, Readable
-from raffia.data.meaning import attributes
-from raffia.data.meaning.columns import Column, column, sample_shape
-from raffia.data.meaning.coordinates import Places, lengths
-from raffia.data.meaning.following import followed
-from raffia.data.meaning.matching import match
-from raffia.data.meaning.names import Variables, choose, only, pick, shapes, shown, unpaired
-from raffia.data.meaning.samples import Found, by_names, check_values, samples_axes
-from raffia.data.meaning.steps import Steps, each_of
-from raffia.data.options import FLAGS, Names, listed
+from raffia.data.infer.coordinates import Places, reader_of
+from raffia.data.infer.guess import Guesses
+from raffia.data.infer.names import Variables, bounds, choose, in_file, only, pick, shown, unpaired
+from raffia.data.infer.sample_axis import by_names, check_values, samples_axes
+from raffia.data.matching import axes_in, channel_in, check_fits, match
+from raffia.data.options import Names, listed
 from raffia.data.parameters import with_parameters
 from raffia.data.readers import Layout, Variable, files_of, naming, selected, variables
+from raffia.data.row_reader import RowReader, pairs_each, read_rows, sample_shape
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
-from raffia.data.written import Inputs, read_rows
+from raffia.data.trajectories import FIXED, NAME, Along, Steps
+from raffia.data.written import Inputs
 from raffia.errors import RaffiaError
-from raffia.spaces import Nodes, Space, Vectors
+from raffia.spaces import Space, Vectors
 
 PathLike = str | os.PathLike[str]
 
@@ -66,18 +63,19 @@ class Schema:
 
         Of trajectories, all states are inputs, or with `first` those that they begin with.
         """
-        place = Path(path)
+        place, guesses = Path(path), Guesses()
         layout = self.input.files if parameters is None else self.output.files
-        arrays, steps, said = self._arrays(place, layout, listed(names), list(self.input.names), parameters, first)
+        given = listed(names)
+        arrays, steps = self._arrays(place, layout, given, list(self.input.names), parameters, first, guesses)
         settings = self._settings(place, arrays)
-        if steps is None and names and self.steps is not None and self.steps.window == 1:
-            names = self.steps.called(place, listed(names)).inputs
-        own = self.input.names if steps is None else steps.inputs
-        chosen = _chosen(names if steps is None else None, ("a",) if settings is not None else own, arrays)
+        if steps is None and given and self.steps is not None and self.steps.window == 1:
+            names = self.steps.renamed(place, given).inputs
+        usual = self.input.names if steps is None else steps.inputs
+        chosen = _chosen(names if steps is None else None, ("a",) if settings is not None else usual, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
-        ins = pick(place, arrays, chosen, "input") if chosen else only(place, likely, "input")[0]
-        parts, _, places, notes = self._columns(ins, [], arrays, foreign=settings is None)
-        return Inputs(parts=parts, domain=self.input.space, trained=self.output, places=places, notes=[*said, *notes])
+        ins = pick(place, arrays, chosen, "input") if chosen else [only(place, likely, "input")]
+        parts, _, places = self._readers(ins, [], arrays, settings is None, guesses)
+        return Inputs(parts=parts, domain=self.input.space, trained=self.output, places=places, notes=guesses.notes)
 
     def pairs(
         self,
@@ -91,21 +89,24 @@ class Schema:
 
         `parameters` is a table with a row for each sample, beside a folder.
         """
-        place = Path(path)
+        place, guesses = Path(path), Guesses()
         wanted = [listed(input) or list(self.input.names), listed(output) or list(self.output.names)]
         layout = self.input.files if output_path is not None or parameters is None else self.output.files
         given = listed(input) if output is output_path is None else []
-        arrays, steps, moved = self._arrays(place, layout, given, [*wanted[0], *wanted[1]], parameters)
-        elsewhere = arrays if output_path is None else self._arrays(Path(output_path), self.output.files, [], wanted[1])[0]
+        stepping = Guesses()
+        arrays, steps = self._arrays(place, layout, given, [*wanted[0], *wanted[1]], parameters, False, stepping)
+        elsewhere = arrays
+        if output_path is not None:
+            elsewhere, _ = self._arrays(Path(output_path), self.output.files, [], wanted[1], None, False, Guesses())
         settings = self._settings(place, arrays)
-        own = (self.input.names, self.output.names) if steps is None else (steps.inputs, steps.outputs)
-        known = (("a",), ("y",)) if settings is not None else own
+        usual = (self.input.names, self.output.names) if steps is None else (steps.inputs, steps.outputs)
+        known = (("a",), ("y",)) if settings is not None else usual
         a, y = _chosen(None if steps is not None and given else input, known[0], arrays), _chosen(output, known[1], elsewhere)
         if not (a and y) and not (input or output or output_path):
             a = y = None  # the file has other names: of both, as they go in pairs
-        ins, outs, notes = choose(place, arrays, a, y, output_path, elsewhere)
-        inputs, outputs, _, said = self._columns(ins, outs, arrays | elsewhere, foreign=settings is None)
-        notes = [f"{len(inputs[0])} samples.", *notes, *moved, *said]
+        ins, outs, why = choose(place, arrays, a, y, output_path, elsewhere)
+        guesses.extend([*why, *stepping])
+        inputs, outputs, _ = self._readers(ins, outs, arrays | elsewhere, settings is None, guesses)
         return Source(
             path=place,
             domain=self.input.space,
@@ -113,7 +114,7 @@ class Schema:
             inputs=inputs,
             outputs=outputs,
             settings=settings or {},
-            notes=notes,
+            guesses=guesses,
             input_frame=self.input.frame,
             output_frame=self.output.frame,
             coordinates=self.coordinates,
@@ -121,28 +122,45 @@ class Schema:
         )
 
     def _arrays(
-        self,
-        place: Path,
-        layout: Layout | None,
-        given: list[str],
-        wanted: list[str],
-        parameters: PathLike | None = None,
-        first: bool = False,
-    ) -> tuple[Variables, Steps | None, list[str]]:
+        self, place: Path, layout: Layout | None, given: list[str], wanted: list[str], parameters: PathLike | None, first: bool,
+        guesses: Guesses,
+    ) -> tuple[Variables, Steps | None]:  # fmt: skip
         """The arrays of a file that lies as that of the training did, and those that names mean in it.
 
-        Of trajectories they are states; how those were found, and what to say of it, come with them.
+        Of trajectories they are states; how those lie comes with them.
         """
         arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(given or wanted))), given or wanted)
-        steps, notes = None, list[str]()
+        steps = None
         if self.steps is not None:
-            arrays, found, v, notes = followed(place, arrays, self.steps, given, self._state)
-            if v is None:
-                found.check_states(arrays)
-            else:
-                arrays, steps = found.stepped(arrays, first), found
-        arrays = arrays if parameters is None else with_parameters(place, arrays, Path(parameters), given or wanted)[0]
-        return arrays, steps, notes
+            arrays, steps = self._stepped(place, arrays, self.steps, given, first, guesses)
+        if parameters is not None:
+            arrays, _ = with_parameters(place, arrays, Path(parameters), given or wanted)
+        return arrays, steps
+
+    def _stepped(
+        self, place: Path, arrays: Variables, trained: Steps, given: list[str], first: bool, guesses: Guesses
+    ) -> tuple[Variables, Steps | None]:
+        """The states of the trajectories of a file, and how these lie; the arrays as they are, where it holds single states."""
+        steps = trained.renamed(place, given) if given else trained
+        names = (*trained.moving, *trained.fixed)
+        wanted = given or [n for n in names if n not in arrays and n.partition("[")[0] in arrays]
+        missing = [name for name in wanted if name not in arrays]
+        parts = pick(place, arrays, missing, "input") if missing else []
+        arrays = arrays | {n: replace(v, name=n) if in_file(n) else v for n, v in zip(missing, parts, strict=True)}
+        v = steps.trajectories_in(arrays)
+        if v is None or (given and len(given) == len(trained.inputs) > len(names)):
+            steps.check_states(arrays)
+            return arrays, None
+        several = replace(steps, ndim=steps.ndim + 1, axis=steps.axis + 1, samples=0)
+        if len(v.shape) == steps.ndim:
+            steps = axes_in(place, v, arrays, steps, self._state, guesses)
+        elif steps.samples is None and len(v.shape) == several.ndim and self._state in (None, several.state(v.shape)):
+            guesses.note(f"{v.name} {shown(v.shape)} is taken for {v.shape[0]} trajectories, where the training had one")
+            steps = several
+        else:
+            steps.check_states(arrays)
+            return arrays, None
+        return steps.pairs_in(arrays, first), steps
 
     @property
     def _state(self) -> tuple[int, ...] | None:
@@ -156,82 +174,69 @@ class Schema:
 
     def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
         """The settings in a file of ours, whose domain must be that of the training; None for other files."""
-        told = own.told(place, arrays)
-        if told and told[0] != self.input.space:
-            raise RaffiaError(f"{place} has {told[0]}, the model was trained on {self.input.space}.")
-        return told[1] if told else None
+        ours = own.description(place, arrays)
+        if ours and ours[0] != self.input.space:
+            raise RaffiaError(f"{place} has {ours[0]}, the model was trained on {self.input.space}.")
+        return ours[1] if ours else None
 
-    def _columns(
-        self, ins: list[Variable], outs: list[Variable], arrays: Variables, foreign: bool
-    ) -> tuple[list[Column], list[Column], Places, list[str]]:
-        """Samples of all variables, with axes as in the training where that is known, each side in its space, by its coordinates."""
-        both, apart = (*ins, *outs), attributes.bounds(arrays)
+    def _readers(
+        self, ins: list[Variable], outs: list[Variable], arrays: Variables, foreign: bool, guesses: Guesses
+    ) -> tuple[list[RowReader], list[RowReader], Places]:
+        """Readers of all arrays, with axes as in the training where that is known, each side in its space, by its coordinates."""
+        both, apart = (*ins, *outs), bounds(arrays)
         taken = {v.name.partition("[")[0] for v in both}
         pool = {name: v for name, v in arrays.items() if name.partition("[")[0] not in taken and name not in apart}
         layouts = (*self.input.layouts, *(self.output.layouts if outs else ()))
         alike = foreign and len(self.input.layouts) == len(ins) and len(layouts) == len(both)
         with naming(ins[0].path):
-            parts = _as_trained(both, layouts, pool) if alike else _as_guessed(ins, outs, pool)
+            if alike:
+                parts = _as_trained(both, layouts, pool)
+            else:
+                axes = samples_axes(ins, outs, pool, Guesses())
+                parts = [reader_of(v, axis, pool, Guesses()) for v, axis in zip(both, axes, strict=True)]
             if len({len(part) for part in parts}) != 1:
                 raise RaffiaError(unpaired(ins, outs))
-        inputs, outputs = parts[: len(ins)], parts[len(ins) :]
-        notes, found = [], Places()
+        inputs, outputs, found = parts[: len(ins)], parts[len(ins) :], Places()
         for side, trained in ((inputs, self.input), (outputs, self.output)):
             if not side:
                 continue
             space, shape = trained.space, trained.shape
             if len(side) == 1 and len(side[0].variable.shape) == 1 + space.ndim and not (alike and trained.layouts[0].masked):
                 side[0].plain = True
-                side[0].channel = side[0].channel if alike else _channel(side[0].axes, space)
+                side[0].channel = side[0].channel if alike else channel_in(side[0].axes, space)
             if foreign:
                 others = {} if any(name.startswith(":") for name in self.coordinates) else pool
                 given = [others[name] for name in self.coordinates if name in others]
                 given = given if len(given) == len(self.coordinates) else []
-                places = match(ins[0].path, side, trained, others, given)
-                notes += [note for note in places.notes if note not in notes]
+                places = match(ins[0].path, side, trained, others, given, guesses)
                 found = places if side is inputs else found
-            _check_fits(side, space, shape)
+            check_fits(side, space, shape)
             if alike and shape is not None and space.one_channel.gridded and sample_shape(side, space) != shape:
                 check_values([part.variable for part in side if part.grid], [part.samples for part in side if part.grid])
-        return inputs, outputs, found, notes
+        return inputs, outputs, found
 
 
-def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: Variables) -> list[Column]:
+def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: Variables) -> list[RowReader]:
     """Samples along the axes of the training, unless names of axes tell others."""
-    named = _named(both, pool)
+    try:
+        named = by_names(both, pool, Guesses())
+    except RaffiaError:
+        named = None
     parts = []
     for i, (v, layout) in enumerate(zip(both, layouts, strict=True)):
-        axis = named.axes[i] if named else layout.samples
+        axis = named[i] if named else layout.samples
         if axis != layout.samples:
-            parts.append(column(v, axis, lengths(pool)))
+            parts.append(reader_of(v, axis, pool, Guesses()))
             continue
-        if axis is not None and axis >= len(v.shape):
-            raise RaffiaError(
-                f"{v.name} {shown(v.shape)} must have samples along axis {axis}, as the array of the training has."
-            )
         if not v.shape or 0 in v.shape:
             raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
-        part = Column(v, axis, channel=layout.channel, shape=layout.shape)
-        if layout.channel is not None and layout.channel >= len(part.axes):
-            raise RaffiaError(
-                f"{v.name} {shown(v.shape)} must have channels along an axis of its own, as the array of the training has."
-            )
+        fits = axis is None or axis < len(v.shape)
+        part = RowReader(v, axis if fits else 0, channel=layout.channel, shape=layout.shape)
+        if not fits or (layout.channel is not None and layout.channel >= len(part.axes)):
+            what = "channels along an axis of its own" if fits else f"samples along axis {axis}"
+            raise RaffiaError(f"{v.name} {shown(v.shape)} must have {what}, as the array of the training has.")
         parts.append(part)
     return parts
-
-
-def _named(both: Sequence[Variable], pool: Variables) -> Found | None:
-    """What names of axes tell, where they tell one thing."""
-    try:
-        return by_names(both, pool)
-    except RaffiaError:
-        return None
-
-
-def _as_guessed(ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables) -> list[Column]:
-    """Samples by names and lengths, for want of anything better."""
-    found = samples_axes(ins, outs, pool)
-    return [column(v, axis, lengths(pool)) for v, axis in zip((*ins, *outs), found.axes, strict=True)]
 
 
 @dataclass(kw_only=True)
@@ -241,10 +246,10 @@ class Source(Readable):
     path: Path
     domain: Space
     output: Space | None
-    inputs: list[Column]
-    outputs: list[Column]
+    inputs: list[RowReader]
+    outputs: list[RowReader]
     settings: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    guesses: Guesses = field(default_factory=Guesses)
     input_frame: tuple[AxisLabel, ...] = ()
     output_frame: tuple[AxisLabel, ...] = ()
     coordinates: tuple[str, ...] = ()
@@ -262,9 +267,14 @@ class Source(Readable):
         return len(self.inputs[0])
 
     @property
+    def notes(self) -> list[str]:
+        """How the file was read: each guess as a sentence, with the flag that changes it."""
+        return [f"{len(self)} samples.", *self.guesses.notes]
+
+    @property
     def each(self) -> int:
         """How many pairs a trajectory has, one after the other; 0 where there are none."""
-        return 0 if self.steps is None else each_of(self.inputs[0].variable)
+        return 0 if self.steps is None else pairs_each(self.inputs[0].variable)
 
     @property
     def output_space(self) -> Space:
@@ -328,10 +338,8 @@ class Source(Readable):
         steps, space = self.steps, self.output_space
         count = sample_shape(self.inputs, self.domain)[0] if self.domain.has_components else 1
         moving = sample_shape(self.outputs, space)[0] // steps.horizon if space.has_components else 1
-        return replace(
-            Along.all_of(self.each, rows), stride=steps.stride, window=steps.window, horizon=steps.horizon,
-            fixed=count - steps.window * moving, said="window" in self.given,
-        )  # fmt: skip
+        fixed = count - steps.window * moving
+        return Along.all_of(self.each, rows, steps, fixed, said="window" in self.given)
 
 
 def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> list[str] | None:
@@ -340,23 +348,33 @@ def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> l
     return listed(given) or (list(trained) if there else None)
 
 
-def _channel(axes: tuple[int, ...], space: Space) -> int | None:
-    """The axis of channels, if the space has them: the first, unless only the last has as many entries."""
-    return min((0, len(axes) - 1), key=lambda axis: axes[axis] != space.channels) if space.one_channel is not space else None
+def schema_for(data: Dataset, source: Source | None) -> Schema | None:
+    """Return how a file is read for a model of these pairs; None where nothing is known of files, and pairs are no steps."""
+    if source is None:
+        return None if data.along is None else _of_arrays(data, data.along)
+    schema, steps = source.schema, source.steps
+    if steps is None or data.along is None or data.along.window == steps.window:
+        return schema
+    wider = replace(steps, window=data.along.window)
+    own = len(schema.input.layouts) - len(steps.fixed)
+    layouts = (*schema.input.layouts[:own] * (wider.window // steps.window), *schema.input.layouts[own:])
+    input = replace(schema.input, names=tuple(wider.inputs), space=data.domain, layouts=layouts, shape=tuple(data.a.shape[1:]))
+    return replace(schema, input=input, output=replace(schema.output, names=tuple(wider.outputs)), steps=wider)
 
 
-def _check_fits(parts: list[Column], space: Space, trained: tuple[int, ...] | None) -> None:
-    """Samples must be of the space: grids may have any size, meshes and vectors that of the training."""
-    shape = sample_shape(parts, space)
-    try:
-        fits = len(shape) == space.ndim and space.grid_of(torch.empty(shape, device="meta")) is not None
-    except RaffiaError:
-        fits = False
-    if not fits or (isinstance(space, Nodes) and trained not in (None, shape)):
-        before = "" if trained is None else f", {shown(trained)} in training"
-        order = "" if space.one_channel is space else ", channels before the grid"
-        came = shapes(part.variable for part in parts)
-        raise RaffiaError(
-            f"{parts[0].variable.path}: {came} must hold samples of {space}{before}; got samples of shape {shown(shape)}{order}. "
-            f"Pass a file like that of the training, or name other arrays ({FLAGS['input']}, {FLAGS['output']})."
-        )
+def _of_arrays(data: Dataset, along: Along) -> Schema:
+    """Trajectories (n, states, *state), and numbers beside them, as `Dataset.of_trajectories` takes them."""
+    output = data.output_space
+    channels = data.y.shape[1] // along.horizon if output.has_components and not output.tabular else 1
+    fixed = (FIXED,) if along.fixed else ()
+    ndim = 2 + output.one_channel.ndim + (channels > 1)
+    steps = Steps(NAME, ndim, 1, along.stride, along.window, along.horizon, (), fixed)
+    state = ArrayLayout(channel=0, count=channels) if channels > 1 else ArrayLayout()
+    layouts = (*(state for _ in range(along.window)), *(ArrayLayout() for _ in fixed)), (state,) * along.horizon
+    sides = []
+    for space, names, layout, values in zip(
+        (data.domain, output), (steps.inputs, steps.outputs), layouts, (data.a, data.y), strict=True
+    ):
+        frame = (AxisLabel(),) * space.one_channel.dim if space.one_channel.gridded else ()
+        sides.append(SideSchema(space=space, names=tuple(names), layouts=layout, shape=tuple(values.shape[1:]), frame=frame))
+    return Schema(input=sides[0], output=sides[1], steps=steps)

@@ -7,13 +7,11 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from raffia.data.meaning.columns import Column, stacked
-from raffia.data.meaning.coordinates import Places
-from raffia.data.meaning.matching import nodes_of
-from raffia.data.meaning.sides import with_grid
+from raffia.data.infer.coordinates import FEW, Places
+from raffia.data.matching import nodes_of
+from raffia.data.row_reader import RowReader, read_rows, with_grid
 from raffia.data.schema import ArrayLayout, SideSchema, filled
 from raffia.spaces import Mesh, Space
 
@@ -25,7 +23,7 @@ class Inputs:
     `trained` describes the outputs of the training; `places` is where the inputs lie, by the file.
     """
 
-    parts: list[Column]
+    parts: list[RowReader]
     domain: Space
     trained: SideSchema
     places: Places
@@ -87,7 +85,7 @@ class Inputs:
         return {name: self._laid_out(f, one) for name, f, one in zip(names, channels, layouts, strict=True)}
 
     def _laid_out(self, f: np.ndarray, layout: ArrayLayout) -> np.ndarray:
-        there = with_grid(self.parts) if self._shared else None
+        there = with_grid(self.parts, FEW) if self._shared else None
         nodes, grid = (None, layout.masked) if there is None else (there.nodes, there.whole_grid)
         if there is not None:
             layout = replace(layout, order=there.order, flipped=there.flipped, repeated=there.repeated)
@@ -104,7 +102,7 @@ class Inputs:
     @property
     def node_order(self) -> np.ndarray | None:
         """The index of each node of the outputs among those of this file; None where outputs live elsewhere, or in the same order."""
-        there = with_grid(self.parts) if self._shared else None
+        there = with_grid(self.parts, FEW) if self._shared else None
         whole = there is not None and there.nodes is not None and len(there.nodes) == math.prod(there.whole_grid)
         return there.nodes if there is not None and whole else None
 
@@ -112,8 +110,3 @@ class Inputs:
     def _shared(self) -> bool:
         """Whether outputs live where inputs do."""
         return bool(self.domain.dim) and self.trained.space.one_channel == self.domain.one_channel
-
-
-def read_rows(parts: Sequence[Column], space: Space, rows: range) -> Tensor:
-    """Some rows of the arrays, as the space has them."""
-    return torch.from_numpy(np.ascontiguousarray(stacked(parts, space, [part.read(rows) for part in parts])))

@@ -244,7 +244,13 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self.rollout(a, times, every=times)[:, -1]
 
     def rollout(self, a: Array, steps: int, every: int = 1) -> Array:
-        """The path a, F(a), F(F(a)), …, with a state after each `every` of the `steps`: (n, 1 + steps // every, *state)."""
+        """The path a, F(a), F(F(a)), …, with a state after each `every` of the `steps`: (n, 1 + steps // every, *state).
+
+        States of one channel may have an axis for it, (n, 1, *grid), as in files of trajectories; then those of the path have it too.
+        """
+        space = self.feature_map.domain
+        if not space.has_components and getattr(a, "ndim", 0) == 2 + space.ndim and a.shape[1] == 1:
+            return self.rollout(a[:, 0], steps, every)[:, :, None]
         return like(a, self._operator().path(inputs_of(self, a), steps, every))
 
     def states(self, a: Array) -> Iterator[Array]:

@@ -1,8 +1,6 @@
-"""Pages in HTML: `page` is the medium, one self-contained file; `surrogate` is what `raffia fit` says on it about a model."""
+"""The report of a surrogate: one HTML page that says how good the model is, and what to make of it."""
 
-from raffia.report.page import Picture, Section, Table, write
-from raffia.report.steps import StepAfterStep
-from raffia.report.surrogate import write_report
-from raffia.report.words import cases, in_words, sentence
+from raffia.report.sections import axes_and_names, report
+from raffia.report.wording import band_in_words, cases, contest_title, in_words, ridge_in_words, sentence
 
-__all__ = ["Picture", "Section", "StepAfterStep", "Table", "cases", "in_words", "sentence", "write", "write_report"]
+__all__ = ["axes_and_names", "band_in_words", "cases", "contest_title", "in_words", "report", "ridge_in_words", "sentence"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from raffia.errors import RaffiaError
-from raffia.report import write
+from raffia.pages import write
 from raffia.reproduce import beyond, bridge, burgers, darcy
 from raffia.reproduce.lab import Lab, Scale, reported
 from raffia.reproduce.result import Result, anchor, read, section

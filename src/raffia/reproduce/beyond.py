@@ -10,7 +10,7 @@ import torch
 from raffia import papers
 from raffia.metrics import relative_error
 from raffia.model import RandomFeatureModel
-from raffia.report import Picture, Table
+from raffia.pages import Picture, Table
 from raffia.reproduce.draws import ONE, TIMES, Draw
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.pictures import compare, panels

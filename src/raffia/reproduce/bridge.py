@@ -10,7 +10,7 @@ from raffia import papers, plotting
 from raffia.data import Dataset
 from raffia.metrics import bochner_error
 from raffia.model import RandomFeatureModel
-from raffia.report import Picture, Table
+from raffia.pages import Picture, Table
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.result import Result, mean_and_range
 

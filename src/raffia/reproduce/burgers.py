@@ -8,7 +8,7 @@ import torch
 from raffia import papers, plotting
 from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error, relative_errors
-from raffia.report import Picture, Table
+from raffia.pages import Picture, Table
 from raffia.reproduce.draws import ONE, TIMES
 from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.pictures import panels

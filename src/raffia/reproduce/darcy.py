@@ -4,7 +4,7 @@ import numpy as np
 
 from raffia import papers, plotting
 from raffia.metrics import relative_errors
-from raffia.report import Picture
+from raffia.pages import Picture
 from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.pictures import panels
 from raffia.reproduce.result import Result

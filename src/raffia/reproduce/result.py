@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from raffia.errors import RaffiaError
-from raffia.report import Picture, Section, Table
+from raffia.pages import Picture, Section, Table
 from raffia.storage import atomic
 
 
@@ -78,5 +78,12 @@ def section(result: Result) -> Section:
     took = f"{result.seconds:.0f} s on {result.made.get('device', '')}, scale {result.made.get('scale', '')}"
     if result.authors_seconds is not None:
         took += f"; the authors' logs: {result.authors_seconds:,.0f} s for one realisation, on hardware of 2020"
-    small, pictures, text, tables = f"{result.settings}. {took}.", result.pictures, result.remark, result.tables
-    return Section(result.title, anchor(result.item), small, result.item, pictures=pictures, text=text, tables=tables)
+    return Section(
+        title=result.title,
+        anchor=anchor(result.item),
+        label=result.item,
+        small=f"{result.settings}. {took}.",
+        pictures=result.pictures,
+        text=[result.remark],
+        tables=result.tables,
+    )

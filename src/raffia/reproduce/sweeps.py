@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from raffia import papers
-from raffia.report import Picture, Table
+from raffia.pages import Picture, Table
 from raffia.reproduce.draws import ONE
 from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.pictures import compare, panels

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from raffia.data import Along, Dataset, Source
-from raffia.data.labels import labels_in
+from raffia.data.opening import labels_in
 from raffia.errors import RaffiaError
 from raffia.model.copies import blocks_of, groups_of, split, together
 from raffia.model.leakage import Nearness, nearness

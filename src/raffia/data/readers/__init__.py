@@ -6,17 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from raffia.data.readers import (
-    folders,
-    hdf5,
-    in_memory,
-    matlab,
-    meshes,
-    numpy_files,
-    pytorch,
-    tables,
-    zarr_store,
-)
+from raffia.data.readers import folders, hdf5, in_memory, matlab, meshes, numpy_files, pytorch, tables, zarr_store
 from raffia.data.readers.damage import guarded, naming
 from raffia.data.readers.folders import NAMES, NUMBERS
 from raffia.data.readers.layout import WIDE, Layout, resampling
@@ -41,8 +31,30 @@ __all__ = [
     "variables",
 ]
 
-HDF5, ZIP, NPY = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY"
+Reader = Callable[[Path], dict[str, Variable]]
+"""Takes the path of a file, and gives the arrays in it by name."""
+
 TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
+BY_SUFFIX: dict[str, Reader] = {
+    ".npz": numpy_files.npz,
+    ".npy": numpy_files.npy,
+    ".mat": matlab.version5,
+    **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),
+    **dict.fromkeys((".nc", ".cdf"), hdf5.classic),
+    **dict.fromkeys((".pt", ".pth"), pytorch.variables),
+    **meshes.READERS,
+}
+"""The reader of each kind of file; a new kind is a new row here. Tables also take a layout."""
+HDF5 = b"\x89HDF\r\n\x1a\n"
+BY_CONTENT: dict[bytes, Reader] = {
+    b"\x93NUMPY": numpy_files.npy,
+    b"PK\x03\x04": numpy_files.npz,
+    b"CDF\x01": hdf5.classic,
+    b"CDF\x02": hdf5.classic,
+    HDF5: hdf5.variables,
+}
+"""The reader of files that begin with these bytes, if their suffix is unknown or one of those that are often wrong."""
+OFTEN_WRONG = (".npz", ".npy", ".nc", ".cdf")
 SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join(TABLES)} {' '.join(meshes.SUFFIXES)}"
 FROM_R = "data of R. Pass the frame that pyreadr.read_r gives (pip install pyreadr), or in R: write.csv(x, 'x.csv', row.names = FALSE)"
 CONVERTED = {
@@ -55,8 +67,6 @@ CONVERTED = {
     ".xls": "a workbook of Excel. Save the sheet as CSV",
 }
 """What files are that raffia does not read, and what to convert them to."""
-
-Reader = Callable[[Path], dict[str, Variable]]
 
 
 def variables(path: str | os.PathLike[str] | Any, layout: Layout | None = None) -> dict[str, Variable]:
@@ -107,29 +117,21 @@ def _opened(path: Path, layout: Layout) -> dict[str, Variable]:
 
 
 def _reader(path: Path, layout: Layout) -> Reader:
-    """The reader of a file, by its suffix, or by its first bytes if the suffix is unknown."""
+    """The reader of a file, by its suffix, or by its first bytes."""
     with guarded(path), path.open("rb") as file:
         start = file.read(1024)
     suffix = path.suffix.lower()
-    hierarchical = start.startswith(HDF5) or start[512:].startswith(HDF5)  # MATLAB puts 512 bytes of text first
-    known: dict[str, Reader] = {
-        ".npz": numpy_files.npy if start.startswith(NPY) else numpy_files.npz,
-        ".npy": numpy_files.npz if start.startswith(ZIP) else numpy_files.npy,
-        ".mat": partial(hdf5.variables, reverse=True) if hierarchical else matlab.version5,
-        **dict.fromkeys((".h5", ".hdf5", ".he5", ".nc4"), hdf5.variables),  # NetCDF 4 is HDF5
-        **dict.fromkeys((".nc", ".cdf"), hdf5.variables if hierarchical else hdf5.classic),
-        **dict.fromkeys((".pt", ".pth"), pytorch.variables),
-        **dict.fromkeys(TABLES, partial(tables.variables, asked=layout)),
-        **meshes.READERS,
-    }
-    if suffix in known:
-        return known[suffix]
+    content = next((reader for mark, reader in BY_CONTENT.items() if start.startswith(mark)), None)
+    if start[512:].startswith(HDF5) or (suffix == ".mat" and content is hdf5.variables):
+        return partial(hdf5.variables, reverse=suffix == ".mat")  # MATLAB puts 512 bytes of text first
+    if suffix in TABLES:
+        return partial(tables.variables, asked=layout)
     if suffix in CONVERTED:
         raise RaffiaError(f"{path} is {CONVERTED[suffix]}.")
-    if hierarchical:
-        return hdf5.variables
-    if start.startswith((b"CDF\x01", b"CDF\x02")):
-        return hdf5.classic
-    if start.startswith(NPY):
-        return numpy_files.npy
-    raise RaffiaError(f"{path} is of no kind that raffia reads. It reads {SUFFIXES}; rename the file if it is one of these.")
+    known = BY_SUFFIX.get(suffix)
+    reader = content or known if suffix in OFTEN_WRONG else known or content
+    if reader is None:
+        raise RaffiaError(
+            f"{path} is of no kind that raffia reads. It reads {SUFFIXES}; rename the file if it is one of these."
+        )
+    return reader

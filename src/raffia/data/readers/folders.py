@@ -12,9 +12,9 @@ import numpy as np
 
 from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, Curves, Layout, common
 from raffia.data.readers.meshes import LEADING, LED
-from raffia.data.readers.meshes.common import together
+from raffia.data.readers.meshes.interpolation import together
 from raffia.data.readers.tables.headers import names_places
-from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, rows_of, stack
+from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, stacked
 from raffia.errors import RaffiaError
 
 MOST = 2**14  # files
@@ -56,26 +56,31 @@ class _Files:
         """The array of this name in each file."""
         return [head[name] for head in self.heads]
 
+    def shapes(self, name: str) -> list[tuple[int, ...]]:
+        """The shape of this array in each file."""
+        return [array.shape for array in self.of(name)]
+
     @cached_property
     def common(self) -> list[str]:
         """The names of arrays that are in all files."""
         names = [name for name in self.heads[0] if all(name in head for head in self.heads)]
         if not names:
-            raise RaffiaError(
-                f"{self.path}: no array is in all files: {self.files[0].name} has {', '.join(list(self.heads[0])[:8]) or 'none'}, "
-                f"{self.files[-1].name} has {', '.join(list(self.heads[-1])[:8]) or 'none'}. Pass a pattern of files alike."
-            )
+            first, last = (f"{self.files[i].name} has {', '.join(list(self.heads[i])[:8]) or 'none'}" for i in (0, -1))
+            raise RaffiaError(f"{self.path}: no array is in all files: {first}, {last}. Pass a pattern of files alike.")
         return names
 
     @cached_property
     def shared(self) -> list[str]:
         """The arrays that are the same in all files, as coordinates, nodes and cells are; a few numbers may be those of a sample."""
-        may = [name for name in self.common if name not in self.asked.wanted and self._may_be_shared(name)]
-        may = [name for name in may if np.array_equal(_start(self.heads[0][name]), _start(self.heads[-1][name]))]
-        left = {name: self.heads[0][name].glance() for name in may}
+        left = {name: v.glance() for name, v in self.heads[0].items() if name in self.common and self._may_be_shared(name)}
         for head in self.heads[1:]:  # file by file, as one that is a table is read as a whole
             left = {name: values for name, values in left.items() if np.array_equal(values, head[name].glance())}
         return list(left)
+
+    def _may_be_shared(self, name: str) -> bool:
+        shape, *others = set(self.shapes(name))
+        several = len(self.heads) == 1 or math.prod(shape) > FEW or self.heads[0][name].dims == (name,)  # along an axis
+        return not others and several and math.prod(shape) <= LOOKED_AT and name not in self.asked.wanted
 
     def described(self, what: str) -> list[str]:
         """Notes on the files, and on arrays that are the same in all or are not in all."""
@@ -88,19 +93,13 @@ class _Files:
 
     def unequal(self, name: str) -> RaffiaError:
         """The error for an array whose shapes do not go together."""
-        shapes = [array.shape for array in self.of(name)]
+        shapes = self.shapes(name)
         other = next((index for index, shape in enumerate(shapes) if shape != shapes[0]), 0)
         return RaffiaError(
             f"{self.path}: {name} has shape {shapes[0]} in {self.files[0].name} and {shapes[other]} in {self.files[other].name}. Write all "
             "on one grid; curves are resampled where each file has coordinates along them, named x or t, say, or as coordinates=… "
             "(--coordinates) names them; files that each have some of the samples go together with files='parts' (--files parts)."
         )
-
-    def _may_be_shared(self, name: str) -> bool:
-        shapes = {array.shape for array in self.of(name)}
-        size = math.prod(next(iter(shapes)))
-        many = len(self.heads) == 1 or size > FEW or self.heads[0][name].dims == (name,)  # coordinates along an axis
-        return len(shapes) == 1 and size <= LOOKED_AT and many
 
 
 def _chosen(path: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -142,18 +141,12 @@ def _opened(file: Path, read: Read) -> dict[str, Variable]:
     return {name: replace(v, name=name) for name, v in arrays.items()}
 
 
-def _start(array: Variable) -> np.ndarray:
-    """A few first rows."""
-    return array.read(slice(0, array.affordable(min(8, array.shape[0])))) if array.shape else array.read()
-
-
 def _is_in_parts(files: _Files) -> bool:
     """Whether several arrays have other numbers of rows in other files, the same in each: those of its samples."""
-    uneven = [name for name in files.common if len({array.shape for array in files.of(name)}) > 1]
-    if files.asked.files or len(uneven) < 2 or any(map(names_places, uneven)):
+    uneven = [name for name in files.common if len(set(files.shapes(name))) > 1]
+    if files.asked.files or len(uneven) < 2 or any(map(names_places, uneven)) or files.heads[0][uneven[0]].layout is not None:
         return False
-    alike = all(len({array.shape[1:] for array in files.of(name)}) == 1 for name in uneven)
-    return alike and files.heads[0][uneven[0]].layout is None and _same_rows(files, uneven)
+    return _same_rows(files, uneven) and all(len({shape[1:] for shape in files.shapes(name)}) == 1 for name in uneven)
 
 
 def _same_rows(files: _Files, names: list[str]) -> bool:
@@ -169,24 +162,23 @@ def _parts(files: _Files) -> dict[str, Variable]:
         raise files.unequal(scalar or [*files.common[:1], *joined][-1])
     notes, arrays = files.described("each with some of the samples"), {}
     for name in files.common:
-        several = files.of(name)
+        several, shapes = files.of(name), files.shapes(name)
         layout = replace(several[0].layout or Layout(), files=PARTS)
-        first = replace(several[0], path=files.path, layout=layout, notes=(*several[0].notes, *notes))
+        arrays[name] = replace(several[0], path=files.path, layout=layout, notes=(*several[0].notes, *notes))
         if name in joined:
-            if len({array.shape[1:] for array in several}) > 1:
+            if len({shape[1:] for shape in shapes}) > 1:
                 raise files.unequal(name)
-            total = sum(array.shape[0] for array in several)
-            first = replace(first, shape=(total, *first.shape[1:]), load=partial(_concatenated, several))
-        arrays[name] = first
+            shape = (sum(shape[0] for shape in shapes), *shapes[0][1:])
+            arrays[name] = replace(arrays[name], shape=shape, load=partial(_concatenated, several))
     return arrays
 
 
 def _concatenated(arrays: list[Variable], rows: Rows) -> np.ndarray:
     """Rows of the arrays one after the other; of no others are files opened."""
-    ends = np.cumsum([0, *(array.shape[0] for array in arrays)])
-    start, stop, _ = (rows or slice(None)).indices(int(ends[-1]))
+    ends = np.cumsum([0, *(array.shape[0] for array in arrays)]).tolist()
+    start, stop, _ = (rows or slice(None)).indices(ends[-1])
     pieces = [
-        array.read(slice(max(start - int(begin), 0), stop - int(begin)))
+        array.read(slice(max(start - begin, 0), stop - begin))
         for array, (begin, end) in zip(arrays, pairwise(ends), strict=True)
         if begin < stop and end > start
     ]
@@ -198,7 +190,7 @@ def _stacked(files: _Files) -> dict[str, Variable]:
     curves = _curves(files)
     along = [] if curves is None else [name for name in files.common if _is_along(files, name, curves.name)]
     for name in files.common:
-        if name not in along and len({array.shape for array in files.of(name)}) > 1:
+        if name not in along and len(set(files.shapes(name))) > 1:
             raise files.unequal(name)
         if curves is not None and curves.grid is not None and name not in along:
             _check_apart(files, name, curves)
@@ -207,8 +199,7 @@ def _stacked(files: _Files) -> dict[str, Variable]:
     layout = Layout(files=SAMPLES, numbers=places)
     if curves is not None:
         layout = curves.in_other_files(replace(layout, coordinates=(curves.name,)))
-    for name in files.common:
-        arrays[name] = _array(files, name, curves if name in along else None)
+    arrays |= {name: _array(files, name, curves if name in along else None) for name in files.common}
     inner = next(iter(files.heads[0].values())).notes
     return {name: replace(v, notes=(*inner, *notes, *v.notes), layout=layout, path=files.path) for name, v in arrays.items()}
 
@@ -217,31 +208,35 @@ def _array(files: _Files, name: str, curves: Curves | None) -> Variable:
     """The arrays of one name in all files, along a first axis; rows of a table have one name whatever the file."""
     several, stem = files.of(name), files.files[0].stem
     dims = several[0].dims and tuple(dim.removesuffix(f" of {stem}") for dim in several[0].dims)
-    first, count = replace(several[0], dims=dims, notes=()), len(several)
+    several = [replace(v, dims=dims, notes=()) for v in several]
     if curves is not None and name == curves.name:
-        return replace(first, shape=curves.points.shape, dims=(name,), dtype="<f8", load=partial(rows_of, curves.points))
+        return Variable.of_array(name, curves.points, (name,), several[0].attributes, files.path)
     if curves is not None:
-        load = partial(stack, partial(_interpolated, several, curves), count, curves.points.shape, "<f8")
-        return replace(first, shape=(count, *curves.points.shape), dims=(SAMPLE, curves.name), dtype="<f8", load=load)
-    if name in files.shared:
-        return first
-    load = partial(stack, lambda index: several[index].read(), count, first.shape, first.dtype)
-    return replace(first, shape=(count, *first.shape), dims=dims and (SAMPLE, *dims), load=load, block=1)
+        several = [_resampled(v, curves, index) for index, v in enumerate(several)]
+    elif name in files.shared:
+        return several[0]
+    inner = several[0].dims
+    return stacked(several, dims=inner and (SAMPLE, *inner))
 
 
-def _interpolated(arrays: list[Variable], curves: Curves, index: int) -> np.ndarray:
-    return curves.values(index, arrays[index].read().astype(np.float64).reshape(-1))
+def _resampled(v: Variable, curves: Curves, index: int) -> Variable:
+    """The array of a file, at the points of all curves."""
+
+    def read(_: Rows) -> np.ndarray:
+        return curves.values(index, v.read().astype(np.float64).reshape(-1))
+
+    return replace(v, shape=curves.points.shape, dims=(curves.name,), dtype="<f8", load=read)
 
 
 def _curves(files: _Files) -> Curves | None:
     """The curves of files whose coordinates differ, by the names of the coordinates."""
-    named = [name for name in files.common if name in files.asked.coordinates or names_places(name)]
-    for name in named:
-        lines = files.of(name)
-        same = name in files.shared and files.asked.points is None
-        if same or name in files.asked.wanted or any(max(v.shape, default=0) != np.prod(v.shape) for v in lines):
+    for name in files.common:
+        if name in files.asked.wanted or not (name in files.asked.coordinates or names_places(name)):
             continue
-        values = [line.glance().astype(np.float64).reshape(-1) for line in lines]
+        same = name in files.shared and files.asked.points is None
+        if same or any(max(v.shape, default=0) != math.prod(v.shape) for v in files.of(name)):
+            continue
+        values = [line.glance().astype(np.float64).reshape(-1) for line in files.of(name)]
         if all(map(_is_sorted, values)):
             orders = tuple(np.argsort(x, kind="stable") for x in values)
             curves = common(files.path, name, [x[order] for x, order in zip(values, orders, strict=True)], files.asked)
@@ -259,7 +254,7 @@ def _is_sorted(x: np.ndarray) -> bool:
 
 def _check_apart(files: _Files, name: str, curves: Curves) -> None:
     """Refuse fields along coordinates that differ from file to file."""
-    shapes = [array.shape for array in files.of(name)]
+    shapes = files.shapes(name)
     if all(len(shape) > 1 and len(line) in shape for shape, line in zip(shapes, curves.lines, strict=True)):
         raise RaffiaError(
             f"{files.path}: {curves.name} differs from file to file, and {name} of shape {shapes[0]} lies along it; only curves "
@@ -269,8 +264,8 @@ def _check_apart(files: _Files, name: str, curves: Curves) -> None:
 
 def _is_along(files: _Files, name: str, place: str) -> bool:
     """Whether an array has as many values as there are coordinates, in every file."""
-    pairs = zip(files.of(name), files.of(place), strict=True)
-    return all(max(v.shape, default=0) == np.prod(v.shape) == np.prod(x.shape) for v, x in pairs)
+    pairs = zip(files.shapes(name), files.shapes(place), strict=True)
+    return all(max(shape, default=0) == math.prod(shape) == math.prod(line) for shape, line in pairs)
 
 
 def _from_names(files: _Files) -> tuple[dict[str, Variable], tuple[int, ...]]:
@@ -281,9 +276,9 @@ def _from_names(files: _Files) -> tuple[dict[str, Variable], tuple[int, ...]]:
     names = np.array([file.name for file in files.files])
     arrays = {NAMES: Variable.of_array(NAMES, names, (SAMPLE,), {}, files.path)}
     pieces = [NUMBER.split(file.stem) for file in files.files]
-    values = np.array([[float(number) for number in piece[1::2]] for piece in pieces if len(piece) == len(pieces[0])])
     if len({tuple(piece[::2]) for piece in pieces}) != 1:
         return arrays, ()
+    values = np.array([[float(number) for number in piece[1::2]] for piece in pieces])
     places = files.asked.numbers or tuple(int(place) for place in np.flatnonzero((values != values[0]).any(0)))
     if not places or max(places) >= values.shape[1]:
         return arrays, ()

@@ -193,24 +193,23 @@ BARE = vars(netcdf_variable(np.empty(0), "d", 8, (), ()))  # what a variable wit
 
 def classic(path: Path) -> dict[str, Variable]:
     """The variables of a NetCDF-3 file, mapped into memory."""
-    arrays = {}
     with guarded(path), netcdf_file(path, "r", mmap=True) as file:
-        for name, array in file.variables.items():
-            attributes = {key: value for key, value in vars(array).items() if key not in BARE}
-            arrays[name] = tuple(map(int, array.shape)), np.dtype(array.data.dtype), tuple(array.dimensions), attributes
-            del array
+        known = {name: _described(array) for name, array in file.variables.items()}
     found = {}
-    for name, (shape, dtype, dims, attributes) in arrays.items():
+    for name, (shape, dtype, dims, attributes) in known.items():
         if dtype.kind in "fiubS":
             check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
             load = partial(_classic_rows, path, name)
-            found[name] = Variable(name, shape, dtype.str, dims, plain(attributes), path, load)
+            found[name] = Variable(name, shape, dtype.str, dims, attributes, path, load)
     return found
+
+
+def _described(array: Any) -> tuple[tuple[int, ...], np.dtype, tuple[str, ...], dict[str, Any]]:
+    """Shape, type, names of axes and attributes; nothing that keeps the file open."""
+    attributes = plain({key: value for key, value in vars(array).items() if key not in BARE})
+    return tuple(map(int, array.shape)), np.dtype(array.data.dtype), tuple(array.dimensions), attributes
 
 
 def _classic_rows(path: Path, name: str, rows: Rows) -> np.ndarray:
     with guarded(path, name), netcdf_file(path, "r", mmap=True) as file:
-        array = file.variables[name].data
-        copy = np.array(array if rows is None else array[rows])
-        del array
-    return copy
+        return np.array(file.variables[name].data[() if rows is None else rows])

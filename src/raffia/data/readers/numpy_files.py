@@ -162,14 +162,13 @@ class _DType:
     """Stands in for numpy.dtype, which a pickle makes in two steps: its size, then the order of its bytes."""
 
     def __init__(self, code: Any, *_: Any) -> None:
-        if type(code) is not str or not PLAIN.fullmatch(code):
-            raise Refused(f"it makes an array of type {code!r:.20}")
+        _refuse(type(code) is not str or not PLAIN.fullmatch(code), f"it makes an array of type {code!r:.20}")
         self.dtype = np.dtype(code)
 
     def build(self, *state: Any) -> None:
         """Set the order of bytes; any other part of the state must be empty."""
-        if len(state) != 8 or state[2:5] != (None, None, None) or state[1] not in ("<", ">", "|", "="):
-            raise Refused("it makes an array of an unknown type")
+        known = len(state) == 8 and state[2:5] == (None, None, None) and state[1] in ("<", ">", "|", "=")
+        _refuse(not known, "it makes an array of an unknown type")
         self.dtype = self.dtype.newbyteorder(state[1])
 
 
@@ -182,20 +181,24 @@ class Array:
 
     def build(self, *state: Any) -> None:
         """Take shape, dtype, order and values, which must be as many as the shape says."""
-        if len(state) != 5:
-            raise Refused("it makes an array in an unknown way")
+        _refuse(len(state) != 5, "it makes an array in an unknown way")
         _, shape, kind, columns, values = state
-        if type(shape) is not tuple or any(type(axis) is not int or axis < 0 for axis in shape) or type(kind) is not _DType:
-            raise Refused("it makes an array without a shape or a type")
+        sized = type(shape) is tuple and all(type(axis) is int and axis >= 0 for axis in shape) and type(kind) is _DType
+        _refuse(not sized, "it makes an array without a shape or a type")
         dtype, count = kind.dtype, math.prod(shape)
         wanted, size = ((list,), count) if dtype.hasobject else ((bytes, bytearray), count * dtype.itemsize)
-        if type(values) not in wanted or len(values) != size or (dtype.hasobject and columns):
-            raise Damaged(f"the bytes are not an array of shape {shape}")
+        wrong = type(values) not in wanted or len(values) != size or (dtype.hasobject and columns)
+        damaged_if(wrong, f"the bytes are not an array of shape {shape}")
         self.shape = shape
         if dtype.hasobject:
             self.objects = tuple(values)
         else:
             self.values = np.frombuffer(values, dtype).reshape(shape, order="F" if columns else "C")
+
+
+def _refuse(wrong: object, reason: str) -> None:
+    if wrong:
+        raise Refused(reason)
 
 
 def _ndarray(*_: Any) -> Array:
@@ -204,8 +207,7 @@ def _ndarray(*_: Any) -> Array:
 
 
 def _reconstruct(cls: Any, *_: Any) -> Array:
-    if cls is not _ndarray:
-        raise Refused("it makes an array of another class")
+    _refuse(cls is not _ndarray, "it makes an array of another class")
     return Array()
 
 
@@ -216,33 +218,29 @@ def _frombuffer(values: Any, kind: Any, shape: Any, order: Any, *_: Any) -> Arra
 
 
 def _scalar(kind: Any, values: Any = b"") -> Any:
-    array = _frombuffer(values, kind, (), "C")
-    if array.values is None or array.values.dtype.kind in "US":
+    array = _frombuffer(values, kind, (), "C").values
+    if array is None or array.dtype.kind in "US":
         raise Refused("it makes a number of an unknown type")
-    return array.values.item()
+    return array.item()
 
 
-STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy", "ndarray"): _ndarray,
-    ("numpy", "dtype"): _DType,
-    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct for core in ("core", "_core")},
-    **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
-    **{(f"numpy.{core}.numeric", "_frombuffer"): _frombuffer for core in ("core", "_core")},
-}
+STAND_INS: dict[str, Callable[..., Any]] = {"numpy.ndarray": _ndarray, "numpy.dtype": _DType}
+for core in ("numpy.core", "numpy._core"):
+    STAND_INS |= {f"{core}.multiarray._reconstruct": _reconstruct, f"{core}.multiarray.scalar": _scalar}
+    STAND_INS |= {f"{core}.numeric._frombuffer": _frombuffer}
 
 
 class _Unpickler(LIBRARY):
     """Python's unpickler, without its ways to change objects, to take memory, and to compare keys for any time."""
 
     def find_class(self, module: str, name: str) -> Callable[..., Any]:
-        if (module, name) not in STAND_INS:
-            raise Refused(f"it names {module}.{name}"[:80])
-        return STAND_INS[module, name]
+        _refuse(f"{module}.{name}" not in STAND_INS or "." in name, f"it names {module}.{name}"[:80])
+        return STAND_INS[f"{module}.{name}"]
 
     def load_build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
-        if type(target) not in (Array, _DType) or type(state) is not tuple:
-            raise Refused("it gives a state to what is no plain array")
+        known = type(target) in (Array, _DType) and type(state) is tuple
+        _refuse(not known, "it gives a state to what is no plain array")
         target.build(*state)
 
     def load_bytearray8(self) -> None:
@@ -262,8 +260,7 @@ class _Unpickler(LIBRARY):
 
     def check_keys(self, keys: list[Any]) -> None:
         """Refuse tuples as keys: within one another, they take any time to compare."""
-        if any(type(key) not in (str, int, float, bool, bytes) for key in keys):
-            raise Refused("it has a dictionary with keys that are no names")
+        _refuse({type(key) for key in keys} - {str, int, float, bool, bytes}, "it has a dictionary with keys that are no names")
 
 
 class _Instructions:
@@ -274,23 +271,17 @@ class _Instructions:
 
     def __getitem__(self, code: int) -> Callable[[_Unpickler], None]:
         self.left -= 1
-        if self.left < 0 or code not in KNOWN:
-            raise Refused(f"it has the instruction {code:#x}, or more instructions than arrays need")
+        _refuse(self.left < 0 or code not in KNOWN, f"it has the instruction {code:#x}, or more instructions than arrays need")
         return KNOWN[code]
 
 
 NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE
 SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BINSTRING SHORT_BINSTRING STRING EMPTY_LIST EMPTY_DICT EMPTY_TUPLE LIST
 TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS MEMOIZE BINPUT LONG_BINPUT PUT BINGET LONG_BINGET GET GLOBAL STACK_GLOBAL REDUCE"""
+OURS = ("BUILD", "BYTEARRAY8", "SETITEM", "SETITEMS", "DICT")
 CODES = {instruction.name: ord(instruction.code) for instruction in pickletools.opcodes}
-KNOWN: dict[int, Callable[[_Unpickler], None]] = {
-    **{CODES[name]: LIBRARY.dispatch[CODES[name]] for name in NAMES.split()},
-    CODES["BUILD"]: _Unpickler.load_build,
-    CODES["BYTEARRAY8"]: _Unpickler.load_bytearray8,
-    CODES["SETITEM"]: _Unpickler.load_setitem,
-    CODES["SETITEMS"]: _Unpickler.load_setitems,
-    CODES["DICT"]: _Unpickler.load_dict,
-}
+KNOWN: dict[int, Callable[[_Unpickler], None]] = {CODES[name]: LIBRARY.dispatch[CODES[name]] for name in NAMES.split()}
+KNOWN |= {CODES[name]: getattr(_Unpickler, f"load_{name.lower()}") for name in OURS}
 
 
 def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:

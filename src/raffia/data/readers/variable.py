@@ -174,15 +174,13 @@ def whole(load: Callable[[], np.ndarray], first: Callable[[int], np.ndarray] | N
     return read
 
 
-def reread(read: Read, path: Path, *beside: Path) -> dict[str, Variable]:
-    """The arrays of a file that is read as a whole, again whenever values are asked for: few files stay in memory.
-
-    It is read anew if it, or one of those `beside` it, has changed.
-    """
+def reread(read: Callable[..., dict[str, Variable]], path: Path, *beside: Path) -> dict[str, Variable]:
+    """The arrays of a file, and of those `beside` it, that are read as a whole: again if they have changed, and few stay in memory."""
 
     def arrays() -> dict[str, Variable]:
         cached = _large_files if path.stat().st_size > SMALL else _small_files
-        return cached(read, path, stamp(path, *beside))
+        facts = [file.stat() for file in (path, *beside)]
+        return cached(read, (path, *beside), tuple((fact.st_size, fact.st_mtime_ns) for fact in facts))
 
     def again(name: str, rows: Rows) -> np.ndarray:
         if (v := arrays().get(name)) is None:
@@ -192,12 +190,7 @@ def reread(read: Read, path: Path, *beside: Path) -> dict[str, Variable]:
     return {name: replace(v, load=partial(again, name), beside=beside) for name, v in arrays().items()}
 
 
-_large_files, _small_files = (lru_cache(maxsize=most)(lambda read, path, _: read(path)) for most in (2, 256))
-
-
-def stamp(*paths: Path) -> tuple[int, ...]:
-    """Sizes and times of files, which change with their content."""
-    return tuple(number for fact in (path.stat() for path in paths) for number in (fact.st_size, fact.st_mtime_ns))
+_large_files, _small_files = (lru_cache(maxsize=most)(lambda read, paths, _: read(*paths)) for most in (2, 256))
 
 
 def rows_of(values: np.ndarray, rows: Rows) -> np.ndarray:

@@ -9,7 +9,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial, singledispatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -159,21 +159,18 @@ def _legacy(content: Content | Lattice) -> Iterable[bytes]:
             yield f"{quote(name) or 'field'} {values.shape[1]} {len(values)} {kind}\n".encode() + _big(values) + b"\n"
 
 
-@singledispatch
-def _legacy_places(content: Any) -> Iterable[bytes]:
+def _legacy_places(content: Content | Lattice) -> Iterable[bytes]:
     """Points and cells, or what gives those of a grid."""
-    points = _numbers(content.points, ("f8", "f4"))
-    yield f"DATASET UNSTRUCTURED_GRID\nPOINTS {len(points)} {LEGACY[points.dtype.str[1:]]}\n".encode() + _big(points)
-    cells = content.cells
+    if type(content) is Lattice:
+        shape, (origin, step) = " ".join(map(str, content.shape)), _equispaced(content)
+        return [f"DATASET STRUCTURED_POINTS\nDIMENSIONS {shape}\nORIGIN {origin}\nSPACING {step}\n".encode()]
+    points, cells = _numbers(content.points, ("f8", "f4")), content.cells
     mixed = np.insert(cells.nodes, cells.ends - cells.sizes, cells.sizes)
-    yield f"\nCELLS {len(cells)} {len(mixed)}\n".encode() + _big(mixed.astype(np.int32))
-    yield f"\nCELL_TYPES {len(cells)}\n".encode() + _big(cells.kinds.astype(np.int32)) + b"\n"
-
-
-@_legacy_places.register
-def _(content: Lattice) -> Iterable[bytes]:
-    shape, (origin, step) = " ".join(map(str, content.shape)), _equispaced(content)
-    yield f"DATASET STRUCTURED_POINTS\nDIMENSIONS {shape}\nORIGIN {origin}\nSPACING {step}\n".encode()
+    return [
+        f"DATASET UNSTRUCTURED_GRID\nPOINTS {len(points)} {LEGACY[points.dtype.str[1:]]}\n".encode() + _big(points),
+        f"\nCELLS {len(cells)} {len(mixed)}\n".encode() + _big(mixed.astype(np.int32)),
+        f"\nCELL_TYPES {len(cells)}\n".encode() + _big(cells.kinds.astype(np.int32)) + b"\n",
+    ]
 
 
 def _big(values: np.ndarray) -> bytes:
@@ -189,21 +186,17 @@ def _xml(content: Content | Lattice) -> Iterable[bytes]:
     yield b"<CellData>\n" + _fields(content.cell_data) + f"</CellData>\n</Piece>\n</{kind}>\n</VTKFile>\n".encode()
 
 
-@singledispatch
-def _xml_places(content: Any) -> tuple[str, str, bytes]:
+def _xml_places(content: Content | Lattice) -> tuple[str, str, bytes]:
     """The kind of data set, the elements that open it, and points and cells."""
+    if type(content) is Lattice:
+        extent, (origin, step) = " ".join(f"0 {size - 1}" for size in content.shape), _equispaced(content)
+        opening = f'<ImageData WholeExtent="{extent}" Origin="{origin}" Spacing="{step}">\n<Piece Extent="{extent}">'
+        return "ImageData", opening, b""
     cells = content.cells
     inner = b"<Points>\n" + _array("Points", _numbers(content.points, ("f8", "f4"))) + b"</Points>\n<Cells>\n"
     inner += _array("connectivity", cells.nodes) + _array("offsets", cells.ends) + _array("types", cells.kinds.astype(np.uint8))
     opening = f'<UnstructuredGrid>\n<Piece NumberOfPoints="{len(content.points)}" NumberOfCells="{len(cells)}">'
     return "UnstructuredGrid", opening, inner + b"</Cells>\n"
-
-
-@_xml_places.register
-def _(content: Lattice) -> tuple[str, str, bytes]:
-    extent, (origin, step) = " ".join(f"0 {size - 1}" for size in content.shape), _equispaced(content)
-    opening = f'<ImageData WholeExtent="{extent}" Origin="{origin}" Spacing="{step}">\n<Piece Extent="{extent}">'
-    return "ImageData", opening, b""
 
 
 def _fields(data: Fields) -> bytes:

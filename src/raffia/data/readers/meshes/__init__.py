@@ -1,6 +1,6 @@
 """Files of meshes: VTK, XDMF, Gmsh and Exodus. Each format is a module that gives the variables of a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,22 +13,18 @@ ALONE = (".vtu", ".vtp", ".vti", ".vtr", ".vts")
 NAMING = (".pvtu", ".pvtp", ".pvti", ".pvtr", ".pvts", ".vtm")
 LEADING, LED = (".xdmf", ".xmf", ".pvd", *NAMING), (".h5", ".hdf5", *ALONE, *NAMING)
 """Suffixes of files that name others, and of those that are named."""
+VTK: Mapping[str, Callable[[Path], Content | Lattice]]
 VTK = {".vtk": vtk_legacy.content, ".vtkhdf": vtk_hdf.content} | dict.fromkeys((*ALONE, *NAMING), vtk_xml.content)
 
 
-def _arrays(read: Callable[[Path], Content | Lattice], path: Path) -> dict[str, Variable]:
-    return read(path).variables(path)
+def _vtk(path: Path, *_: Path) -> dict[str, Variable]:
+    """The arrays of a file, and of those that it names."""
+    return VTK[path.suffix.lower()](path).variables(path)
 
 
-def _with_parts(path: Path) -> dict[str, Variable]:
-    """The arrays of a file that names others."""
-    return reread(XML, path, *vtk_xml.named_files(path))
-
-
-XML = partial(_arrays, vtk_xml.content)
 READERS: dict[str, Read] = {
-    **{suffix: partial(reread, partial(_arrays, read)) for suffix, read in VTK.items()},
-    **dict.fromkeys(NAMING, _with_parts),
+    **dict.fromkeys(VTK, partial(reread, _vtk)),
+    **dict.fromkeys(NAMING, lambda path: reread(_vtk, path, *vtk_xml.named_files(path))),
     ".pvd": vtk_xml.series,
     ".msh": gmsh.variables,
     **dict.fromkeys((".xdmf", ".xmf"), xdmf.variables),

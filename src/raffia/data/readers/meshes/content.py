@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -179,6 +179,7 @@ def sizes_of(shape: Sequence[int], less: int) -> tuple[int, ...]:
     return tuple(max(1, size - less) for size in shape)
 
 
+@final
 @dataclass(frozen=True)
 class Lattice:
     """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""

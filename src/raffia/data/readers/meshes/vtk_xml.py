@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Literal
 from xml.etree.ElementTree import Element
@@ -32,7 +32,7 @@ from raffia.data.readers.meshes.content import (
     sizes_of,
     unlike,
 )
-from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, optional, stack, stamp, unpackable
+from raffia.data.readers.variable import MOST, Variable, check_count, file_beside, optional, reread, stack, unpackable
 from raffia.errors import RaffiaError
 
 TYPES = {f"{sign}Int{8 * size}": f"{sign.lower() or 'i'}{size}" for sign in ("", "U") for size in (1, 2, 4, 8)}
@@ -78,7 +78,7 @@ def series(path: Path) -> dict[str, Variable]:
     damaged_if(file.kind != COLLECTION or len(numbers) != len(files), "its data sets have no times")
     times = np.unique(numbers)
     steps = [tuple(part for at, part in zip(numbers, files, strict=True) if at == time) for time in times]
-    arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in _state(steps[0], stamp(*steps[0])).items()}
+    arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in reread(_state, *steps[0]).items()}
     if len(steps) == 1:
         return arrays
     for name, v in arrays.items():
@@ -89,20 +89,19 @@ def series(path: Path) -> dict[str, Variable]:
     return arrays | {name: Variable.of_array(name, times, ("time",), {}, path, beside=tuple(files))}
 
 
+def _state(*files: Path) -> dict[str, Variable]:
+    """The arrays of the files of one time."""
+    return joined([_part(file) for file in files]).variables(files[0])
+
+
 def _at_time(steps: list[tuple[Path, ...]], name: str, index: int) -> np.ndarray:
     """A field at one time, whose mesh must be that of the first."""
-    first, state = (_state(step, stamp(*step)) for step in (steps[0], steps[index]))
+    first, state = (reread(_state, *step) for step in (steps[0], steps[index]))
     fixed = [key for key, v in first.items() if v.dims is not None and v.dims[0] != "sample"]
     same = all(key in state and np.array_equal(state[key].read(), first[key].read()) for key in fixed)
     if not same or name not in state or state[name].shape != first[name].shape:
         raise RaffiaError(f"its mesh changes with {steps[index][0].name}, or {name} does. Give the files, as in 'runs/*.vtu'.")
     return state[name].read()[0]
-
-
-@lru_cache(maxsize=2)
-def _state(files: tuple[Path, ...], stamps: tuple[int, ...]) -> dict[str, Variable]:
-    """The arrays of the files of one time."""
-    return joined([_part(file) for file in files]).variables(files[0])
 
 
 class _File:

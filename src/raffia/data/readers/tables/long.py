@@ -1,5 +1,6 @@
 """Tables with a row for each point of a sample: columns that name the sample, the place in it, and values there."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -109,9 +110,9 @@ def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     """Labels and parameters, which are the same in all rows of a sample, and all other columns as functions."""
     groups = Groups.of({name: column(table, name) for name in layout.samples})
     _check(table, layout, groups)
-    fields, notes = _fields(table, layout, groups)
+    fields = _fields(table, layout, groups)
     layout = layout if fields.curves is None else fields.curves.in_other_files(layout)
-    table = replace(table, notes=(*table.notes, *notes))
+    table = replace(table, notes=(*table.notes, *fields.notes))
     first = groups.first
     texts = {name: values[first] for name, values in table.texts.items()}
     labelled = set(filter(names_samples, table.numbers))  # others that tell samples apart, as a Reynolds number, are parameters
@@ -160,23 +161,24 @@ class _Fields:
 
     groups: Groups
     axes: tuple[str, ...]
-    shape: tuple[int, ...]
-    coordinates: dict[str, tuple[np.ndarray, tuple[str, ...]]]
+    coordinates: Mapping[str, tuple[np.ndarray, tuple[str, ...]]]
+    notes: list[str]
     curves: Curves | None = None
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """A column as (samples, *shape)."""
+        """A column as (samples, *axes)."""
         if self.curves is None or self.curves.grid is None:
-            return values[self.groups.order].reshape(len(self.groups), *self.shape)
+            shape = [self.coordinates[axis][0].shape[0] for axis in self.axes]
+            return values[self.groups.order].reshape(len(self.groups), *shape)
         return np.stack([self.curves.values(index, curve) for index, curve in enumerate(self.groups.split(values))])
 
 
 def _check(table: Table, layout: Layout, groups: Groups) -> None:
-    for name in layout.coordinates:
-        if name not in table.numbers:
-            raise RaffiaError(
-                f"there is no column of numbers {name!r} for coordinates=… (--coordinates). It has {table.listed()}."
-            )
+    missing = [name for name in layout.coordinates if name not in table.numbers]
+    if missing:
+        raise RaffiaError(
+            f"there is no column of numbers {missing[0]!r} for coordinates=… (--coordinates). It has {table.listed()}."
+        )
     if len(groups) > MOST:
         raise RaffiaError(f"it is a long table of more than {MOST} samples. Write them as an array, into an .npz file.")
     lone = groups.first[groups.sizes < 2]
@@ -187,32 +189,25 @@ def _check(table: Table, layout: Layout, groups: Groups) -> None:
         )
 
 
-def _fields(table: Table, layout: Layout, groups: Groups) -> tuple[_Fields, list[str]]:
-    """Where values are, along a line that curves share, or on nodes, and notes."""
-    places = layout.coordinates
+def _fields(table: Table, layout: Layout, groups: Groups) -> _Fields:
+    """Where values are: along a line that curves share, on a grid, or on scattered nodes, which all samples share."""
+    places, listed = layout.coordinates, " and ".join(layout.coordinates)
     rows = groups.sorted_by([table.numbers[name] for name in places])
-    notes = [f"{len(groups)} samples, told apart by {' and '.join(layout.samples)}, with values along {' and '.join(places)}."]
+    notes = [f"{len(groups)} samples, told apart by {' and '.join(layout.samples)}, with values along {listed}."]
     if moved := len(np.unique(groups.samples[rows.order != groups.order])):
-        notes.append(f"the rows of {moved} samples are sorted by {' and '.join(places)}.")
-    if len(places) > 1:
-        return _on_nodes(table, places, rows), notes
-    curves = common(table.path, places[0], rows.split(table.numbers[places[0]].astype(np.float64)), layout)
-    line = {places[0]: (curves.points, places)}
-    return _Fields(rows, places, curves.points.shape, line, curves), [*notes, *([curves.note] if curves.note else [])]
-
-
-def _on_nodes(table: Table, places: tuple[str, ...], rows: Groups) -> _Fields:
-    """Fields in several dimensions, on a grid or on scattered nodes, which all samples share."""
+        notes.append(f"the rows of {moved} samples are sorted by {listed}.")
     each = rows.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))
+    if len(places) == 1:
+        curves = common(table.path, places[0], [nodes[:, 0] for nodes in each], layout)
+        return _Fields(rows, places, {places[0]: (curves.points, places)}, [*notes, *filter(None, [curves.note])], curves)
     nodes, size = each[0], np.abs(each[0]).max() or 1.0
     if any(other.shape != nodes.shape or not np.abs(other - nodes).max() <= 1e-9 * size for other in each):
         raise RaffiaError(
             f"{table.path}: samples have their values at different places {', '.join(places)}, and only curves are resampled. Write all on "
             "one grid or at the same nodes."
         )
-    lines = [np.unique(x) for x in nodes.T]
-    shape = tuple(map(len, lines))
-    if len(nodes) == np.prod(shape) == len(np.unique(nodes, axis=0)):
-        return _Fields(rows, places, shape, {name: (line, (name,)) for name, line in zip(places, lines, strict=True)})
+    lines = {name: (np.unique(x), (name,)) for name, x in zip(places, nodes.T, strict=True)}
+    if len(nodes) == np.prod([len(line) for line, _ in lines.values()]) == len(np.unique(nodes, axis=0)):
+        return _Fields(rows, places, lines, notes)
     scattered = {name: (x, (NODES,)) for name, x in zip(places, nodes.T, strict=True)}
-    return _Fields(rows, (NODES,), (len(nodes),), {NODES: (nodes, (NODES, "axis")), **scattered})
+    return _Fields(rows, (NODES,), {NODES: (nodes, (NODES, "axis")), **scattered}, notes)

@@ -150,7 +150,7 @@ def _rises(values: np.ndarray) -> bool:
 
 
 Variables = dict[str, Variable]
-Place = tuple[Variable, int | None]  # a column: an array of its own, or at a place in a run
+Place = tuple[Variable, int | None, float | None]  # a column: an array of its own, or at a place in a run, and its coordinate
 
 
 def selected(arrays: Variables, names: Iterable[str]) -> Variables:
@@ -159,60 +159,17 @@ def selected(arrays: Variables, names: Iterable[str]) -> Variables:
     A name is that of a column, also with its units; FIRST..LAST are columns between two names, or between two numbers that name
     columns; a name with * matches columns; FIRST:LAST are columns by their places, from 0, without the last.
     """
-    every = dict(arrays)
+    every, columns = dict(arrays), _columns(arrays)
     for name in names:
-        if name not in every:
-            every |= _meant(arrays, name)
+        match = UNITS.fullmatch(name)
+        column = columns.get(name) or columns.get(match[1] if match else name)
+        if name in every:
+            continue
+        if column is not None:
+            every[name] = column[0] if column[1] is None else _joined(name, [column], flat=True)
+        elif chosen := _meant(columns, name):
+            every |= _with_coordinates(arrays, name, chosen)
     return every
-
-
-def _meant(arrays: Variables, name: str) -> Variables:
-    """The array that a name means."""
-    places = _columns(arrays)
-    order, match = list(places), UNITS.fullmatch(name)
-    for column in (name, match[1] if match else name):
-        if column in places:
-            v, place = places[column]
-            return {name: v if place is None else _joined(name, [places[column]], flat=True)}
-    first, dots, last = name.partition("..")
-    start, colon, stop = name.partition(":")
-    chosen: list[str] = []
-    if first in places and last in places:
-        chosen = order[order.index(first) : order.index(last) + 1]
-    elif dots:
-        chosen = _between(arrays, first, last)
-    elif "*" in name:
-        chosen = matching(order, name)
-    elif colon and all(part.isdigit() or not part for part in (start, stop)):
-        chosen = order[int(start or 0) : int(stop or len(order))]
-    if not chosen:
-        return {}
-    run = places[chosen[0]][0]
-    found = {name: _joined(name, [places[column] for column in chosen])}
-    line = arrays.get((run.dims or ("",))[-1])
-    coordinates = line is not None and line.dims == (line.name,) and "columns" in run.attributes
-    if line is not None and coordinates and all(places[column][0] is run for column in chosen):
-        values = line.read()[[run.attributes["columns"].index(column) for column in chosen]]
-        named = f"columns of {name}"
-        found[named] = Variable.of_array(
-            named, values, (named,), line.attributes, run.path, notes=line.notes, layout=line.layout
-        )
-    return found
-
-
-def _between(arrays: Variables, first: str, last: str) -> list[str]:
-    """The columns of a run whose coordinates lie between two numbers."""
-    try:
-        low, high = float(first), float(last)
-    except ValueError:
-        return []
-    for run in arrays.values():
-        line = arrays.get((run.dims or ("",))[-1])
-        if "columns" in run.attributes and line is not None and line.dims == (line.name,):
-            inside = (line.read() >= low) & (line.read() <= high)
-            if inside.any():
-                return [run.attributes["columns"][place] for place in np.flatnonzero(inside)]
-    return []
 
 
 def _columns(arrays: Variables) -> dict[str, Place]:
@@ -221,24 +178,57 @@ def _columns(arrays: Variables) -> dict[str, Place]:
     for v in arrays.values():
         if v.layout is None or not v.numeric or v.dims == (v.name,):
             continue
+        line = arrays.get((v.dims or ("",))[-1])
+        x = line.read() if line is not None and line.dims == (line.name,) else None
         for place, column in enumerate(v.attributes.get("columns", ())):
-            places.setdefault(column, (v, place))
+            places.setdefault(column, (v, place, None if x is None else float(x[place])))
         if len(v.shape) == 1:
-            places[v.name] = (v, None)
+            places[v.name] = (v, None, None)
     return places
+
+
+def _meant(columns: dict[str, Place], name: str) -> list[Place]:
+    """The columns that a name means."""
+    order, places = list(columns), list(columns.values())
+    first, dots, last = name.partition("..")
+    start, colon, stop = name.partition(":")
+    if first in columns and last in columns:
+        return places[order.index(first) : order.index(last) + 1]
+    if not dots and "*" in name:
+        return [columns[column] for column in matching(order, name)]
+    if not dots and colon and all(part.isdigit() or not part for part in (start, stop)):
+        return places[int(start or 0) : int(stop or len(order))]
+    try:
+        low, high = float(first), float(last)
+    except ValueError:
+        return []
+    inside = [place for place in places if place[2] is not None and low <= place[2] <= high]
+    return [place for place in inside if place[0] is inside[0][0]]
+
+
+def _with_coordinates(arrays: Variables, name: str, places: list[Place]) -> Variables:
+    """An array of these columns, and the coordinates of its columns if they are of one function that has such."""
+    run, found = places[0][0], {name: _joined(name, places)}
+    if all(v is run and x is not None for v, _, x in places):
+        line, named = arrays[(run.dims or ("",))[-1]], f"columns of {name}"
+        values = np.array([x for _, _, x in places])
+        found[named] = Variable.of_array(
+            named, values, (named,), line.attributes, run.path, notes=line.notes, layout=line.layout
+        )
+    return found
 
 
 def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
     """An array of these columns; a `flat` one is a number a sample."""
-    run = places[0][0]
-    n, sample = run.shape[0], (run.dims or ("sample",))[0]
-    shape, dims = ((n,), (sample,)) if flat else ((n, len(places)), (sample, f"columns of {name}"))
-    dtype = np.result_type(*[v.dtype for v, _ in places]).str
+    run, sample = places[0][0], (places[0][0].dims or (SAMPLE,))[0]
+    several = {v.name: v for v, _, _ in places}
+
+    def read(rows: Rows) -> np.ndarray:
+        values = {name: v.read(rows) for name, v in several.items()}
+        columns = [values[v.name] if place is None else values[v.name][:, place] for v, place, _ in places]
+        return columns[0] if flat else np.stack(columns, axis=1)
+
+    shape, dims = (run.shape[:1], (sample,)) if flat else ((run.shape[0], len(places)), (sample, f"columns of {name}"))
+    dtype = np.result_type(*[v.dtype for v in several.values()]).str
     units = {key: value for key, value in run.attributes.items() if key == "units"}
-    return Variable(name, shape, dtype, dims, units, run.path, partial(_read, places, flat), notes=run.notes, layout=run.layout)
-
-
-def _read(places: list[Place], flat: bool, rows: Rows) -> np.ndarray:
-    values = {v.name: v.read(rows) for v in {v.name: v for v, _ in places}.values()}
-    columns = [values[v.name] if place is None else values[v.name][:, place] for v, place in places]
-    return columns[0] if flat else np.stack(columns, axis=1)
+    return Variable(name, shape, dtype, dims, units, run.path, read, notes=run.notes, layout=run.layout)

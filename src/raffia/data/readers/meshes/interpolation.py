@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from scipy.spatial import Delaunay, cKDTree
@@ -47,10 +47,9 @@ def _arrays(parts: Head) -> dict[str, np.ndarray]:
 def _equal(mesh: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
     """Whether nodes are equal but for rounding, and cells equal."""
     nodes, others = mesh[NODES], other[NODES]
-    if nodes.shape != others.shape or (CELLS in mesh) != (CELLS in other):
+    if nodes.shape != others.shape or not np.array_equal(mesh.get(CELLS, ()), other.get(CELLS, ())):
         return False
-    near = np.abs(nodes - others).max() <= CLOSE * np.ptp(nodes, axis=0).max()
-    return bool(near) and (CELLS not in mesh or np.array_equal(mesh[CELLS], other[CELLS]))
+    return bool(np.abs(nodes - others).max() <= CLOSE * np.ptp(nodes, axis=0).max())
 
 
 def _place(heads: Sequence[Head], placed: list[Head], names: list[str]) -> list[str]:
@@ -64,10 +63,9 @@ def _place(heads: Sequence[Head], placed: list[Head], names: list[str]) -> list[
         for part in parts.values():
             mine.pop(part.name, None)
         mine |= {part.name: part for part in first.values()}
-        own = _arrays(parts)
-        way = None if _equal(own, common) else _Way(head, names[0], common[NODES])
+        way = None if _equal(_arrays(parts), common) else _Way(head, names[0], common[NODES])
         if way is not None:
-            different.append(_note(head[names[0]], own, way))
+            different.append(way.note)
         for name in names:
             if name in head:
                 mine[name] = _on_nodes(head[name], {key: part.name for key, part in first.items()}, way)
@@ -84,23 +82,34 @@ class _Way:
     field: str
     nodes: np.ndarray
 
+    @lru_cache(maxsize=8)  # noqa: B019
+    def shares(self) -> Between:
+        """The nodes of the file that each of the others takes its value from: itself where they are the same, else several with shares."""
+        own, path = _arrays(_parts(self.head, self.field)), self.head[self.field].path
+        nodes = own[NODES]
+        if nodes.shape[1] != self.nodes.shape[1]:
+            raise RaffiaError(
+                f"{path}: its nodes have {nodes.shape[1]} coordinates that vary, those of the common mesh {self.nodes.shape[1]}. "
+                "Give files of one dimension."
+            )
+        distance, nearest = cKDTree(nodes).query(self.nodes)
+        same = len(nodes) == len(self.nodes) == len(np.unique(nearest))
+        if WEIGHTS in own or (same and distance.max() <= CLOSE * np.ptp(self.nodes, axis=0).max()):
+            return Between(nearest[:, None], np.ones((len(nearest), 1)), np.empty(0, np.int64))
+        cells = own[CELLS] if CELLS in own else Delaunay(nodes).simplices
+        return between(nodes, cells.astype(np.int64), self.nodes)
 
-@lru_cache(maxsize=8)
-def _shares(way: _Way) -> Between:
-    """The nodes of a file that each of the others takes its value from: itself where they are the same, else several with shares."""
-    own = _arrays(_parts(way.head, way.field))
-    nodes = own[NODES]
-    if nodes.shape[1] != way.nodes.shape[1]:
-        raise RaffiaError(
-            f"{way.head[way.field].path}: its nodes have {nodes.shape[1]} coordinates that vary, those of the common mesh "
-            f"{way.nodes.shape[1]}. Give files of one dimension."
-        )
-    distance, nearest = cKDTree(nodes).query(way.nodes)
-    same = len(nodes) == len(way.nodes) == len(np.unique(nearest))
-    if WEIGHTS in own or (same and distance.max() <= CLOSE * np.ptp(way.nodes, axis=0).max()):
-        return Between(nearest[:, None], np.ones((len(nearest), 1)), np.empty(0, np.int64))
-    cells = own[CELLS] if CELLS in own else Delaunay(nodes).simplices
-    return between(nodes, cells.astype(np.int64), way.nodes)
+    @property
+    def note(self) -> str:
+        """How the fields of the file are brought to the common mesh."""
+        parts, shares, name = _parts(self.head, self.field), self.shares(), self.head[self.field].path.name
+        count, outside = parts[NODES].shape[0], len(shares.outside)
+        if WEIGHTS in parts:
+            return f"{name} has {count} cells, of which the nearest are taken."
+        if shares.nodes.shape[1] == 1:
+            return f"{name} has the same nodes in another order, and is put into that."
+        lost = f"; {outside} of them lie in no cell, and take the value of the nearest node" if outside else ""
+        return f"{name} has {count} nodes, and is interpolated linearly to {len(self.nodes)}{lost}."
 
 
 def _on_nodes(field: Variable, places: dict[str, str], way: _Way | None) -> Variable:
@@ -108,26 +117,14 @@ def _on_nodes(field: Variable, places: dict[str, str], way: _Way | None) -> Vari
     attributes = {key: value for key, value in field.attributes.items() if key not in (NODES, CELLS, WEIGHTS)} | places
     if way is None:
         return replace(field, attributes=attributes)
-    shape = (field.shape[0], len(way.nodes), *field.shape[2:])
     dtype = np.result_type(np.dtype(field.dtype), np.float32).str
-    return replace(field, shape=shape, dtype=dtype, attributes=attributes, load=partial(_interpolated, field, way, dtype))
 
+    def interpolated(rows: Rows) -> np.ndarray:
+        values = way.shares()(np.moveaxis(field.read(rows), 1, -1))
+        return np.moveaxis(values, -1, 1).astype(dtype)
 
-def _interpolated(field: Variable, way: _Way, dtype: str, rows: Rows) -> np.ndarray:
-    values = _shares(way)(np.moveaxis(field.read(rows), 1, -1))
-    return np.moveaxis(values, -1, 1).astype(dtype)
-
-
-def _note(field: Variable, own: dict[str, np.ndarray], way: _Way) -> str:
-    """How the fields of a file are brought to the common mesh."""
-    shares, count = _shares(way), len(own[NODES])
-    if WEIGHTS in own:
-        return f"{field.path.name} has {count} cells, of which the nearest are taken."
-    if shares.nodes.shape[1] == 1:
-        return f"{field.path.name} has the same nodes in another order, and is put into that."
-    outside = len(shares.outside)
-    lost = f"; {outside} of them lie in no cell, and take the value of the nearest node" if outside else ""
-    return f"{field.path.name} has {count} nodes, and is interpolated linearly to {len(way.nodes)}{lost}."
+    shape = (field.shape[0], len(way.nodes), *field.shape[2:])
+    return replace(field, shape=shape, dtype=dtype, attributes=attributes, load=interpolated)
 
 
 def _one_sample(v: Variable) -> Variable:

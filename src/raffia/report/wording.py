@@ -1,13 +1,18 @@
-"""What a report says in sentences: how good a model is, beside what is simpler, and what its errors do not say."""
+"""The sentences of a report: how good a model is beside simple predictions, and what its errors do not say."""
 
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 
-from raffia.metrics import Errors, Relative
+from raffia.metrics import Relative
+from raffia.surrogate import Contest, Surrogate
+from raffia.surrogate.baselines import INPUT, LINEAR, MEAN
 
-FEW = 30  # held-out samples, below which their mean says little
-MEAN, INPUT, LINEAR = "the training mean", "output = input", "the best linear map"  # what a surrogate's baselines are called
+FEW_HELD_OUT = 30
+"""Samples below which the uncertainty of their mean error is reported."""
+LITTLE_LEARNED, HARDLY_BETTER, UNEVEN = 0.5, 0.9, 5
+"""Shares of the error of simple predictions above which the report warns; the ratio of worst to median error above which it does."""
 
 
 def sentence(text: str) -> str:
@@ -20,6 +25,30 @@ def in_words(error: float) -> str:
     if not np.isfinite(error):
         return "not finite"
     return f"{100 * error:,.0f} %" if error >= 0.995 else f"{100 * error:.2g} %" if error >= 1e-6 else f"{100 * error:.0e} %"
+
+
+def ridge_in_words(ridge: float | torch.Tensor, digits: str) -> str:
+    """A ridge; of several, the smallest and the largest."""
+    ends = [float(ridge)] if not torch.is_tensor(ridge) else [float(end(ridge[1:])) for end in (torch.min, torch.max)]
+    return " … ".join(format(end, digits) for end in dict.fromkeys(ends))
+
+
+def band_in_words(surrogate: Surrogate, level: float) -> str:
+    """The half-widths of the band of this level, in the units of the outputs."""
+    widths = surrogate.half_widths(level)
+    reach = (
+        f"{min(widths):.3g} to {max(widths):.3g}, by component," if len(widths) > 4 else ", ".join(f"{w:.3g}" for w in widths)
+    )
+    each = f" (one for each of {len(widths)} components)" if 1 < len(widths) <= 4 else ""
+    return (
+        f"band of {100 * level:g} %: with at least this probability a new output lies, as a whole, within ± {reach}{each} of its "
+        f"prediction, by {len(surrogate.model.trained_.scores)} pairs that training had not seen"
+    )
+
+
+def contest_title(contest: Contest) -> str:
+    """What the table of a contest shows."""
+    return f"contest, on {contest.n_validation} pairs that were not trained on"
 
 
 def cases(errors: np.ndarray) -> dict[str, int]:
@@ -52,28 +81,27 @@ def headline(errors: np.ndarray, n_train: int | None, by_blocks: float | None) -
     return f"{text} Rows of the file follow one another: where blocks of them are held out, predictions are off by {in_words(by_blocks)}."
 
 
-def verdict(errors: np.ndarray, deviations: float | None, baselines: Mapping[str, Errors]) -> list[str]:
-    """What the error is, and what to make of it beside those of what is simpler."""
+def verdict(errors: np.ndarray, deviations: float, simple: Mapping[str, float]) -> list[str]:
+    """What the mean error means, and how it compares with the mean errors of simple predictions."""
     finite = errors[np.isfinite(errors)]
     text = [f"{Relative.formula}: 0 is perfect; always predicting {Relative.naive} has error 1, that is 100 %."]
     if not len(finite):
         return text
-    if deviations is not None and np.isfinite(deviations):
+    if np.isfinite(deviations):
         text.append(
             f"In units of deviations, of how much each output varies, the mean error is {deviations:.2g}; always predicting the training "
             "mean has about 1."
         )
-    simple = {name: float(other.relative.mean()) for name, other in baselines.items()}
     mean = simple.get(MEAN, 1.0)
-    if finite.mean() > 0.5 * mean:
+    if finite.mean() > LITTLE_LEARNED * mean:
         than = "of always predicting the training mean" if MEAN in simple else "of not learning"
         text.append(f"This model has learned little: its mean error is not much below that {than}.")
-    if finite.mean() > 0.9 * simple.get(INPUT, np.inf):
+    if finite.mean() > HARDLY_BETTER * simple.get(INPUT, np.inf):
         text.append("It is hardly better than taking the input for the output.")
-    if finite.mean() > 0.9 * (linear := simple.get(LINEAR, np.inf)) and linear < 0.5 * mean:
+    if finite.mean() > HARDLY_BETTER * (linear := simple.get(LINEAR, np.inf)) and linear < LITTLE_LEARNED * mean:
         text.append("It is hardly better than the best linear map, which is simpler.")
     median, worst = float(np.sort(finite)[(len(finite) - 1) // 2]), float(finite.max())
-    if worst > 5 * median > 0:
+    if worst > UNEVEN * median > 0:
         text.append(
             f"The worst error is {worst / median:.0f} times the median: look at that sample below before you trust the mean."
         )
@@ -89,7 +117,7 @@ def caveats(errors: np.ndarray, split: str) -> list[str]:
         "The truth is what the file says. Whatever error its outputs have (of a solver, a grid, a measurement) comes on top.",
         "The error is an average over each output. A small one can hide a large error in a small part: see the pointwise errors.",
     ]
-    if 1 < len(finite) < FEW:
+    if 1 < len(finite) < FEW_HELD_OUT:
         spread = float(finite.std(ddof=1)) / len(finite) ** 0.5
         points.append(
             f"Only {len(errors)} samples were held out: their mean error is itself uncertain, by about ± {in_words(spread)}, and the "

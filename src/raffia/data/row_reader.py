@@ -1,32 +1,30 @@
-"""Variables of a file as samples: which axis counts them, which axes are the grid, which one holds channels."""
+"""Rows of arrays as samples of functions: which axis counts them, which axes are the grid, which one holds channels."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from raffia.data.meaning.names import shown
-from raffia.data.meaning.smoothness import blocks, spread
-from raffia.data.meaning.steps import each_of
 from raffia.data.options import FLAGS
-from raffia.data.readers import Variable, check_whole, decode
+from raffia.data.readers import LOOKED_AT, Variable, check_whole, decode
 from raffia.data.schema import ArrayLayout
 from raffia.errors import RaffiaError
 from raffia.spaces import Space
 
-CHANNELS = 16  # at most so many, where an axis is not named
-CHANNEL = ("channel", "channels", "component", "components", "variable", "feature", "c", "ch", "complex")
+PER_TRAJECTORY = "states of a trajectory"  # the attribute of arrays that are made of trajectories
+TOGETHER = 16 * LOOKED_AT  # values of an array up to which rows anywhere in it may be looked at
 
 
 @dataclass(eq=False)
-class Column:
+class RowReader:
     """Samples of one variable. Axes of one entry are left out, unless it is `plain`.
 
     `samples` is the axis of the samples, None where the variable is one; `channel` that of channels, if any, among the axes that count.
-    Axis i of the grid is axis `order[i]` of the file's, backwards where `flipped`; `nodes` are the numbers of the nodes of that grid
+    Axis i of the grid is axis `order[i]` of the file's, backwards where `flipped`; `nodes` are the indices of the nodes of that grid
     that a mesh consists of, where not all are, or not in their order; at the others there are no values, if they are `empty`. All values
     of a sample are one vector, if they are `flat`. The last point of an axis is left out where it is `repeated`: the first again.
     """
@@ -42,7 +40,6 @@ class Column:
     empty: bool = False
     flat: bool = False
     repeated: tuple[bool, ...] = ()
-    notes: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return 1 if self.samples is None else self.variable.shape[self.samples]
@@ -54,27 +51,31 @@ class Column:
         return [axis for axis in axes if self.samples is None or axis != self.samples % len(axes)]
 
     @property
-    def _kept(self) -> list[int]:
+    def _counted(self) -> list[int]:
         """The axes of the variable that count, before they are reshaped."""
         return [axis for axis in self._all if self.variable.shape[axis] != 1 or self.plain]
 
     @property
     def axes(self) -> tuple[int, ...]:
         """The axes of a sample that count, as they are in the file: those of more than one value."""
-        kept = tuple(self.variable.shape[axis] for axis in self._kept)
-        return self.shape if self.shape and math.prod(kept) == math.prod(self.shape) else kept
+        sizes = tuple(self.variable.shape[axis] for axis in self._counted)
+        return self.shape if self.shape and math.prod(sizes) == math.prod(self.shape) else sizes
 
     @property
     def dims(self) -> tuple[str, ...] | None:
         """The names of these axes."""
         names = self.variable.dims
-        return None if names is None or len(self.axes) != len(self._kept) else tuple(names[axis] for axis in self._kept)
+        return None if names is None or len(self.axes) != len(self._counted) else tuple(names[axis] for axis in self._counted)
+
+    def _of_grid(self, entries: Sequence) -> tuple:
+        """Of entries for each axis those of the grid, in its order."""
+        grid = [entry for axis, entry in enumerate(entries) if axis != self.channel]
+        return tuple(grid[axis] for axis in self.order) if self.order else tuple(grid)
 
     @property
     def whole_grid(self) -> tuple[int, ...]:
         """The axes of the grid, all nodes of it."""
-        sizes = [size for axis, size in enumerate(self.axes) if axis != self.channel]
-        sizes = [sizes[axis] for axis in self.order] if self.order else sizes
+        sizes = self._of_grid(self.axes)
         return tuple(size - again for size, again in zip(sizes, self.repeated or (False,) * len(sizes), strict=True))
 
     @property
@@ -85,10 +86,8 @@ class Column:
     @property
     def grid_dims(self) -> tuple[str, ...] | None:
         """The names of the axes of the grid, where they have any."""
-        names = [dim for axis, dim in enumerate(self.dims or ()) if axis != self.channel]
-        if not any(names):
-            return None
-        return tuple(names[axis] for axis in self.order) if self.order else tuple(names)
+        names = self._of_grid(self.dims or ())
+        return names if any(names) else None
 
     @property
     def count(self) -> int:
@@ -98,26 +97,23 @@ class Column:
     @property
     def layout(self) -> ArrayLayout:
         """What other arrays are read and written by."""
-        single = tuple(place for place, axis in enumerate(self._all) if axis not in self._kept)
         some = self.nodes is not None and len(self.nodes) < math.prod(self.whole_grid)
-        masked = self.whole_grid if some or self.flat else ()
-        shape = self.shape if self.axes == self.shape else ()
         return ArrayLayout(
             samples=self.samples,
             channel=self.channel,
             count=self.count,
-            single=single,
-            shape=shape,
+            single=tuple(place for place, axis in enumerate(self._all) if axis not in self._counted),
+            shape=self.shape if self.axes == self.shape else (),
             order=self.order,
             flipped=self.flipped,
-            masked=masked,
+            masked=self.whole_grid if some or self.flat else (),
             repeated=self.repeated,
         )
 
     def read(self, rows: range) -> np.ndarray:
         """Samples (n, channels, *grid), none of them missing."""
         values = self.values(rows)
-        check_whole(self.variable.path, self.variable.name, values, rows.start, each_of(self.variable))
+        check_whole(self.variable.path, self.variable.name, values, rows.start, pairs_each(self.variable))
         return values
 
     def values(self, rows: range) -> np.ndarray:
@@ -135,7 +131,7 @@ class Column:
             )
         return flat[..., self.nodes]
 
-    def glance(self, most: int) -> np.ndarray:
+    def some(self, most: int) -> np.ndarray:
         """Return at most so many samples, spread over all of them: neighbours, such as states in time, are alike."""
         return np.concatenate([self.read(rows) for rows in self._spread(most)])
 
@@ -158,48 +154,52 @@ class Column:
 
     @cached_property
     def _whole(self) -> np.ndarray:
-        """All samples, where they are not rows."""
+        """All values, with samples along the first axis, where they are not rows."""
         values = self.variable.glance()
         return values[None] if self.samples is None else np.moveaxis(values, self.samples, 0)
 
 
-def column(variable: Variable, samples: int | None, lengths: dict[str, int], shape: tuple[int, ...] = ()) -> Column:
-    """Return a variable with samples along an axis.
-
-    `lengths` are those of coordinates in the file, by their names; `shape` is what samples are reshaped to.
-    """
-    part = Column(variable, samples)
-    if 1 in part.variable.shape[1:] and len(part.variable.shape) > 2:
-        part.notes.append(f"{variable.name}: an axis with a single entry is left out.")
-    if shape and math.prod(part.axes) == math.prod(shape) and len(part.axes) == 1:
-        part.shape = shape
-        part.notes.append(
-            f"{variable.name}: samples of {math.prod(shape)} values are reshaped to {shown(shape)}, as asked for."
-        )
-        return part
-    part.channel = _channel(part, lengths)
-    if shape and part.channel is not None and part.grid == (math.prod(shape),):
-        part.shape = (part.count, *shape) if part.channel == 0 else (*shape, part.count)
-        part.channel = 0 if part.channel == 0 else len(shape)
-        part.notes.append(
-            f"{variable.name}: {part.count} channels of {math.prod(shape)} values are reshaped to {shown(shape)}, as asked for."
-        )
-    elif part.channel is not None:
-        part.notes.append(f"{variable.name}: the axis of {part.count} is taken for channels, the others for the grid.")
-    return part
+def spread(v: Variable, most: int, each: int) -> list[slice]:
+    """Return blocks of `most` rows in all: spread over the array if all of it can be read on opening, else its first rows."""
+    n = v.shape[0]
+    if v.cost(n) > TOGETHER or v.affordable(n) < n:
+        return [slice(0, v.affordable(min(n, most)))]
+    return blocks(n, most, each)
 
 
-def check_reshaped(parts: Sequence[Column], shape: tuple[int, ...]) -> None:
-    """Refuse a shape that no array has as many values for."""
-    if shape and not any(part.shape for part in parts):
-        came = ", ".join(f"{part.variable.name} {shown(part.axes)}" for part in parts)
+def blocks(n: int, most: int, each: int) -> list[slice]:
+    """Return blocks of `each` consecutive entries, about `most` of n in all, from the first entry to the last."""
+    if n <= most:
+        return [slice(0, n)]
+    each = min(most, each)
+    return [slice(start, start + each) for start in np.linspace(0, n - each, most // each, dtype=int).tolist()]
+
+
+def pairs_each(v: Variable) -> int:
+    """Return how many pairs a trajectory has in an array that was made of some; 0 for other arrays."""
+    each = v.attributes.get(PER_TRAJECTORY, 0)
+    return each if type(each) is int and each > 0 else 0
+
+
+def with_grid(parts: Sequence[RowReader], few: int) -> RowReader | None:
+    """Return the array that has a grid; all that have one must have the same, all others are numbers: `few` along one axis."""
+    functions = [part for part in parts if part.grid]
+    large = [part for part in functions if len(part.grid) > 1 or part.grid[0] > few]
+    if len({part.grid for part in large}) > 1:
         raise RaffiaError(
-            f"reshape={shape} ({FLAGS['reshape']}) needs samples of {math.prod(shape)} values along one axis; they have {came}."
+            f"{' and '.join(part.variable.name for part in large)} must be on one grid to be channels; "
+            f"got {' and '.join('×'.join(map(str, part.grid)) for part in large)}. Resample one of them with raffia.resample."
         )
+    return large[0] if large else functions[0] if len(functions) == len(parts) == 1 else None
 
 
-def stacked(parts: Sequence[Column], space: Space, arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """What was read of several variables, as the space has it: components of a vector, or channels (numbers as constant ones)."""
+def read_rows(parts: Sequence[RowReader], space: Space, rows: range) -> Tensor:
+    """Return some rows of the arrays, as the space has them."""
+    return torch.from_numpy(np.ascontiguousarray(stacked(parts, space, [part.read(rows) for part in parts])))
+
+
+def stacked(parts: Sequence[RowReader], space: Space, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Return what was read of several arrays, as the space has it: components of a vector, or channels (numbers as constant ones)."""
     if space.tabular:
         return np.concatenate([_numbers(array) for array in arrays], axis=1)
     grid = max((part.grid for part in parts), key=lambda shape: (len(shape), shape))
@@ -208,25 +208,12 @@ def stacked(parts: Sequence[Column], space: Space, arrays: Sequence[np.ndarray])
     return joined[:, 0] if space.one_channel is space and joined.shape[1] == 1 else joined
 
 
-def sample_shape(parts: Sequence[Column], space: Space) -> tuple[int, ...]:
-    """The shape of one sample of several variables together; nothing is read."""
+def sample_shape(parts: Sequence[RowReader], space: Space) -> tuple[int, ...]:
+    """Return the shape of one sample of several arrays together; nothing is read."""
     return stacked(parts, space, [np.empty((0, part.count, *part.grid)) for part in parts]).shape[1:]
 
 
 def _numbers(array: np.ndarray, grid: tuple[int, ...] = ()) -> np.ndarray:
-    """All numbers of a sample, (n, numbers), or the constant functions on a grid that they are, (n, numbers, *grid)."""
+    """Return all numbers of a sample, (n, numbers), or the constant functions on a grid that they are, (n, numbers, *grid)."""
     flat = array.reshape(len(array), math.prod(array.shape[1:]), *[1] * len(grid))
     return np.broadcast_to(flat, (*flat.shape[:2], *grid))
-
-
-def _channel(part: Column, lengths: dict[str, int]) -> int | None:
-    """Return the axis called channels, else a short one at either end, unless it has coordinates; None where there is none."""
-    axes, dims = part.axes, part.dims
-    if len(axes) < 2 or (not any(dims or ()) and Counter(axes) <= Counter(lengths.values())):
-        return None
-    if dims and (by_name := [axis for axis, dim in enumerate(dims) if dim.lower() in CHANNEL]):
-        return by_name[0]
-    for axis, others in ((len(axes) - 1, axes[:-1]), (0, axes[1:])):
-        if 2 <= axes[axis] <= CHANNELS and 2 * axes[axis] <= min(others) and not (dims and dims[axis] in lengths):
-            return axis
-    return None

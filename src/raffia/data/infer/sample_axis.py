@@ -1,0 +1,226 @@
+"""The axis that counts samples: as given, by the names of axes, or by lengths, coordinates and values.
+
+Neighbours along an axis of space or time are alike, and unrelated samples are not: that is what values tell.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from raffia.data.infer import names
+from raffia.data.infer.coordinates import lengths, like_coordinates
+from raffia.data.infer.guess import Confidence, Guess, Guesses
+from raffia.data.infer.names import Variables, shapes, unpaired
+from raffia.data.options import FLAGS, SamplesAxis
+from raffia.data.pace import UNRELATED, neighbour_ratio
+from raffia.data.readers import LOOKED_AT, Variable, decode
+from raffia.data.row_reader import spread
+from raffia.errors import RaffiaError
+
+ONE = "none"  # how it is said that arrays are one sample
+ROWS = 64  # that are read
+TELLING = 8  # consecutive entries that are enough to tell
+ENOUGH = 3  # of what speaks for last axes, more than for the first, for them to be taken
+Axes = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """A first look at an array: some of its rows are read once, when they are asked for."""
+
+    variable: Variable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.variable.shape
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Blocks of consecutive rows, (blocks, rows, …)."""
+        rows = max(TELLING, LOOKED_AT // math.prod(self.shape[1:]))
+        parts = [self.variable.read(block) for block in spread(self.variable, min(ROWS, rows), TELLING)]
+        return np.stack([decode(self.variable, part).astype(np.float64) for part in parts])
+
+    @cached_property
+    def ratios(self) -> tuple[float, ...]:
+        """Von Neumann's ratio along each axis: 1 if entries are in no order, near 0 if neighbours are alike, NaN if nothing varies."""
+        return tuple(neighbour_ratio(self.values, 1 + axis) for axis in range(len(self.shape)))
+
+    def smooth(self, axis: int) -> bool | None:
+        """Return whether neighbours are alike along an axis; None where there are too few to tell."""
+        known = self.values.shape[1:][axis] >= TELLING and not np.isnan(self.ratios[axis])
+        return self.ratios[axis] < UNRELATED if known else None
+
+    def against(self, axis: int) -> int:
+        """Return 1 if values speak against samples along one end of the array and for the other, −1 for the reverse, else 0."""
+        here, there = self.smooth(axis), self.smooth(-1 if axis == 0 else 0)
+        known = len(self.shape) > 1 and here is not None and there is not None
+        return int(bool(here)) - int(bool(there)) if known else 0
+
+
+def samples_axes(
+    ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables, guesses: Guesses, asked: SamplesAxis = None
+) -> Axes:
+    """Return the axis of each of inputs and outputs that counts samples, None where it is one sample; `pool` are the other arrays."""
+    both = (*ins, *outs)
+    for v in both:
+        if not v.shape or 0 in v.shape:
+            raise RaffiaError(f"{v.name} must hold at least one sample; it has shape {v.shape}.")
+    if asked is not None:
+        return _as_asked(both, asked, guesses)
+    return by_names(both, pool, guesses) or _by_lengths(both, pool, guesses, unpaired(ins, outs))
+
+
+def axes_asked(asked: SamplesAxis) -> list[int | None]:
+    """Return the axes that "0", "0,1" or (0, 1) name, None for an array that is one sample; none where it is no such text."""
+    words = [word.strip() for word in str(asked).strip("()[]").removesuffix(",").split(",")]
+    try:
+        return [None if word == ONE else int(word) for word in words]
+    except ValueError:
+        return []
+
+
+def _as_asked(both: Sequence[Variable], asked: SamplesAxis, guesses: Guesses) -> Axes:
+    axes = axes_asked(asked)
+    axes = axes * len(both) if len(axes) == 1 else axes
+    fits = len(axes) == len(both) and all(
+        a is None or -len(v.shape) <= a < len(v.shape) for a, v in zip(axes, both, strict=True)
+    )
+    if not fits:
+        raise RaffiaError(
+            f"samples_axis=… ({FLAGS['samples_axis']}) must be the number of an axis, from 0, for all of {shapes(both)}, one for each with "
+            f"commas between them, or {ONE} where they are one sample; got {asked!r}."
+        )
+    found = tuple(a if a is None else a % len(v.shape) for a, v in zip(axes, both, strict=True))
+    counts = {1 if a is None else v.shape[a] for a, v in zip(found, both, strict=True)}
+    if len(counts) > 1:
+        raise RaffiaError(
+            f"inputs and outputs must pair up; along {FLAGS['samples_axis']} {asked} they have {' and '.join(map(str, sorted(counts)))} "
+            f"samples: {shapes(both)}."
+        )
+    one = "the arrays are one sample, as asked for"
+    guesses.note(one if found[0] is None else "samples are along the axis that was asked for", "samples_axis", asked)
+    return found
+
+
+def check_values(both: Sequence[Variable], axes: Sequence[int | None]) -> None:
+    """Refuse samples along axes along which values are alike, and not along others."""
+    known = [axis for axis in axes if axis is not None]
+    if len(known) == len(both) and _against(both, known) > 0:
+        raise RaffiaError(
+            f"{shapes(both)}: samples are along axis {', '.join(map(str, dict.fromkeys(known)))} in training, but here neighbours along it "
+            "are alike, as values of one function are. Pass a file that is laid out like that of the training."
+        )
+
+
+def by_names(both: Sequence[Variable], pool: Variables, guesses: Guesses) -> Axes | None:
+    """Return the axes that names, and coordinates of these names, call samples; None where they do not."""
+    if not all(v.dims for v in both):
+        return None
+    shared = [dim for dim in both[0].dims or () if all(dim in (v.dims or ()) for v in both)]
+    tests: tuple[tuple[Callable[[str, Variable | None], bool], str], ...] = (
+        (names.counts_samples, "its name says so"),
+        (lambda dim, x: not names.is_place(dim, x), "no other axis that all arrays have counts anything but places"),
+    )
+    for test, reason in tests:
+        named = [dim for dim in shared if test(dim, pool.get(dim))]
+        if len(named) == 1 or any(names.is_time(dim, pool.get(dim)) for dim in named):
+            times = [dim for dim in shared if dim not in named and names.is_time(dim, pool.get(dim))]
+            beside = f", and not along {times[0]}" if times else ""
+            ways: dict[Axes, str] = {
+                tuple((v.dims or ()).index(dim) for v in both): f"samples are along the axis {dim}, as {reason}{beside}"
+                for dim in named
+            }
+            sure = Confidence.SURE if len(named) == 1 else Confidence.OPEN
+            return _taken(f"samples may be along {' or '.join(named)}: {shapes(both)}.", ways, sure, guesses)
+    if shared and all(names.is_place(dim, pool.get(dim)) for dim in shared) and len(shared) == len(both[0].dims or ()):
+        raise RaffiaError(
+            f"no axis counts samples: {shapes(both)} have the axes {', '.join(shared)}, which are places. If the file is one sample, pass "
+            f"{FLAGS['samples_axis']} {ONE} (samples_axis={ONE!r}); a model needs several, for example one file each."
+        )
+    return None
+
+
+def _by_lengths(both: Sequence[Variable], pool: Variables, guesses: Guesses, otherwise: str) -> Axes:
+    """Return first or last axes of one length; first axes are taken unless coordinates or values speak for others."""
+    rows, columns = (0,) * len(both), tuple(len(v.shape) - 1 for v in both)
+    in_rows = len({v.shape[0] for v in both}) == 1
+    in_columns = len({v.shape[-1] for v in both}) == 1 and 0 not in columns
+    counts = sorted({n for v in both for n in (v.shape[0], v.shape[-1]) if all(n in (o.shape[0], o.shape[-1]) for o in both)})
+    if not counts:
+        raise RaffiaError(otherwise)
+    if in_rows:
+        ways = [rows, columns] if in_columns else [rows]
+    else:
+        counts = [n for n in counts if n not in _lengths(pool)] or counts
+        ways = [tuple(0 if v.shape[0] == n else last for v, last in zip(both, columns, strict=True)) for n in counts]
+    scores = [_score(both, axes, pool) + 0.5 * (axes == rows) for axes in ways]
+    best = max(range(len(ways)), key=lambda i: scores[i])
+    enough = ways[best] == rows or scores[best] - scores[0] >= ENOUGH
+    sure = enough if in_rows else len(ways) == 1 and scores[0] >= int(in_columns)
+    if not sure and in_columns and not in_rows and len(ways) == 1:
+        last = f"If there are {counts[0]} along the last axis, pass {FLAGS['samples_axis']} -1 (samples_axis=-1)."
+        raise RaffiaError(f"{otherwise} {last}")
+    if sure:
+        reason = _reason(both, ways[best], in_rows)
+        return _taken(
+            "", {ways[best]: reason}, Confidence.LIKELY if reason and ways[best] == rows else Confidence.SURE, guesses
+        )
+    if in_rows:
+        where = "along the first axis or the last: values or coordinates speak against the first"
+    elif len(ways) > 1:
+        where = f"along the first axis of either array: they pair up as {' or as '.join(map(str, counts))} samples"
+    else:
+        where = f"where lengths agree, {counts[0]} of them; but neighbours there are alike, as values of one function are"
+    return _taken(f"samples may be {where}: {shapes(both)}.", dict.fromkeys(ways, ""), Confidence.OPEN, guesses)
+
+
+def _taken(question: str, ways: Mapping[Axes, str], sure: Confidence, guesses: Guesses) -> Axes:
+    """Return the axes that are taken of several, each with a reason."""
+    typed = {axes[0] if len(set(axes)) == 1 else ",".join(map(str, axes)): axes for axes in ways}
+    return typed[guesses.take(question, [Guess("samples_axis", value, ways[axes], sure) for value, axes in typed.items()])]
+
+
+def _reason(both: Sequence[Variable], axes: Axes, in_rows: bool) -> str:
+    """Return why samples are along first or last axes; nothing where they are along the first, and that is no surprise."""
+    if not any(axes):
+        alike = any(Look(v).smooth(0) for v in both if len(v.shape) > 1)
+        return "samples, along the first axis, are like those next to them" if alike else ""
+    if in_rows:
+        return "samples are along the last axis, as coordinates go along the first"
+    n = both[0].shape[axes[0] or 0]
+    last = [v.name for v, axis in zip(both, axes, strict=True) if axis]
+    return "; ".join(
+        f"{name}: samples are along the last axis, where it has {n} entries as the other arrays have" for name in last
+    )
+
+
+def _score(both: Sequence[Variable], axes: Axes, pool: Variables) -> int:
+    """Return what speaks for samples along axes: coordinates at the other ends count 2, times 1, and values 1."""
+    timeless = {name: v for name, v in pool.items() if not names.is_time(name, v)}
+    pinned = len(set(axes)) > 1 and any(len(v.shape) < 3 and min(v.shape) < TELLING for v in both)
+    return sum(_marks(both, axes, known) for known in (pool, timeless)) - (0 if pinned else _against(both, axes))
+
+
+def _marks(both: Sequence[Variable], axes: Axes, pool: Variables) -> int:
+    """Return 1 if the file has coordinates as long as the other ends of arrays, −1 if as long as these axes, so that they count points."""
+    known = _lengths(pool)
+    ends = [(v.shape[axis or 0], v.shape[0 if axis else -1]) for v, axis in zip(both, axes, strict=True) if len(v.shape) > 1]
+    here, there = (any(two[i] in known and two[0] != two[1] for two in ends) for i in (0, 1))
+    return int(there and not here) - int(here and not there)
+
+
+def _against(both: Sequence[Variable], axes: Sequence[int | None]) -> int:
+    """Return 1 if values speak against samples along these axes and not for them, −1 for the reverse, else 0."""
+    verdicts = {Look(v).against(axis or 0) for v, axis in zip(both, axes, strict=True)}
+    return int(1 in verdicts and -1 not in verdicts) - int(-1 in verdicts and 1 not in verdicts)
+
+
+def _lengths(pool: Variables) -> set[int]:
+    """Return how many entries the coordinates of a file have: those along axes, and nodes."""
+    tables = [v for v in pool.values() if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and like_coordinates(v)]
+    return {*lengths(pool).values(), *(v.shape[0] for v in tables if v.shape[0] > TELLING)}

@@ -1,0 +1,180 @@
+"""Inputs and outputs: which of them are functions, vectors or numbers, and the spaces that they live in."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from raffia.data.infer.axis_kind import Functions, domains, repeated_points, without_vectors
+from raffia.data.infer.coordinates import FEW, on_mesh, places_of
+from raffia.data.infer.guess import Guesses
+from raffia.data.infer.names import Variables, pick, shapes, shown
+from raffia.data.options import FLAGS, ReadingOptions
+from raffia.data.orientation import in_one_order, oriented, without_gaps
+from raffia.data.pace import neighbour_ratio
+from raffia.data.readers import Variable
+from raffia.data.row_reader import RowReader, sample_shape, with_grid
+from raffia.data.schema import AxisLabel, Frame
+from raffia.errors import RaffiaError
+from raffia.spaces import Channels, Domain, Space, Vectors
+
+LOOKED_AT = 64  # samples that are read to guess
+SMOOTH = 0.1  # von Neumann's ratio along the axes of a square, that values along one axis are said to be of
+
+Given = dict[str, list[Variable]]
+"""The arrays that the user names for coordinates, cells, and nodes without values."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The space of inputs or outputs, the labels of its axes, and the arrays that told: coordinates, cells and masks."""
+
+    space: Space
+    frame: Frame = ()
+    coordinates: tuple[Variable, ...] = ()
+    beside: tuple[Variable, ...] = ()
+
+
+def spaces_of(
+    path: Path, inputs: list[RowReader], outputs: list[RowReader], pool: Variables, options: ReadingOptions, guesses: Guesses
+) -> tuple[Side, Side]:
+    """Return the spaces of inputs and outputs, by coordinates in the file, or by their values."""
+    given = {
+        name: [] if getattr(options, name) is None else pick(path, pool, getattr(options, name), name)
+        for name in ("coordinates", "cells", "mask")
+    }
+    columns = inputs, outputs
+    vectors = options.vectors or options.input_vectors, options.vectors or options.output_vectors
+    sides: list[Functions | None] = []
+    for parts, vector in zip(columns, vectors, strict=True):
+        names = sides[0].places.names if sides and sides[0] else ()
+        sides.append(None if vector else _functions(path, parts, pool, given, names, guesses))
+    sides = without_vectors(sides, options, guesses)
+    for dim in dict.fromkeys(len(side.grid) for side in sides if side and side.on_grid):
+        _leave_out_repeated(sides, columns, dim, options, guesses)
+    for side, parts in zip(sides, columns, strict=True):
+        for part in parts:
+            part.flat = side is None and len(part.axes) > 1
+    _check_used(given, sides, [part.variable for part in (*inputs, *outputs)])
+    _note_crossed(sides, guesses)
+    for parts in columns:
+        _note_square(parts[0], guesses)
+    bases = domains(sides, options, guesses)
+    spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
+    first, second = (
+        Side(space, side.places.frame, side.places.used, side.places.beside) if side else Side(space)
+        for space, side in zip(spaces, sides, strict=True)
+    )
+    return first, second
+
+
+def as_given(inputs: list[RowReader], outputs: list[RowReader], domain: Space) -> tuple[Side, Side]:
+    """Return the given space, if the arrays have as many axes; outputs that are numbers are numbers whatever the domain."""
+    for parts in (inputs, outputs):
+        if len(parts) != 1 or len(parts[0].axes) not in (domain.ndim, 0 if parts is outputs else domain.ndim):
+            raise RaffiaError(
+                f"domain={domain} needs one array with {domain.ndim} axes a sample; got {shapes([part.variable for part in parts])}. "
+                "Leave domain out, to have it read off the file."
+            )
+    frame = (AxisLabel(),) * domain.dim
+    return Side(domain, frame), Side(domain, frame) if len(outputs[0].axes) == domain.ndim else Side(Domain(0))
+
+
+def _functions(
+    path: Path, parts: list[RowReader], pool: Variables, given: Given, names: tuple[str, ...], guesses: Guesses
+) -> Functions | None:
+    """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
+    dims = [part.grid_dims for part in parts if part.grid_dims and len(part.grid) > 1]
+    if dims:
+        in_one_order(parts, names if sorted(names) == sorted(dims[0]) else dims[0], guesses)
+    whole = with_grid(parts, FEW)
+    if whole is None:
+        return None
+    alike = [part for part in parts if part.grid == whole.grid]
+    found = Guesses()  # not noted of a vector
+    places = oriented(places_of(path, whole, pool, given["coordinates"], found), alike, names, found)
+    places = on_mesh(path, whole, places, pool, given["cells"], found)
+    name, few = whole.variable.name, len(whole.grid) == 1 and whole.grid[0] <= FEW and not places.known
+    if few:
+        guesses.note(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function")
+        return None
+    places = without_gaps(places, alike, LOOKED_AT, next(iter(given["mask"]), None), found)
+    samples = [torch.from_numpy(np.ascontiguousarray(part.some(LOOKED_AT))) for part in alike]
+    guesses.extend(guess for guess in found if guess not in guesses)
+    numbers = [part.variable.name for part in parts if part not in alike]
+    if numbers:
+        guesses.note(f"{', '.join(numbers)}: numbers beside functions, each a constant function on their grid")
+    return Functions(name, whole.grid, samples, places)
+
+
+def _leave_out_repeated(
+    sides: list[Functions | None], columns: tuple[list[RowReader], ...], dim: int, options: ReadingOptions, guesses: Guesses
+) -> None:
+    """Leave out the last point of periodic axes where it is the first again, on all grids with as many axes."""
+    again = repeated_points(sides, dim, options)
+    if not any(again):
+        return
+    for part in (part for parts in columns for part in parts):
+        if len(part.whole_grid) == dim and part.nodes is None:
+            part.repeated = again
+    named = ""
+    for i, side in enumerate(sides):
+        if side and side.on_grid and len(side.grid) == dim:
+            named, sides[i] = named or side.name, side.without(again)
+    axes = " and ".join(str(axis) for axis, one in enumerate(again, 1) if one)
+    guesses.note(
+        f"the last point along axis {axes} of {named} repeats the first: it is left out, and the axis is periodic. Predictions have it "
+        "again; --box takes the ends for those of a box",
+        "periodic",
+        True,
+    )
+
+
+def _check_used(given: Given, sides: Sequence[Functions | None], arrays: list[Variable]) -> None:
+    """Refuse coordinates and masks that fit neither side."""
+    used = {v.name for side in sides if side for v in (*side.places.used, *side.places.beside)}
+    named, mask = given["coordinates"], next(iter(given["mask"]), None)
+    if named and not any(v.name in used for v in named):
+        raise RaffiaError(
+            f"coordinates={[v.name for v in named]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: {shapes(arrays)}."
+        )
+    if mask is not None and mask.name not in used:
+        raise RaffiaError(
+            f"mask={mask.name!r} ({FLAGS['mask']}) must have zeros, at nodes without values, and the shape of the grid of inputs or "
+            f"outputs; it has {shown(mask.shape)}: {shapes(arrays)}."
+        )
+
+
+def _note_crossed(sides: Sequence[Functions | None], guesses: Guesses) -> None:
+    """Note grids that are one another's the other way round."""
+    grids = [side.grid for side in sides if side and side.on_grid]
+    named = all(any(side.places.names) for side in sides if side)
+    if not named and len(grids) == 2 and grids[0] != grids[1] == grids[0][::-1]:
+        guesses.note(
+            f"the grids of inputs and outputs, {shown(grids[0])} and {shown(grids[1])}, are taken for different ones; if they are one, "
+            "write their axes in one order, or with their coordinates"
+        )
+
+
+def _note_square(part: RowReader, guesses: Guesses) -> None:
+    """Note values along one axis that are smooth along both axes of a square."""
+    size = math.isqrt(part.grid[0]) if len(part.grid) == 1 else 0
+    if size <= FEW or size**2 != part.grid[0] or part.nodes is not None:
+        return
+    f = part.some(LOOKED_AT).reshape(-1, size, size).astype(np.float64)
+    if max(neighbour_ratio(f, axis) for axis in (1, 2)) < SMOOTH:
+        name = part.variable.name
+        guesses.note(
+            f"{name}: {size**2} values are smooth as on a square of {size}×{size} points; {FLAGS['reshape']} {size},{size} says so",
+            "reshape",
+        )
+
+
+def _with_channels(base: Space | None, parts: list[RowReader], number: Space) -> Space:
+    """The space of all arrays of a side together; `number` is that of a single number."""
+    if base is None:
+        return number if len(parts) == 1 and not parts[0].axes else Vectors()
+    return base if len(parts) == 1 and parts[0].channel is None else Channels(base, sample_shape(parts, Channels(base, 1))[0])

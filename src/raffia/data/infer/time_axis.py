@@ -1,0 +1,368 @@
+"""The axis of time, and that of trajectories: as given, by names, times and coordinates, or by values.
+
+States in time change little from one to the next; unrelated trajectories do not. Of axes that are smooth, those of space are periodic or
+have fixed ends, and the size of values changes along time.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import torch
+
+from raffia.data.infer import names
+from raffia.data.infer.axis_kind import Ends, by_values
+from raffia.data.infer.coordinates import CHANNELS, goes_one_way, lengths
+from raffia.data.infer.guess import Confidence, Guess, Guesses
+from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, likely, shapes, shown, times_of_each, word
+from raffia.data.infer.sample_axis import ONE, Look, axes_asked
+from raffia.data.options import FLAGS, ReadingOptions
+from raffia.data.pace import STATES, UNRELATED, pace_notes, unequal
+from raffia.data.readers import LOOKED_AT, Variable
+from raffia.data.row_reader import spread
+from raffia.data.trajectories import Steps
+from raffia.errors import RaffiaError
+from raffia.spaces.axes import equispaced
+
+FEW = 4  # entries along an axis: so many are channels of a state, where nothing else decides
+GROWTH = 0.2  # of the logarithm of the size of values: a change along an axis that is more than chance
+SOME = 8  # trajectories that are looked at for the length of steps
+COMPARED = 64  # trajectories among which two with the same parameters are looked for
+EQUAL = 1e-3  # of a step: how far the steps of trajectories may be apart
+
+
+def trajectories_in(
+    path: object, arrays: Variables, given: Sequence[str], options: ReadingOptions, guesses: Guesses
+) -> tuple[Steps | None, str]:
+    """Return how a file of trajectories is read; None for pairs, with what to add if those cannot be read either.
+
+    `given` are the inputs that the user names. Axes are as the user says, else by names, times and coordinates, else by values.
+    """
+    known = [arrays[name] for name in given if name in arrays] if given else likely(arrays)
+    longest = max(known, key=lambda v: len(v.shape)).shape if known else ()
+    known = known if given else [v for v in known if times_of_each(v, longest) is None]
+    moving = [v for v in known if v.shape == longest]
+    asked, free = options.of_trajectories, not (given or options.of_trajectories)
+    if not moving or len(known) < len(given) or (len(moving) > 1 and not given):
+        if asked:
+            raise RaffiaError(
+                f"{path}: {asked[0]} is for one array of trajectories. Name it with {FLAGS['input']} NAME; several "
+                f"of one shape are channels. It holds {shapes(likely(arrays)) or 'no such array'}."
+            )
+        if not given and len(moving) == len(known):
+            _note_time(known, arrays, guesses)
+        return None, ""
+    v, beside = moving[0], [v for v in known if v not in moving]
+    if 0 in v.shape:
+        raise RaffiaError(f"{path}: {v.name} must hold values; it has shape {v.shape}. Write a file that has some.")
+    found = Guesses()
+    axes = _axes(path, v, beside, arrays, options, free, found)
+    if axes is None or (len(v.shape) == 2 and axes == (0, 1) and not asked):
+        guesses += found
+        return None, _offer(v) if len(v.shape) == 2 and not beside else ""
+    samples, time = axes
+    n = 1 if samples is None else v.shape[samples]
+    fixed = [other for other in beside if _parameters(other, n)]
+    if beside and free and (len(fixed) < len(beside) or not _begin_differently(fixed, v, samples, time)):
+        _note_time([v, *fixed], arrays, guesses)
+        return None, ""
+    if given and len(fixed) < len(beside):
+        raise RaffiaError(
+            f"{path}: arrays beside the trajectories {v.name} {shown(v.shape)} must have their shape, as channels, or be numbers that hold "
+            f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in beside if other not in fixed)}."
+        )
+    steps = Steps(
+        v.name, len(v.shape), time, int(options.stride or 1), int(options.window or 1), int(options.horizon),
+        tuple(one.name for one in moving[1:]),
+        tuple(f.name for f in fixed), samples,
+    )  # fmt: skip
+    states = _some(v, steps)
+    pace = [] if states is None else pace_notes(states, steps.stride)
+    _note_steps(v, steps, found, guesses)
+    for text in (*even(path, v, time, arrays), *pace):
+        guesses.note(text)
+    return steps, ""
+
+
+def _axes(
+    path: object, v: Variable, beside: list[Variable], arrays: Variables, options: ReadingOptions, free: bool, guesses: Guesses
+) -> tuple[int | None, int] | None:
+    """Return the axes of trajectories and of time; None for no trajectories. What cannot be told is asked for."""
+    look, asked = Look(v), axes_asked(options.samples_axis) if options.samples_axis is not None else []
+    given = len(asked) == 1 and (asked[0] is None or -len(v.shape) <= asked[0] < len(v.shape))
+    several = len(v.shape) > 2
+    if options.samples_axis is not None and not given and (options.of_trajectories or (several and not beside)):
+        raise RaffiaError(
+            f"{path}: {FLAGS['samples_axis']} (samples_axis=…) must be the axis of {v.name} {shown(v.shape)} that counts trajectories, "
+            f"from 0, or {ONE} where they are one; got {options.samples_axis!r}."
+        )
+    samples = asked[0] % len(v.shape) if given and asked[0] is not None else None
+    if given:
+        what = f"{v.name} is one trajectory" if samples is None else f"trajectories are along axis {samples}"
+        guesses.note(f"{what}, as was said", "samples_axis", options.samples_axis)
+    time, reason = _given_time(path, v, arrays, options, guesses) if options.time is not None else time_by_names(v, arrays)
+    if time is not None and (options.time is not None or time != samples or time == 0):
+        guesses.note(f"time along axis {time}, {reason}", "time", time)
+        return (samples if given else samples_axis(look, time, arrays, beside, guesses)), time
+    differ = bool(beside) and free and several and all(_parameters(other, v.shape[0]) for other in beside)
+    differ = differ and _begin_differently(beside, v, 0, None)
+    pairs = bool(beside) and free and not differ
+    if not given:
+        samples = 0 if differ or pairs else samples_axis(look, None, arrays, beside, guesses)
+    guess = time_by_values(look, samples, arrays) if not pairs and (several or samples is None) else None
+    must = bool(options.of_trajectories) or (several and not (beside and free))
+    if guess is None and must:
+        ways = [axis for axis in range(len(v.shape)) if axis != samples or axis == 0]
+        guesses.take(
+            f"{path}: nothing tells which axis of {v.name} {shown(v.shape)} is time, along which there are two states or more. "
+            f"{FLAGS['samples_axis']} AXIS (samples_axis=…) says which counts trajectories, or {ONE} where they are one. For pairs name "
+            f"{FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE.",
+            [Guess("time", axis, "", Confidence.OPEN) for axis in ways],
+        )
+    if guess is None:
+        if differ:
+            guesses.note(
+                f"{v.name} is another where {', '.join(o.name for o in beside)} are the same, as of trajectories that begin differently; "
+                f"for a model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0"
+            )
+        return None
+    what = f"time along axis {guess[0]}, {guess[1]}: the axis of time is a guess by lengths or values"
+    guesses.note(what, "time", guess[0], Confidence.LIKELY)
+    return samples, guess[0]
+
+
+def _given_time(path: object, v: Variable, arrays: Variables, options: ReadingOptions, guesses: Guesses) -> tuple[int, str]:
+    """Return the axis of time that the user gives, and note what speaks against it."""
+    assert options.time is not None
+    if not -len(v.shape) <= options.time < len(v.shape):
+        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {options.time}.")
+    axis = range(len(v.shape))[options.time]
+    other, reason = time_by_names(v, arrays)
+    if other is not None and other != axis and (called_time(v) is not None or v.shape[axis] != v.shape[other]):
+        guesses.note(
+            f"time is along axis {axis}, as was said, though it looks as along axis {other}, {reason}; {FLAGS['time']} {other} takes that"
+        )
+    return axis, "as was said"
+
+
+def time_by_names(v: Variable, arrays: Variables) -> tuple[int | None, str]:
+    """Return the axis of time and the reason, by the names of axes or by an array of times; None where they do not tell."""
+    if (axis := called_time(v)) is not None:
+        return axis, f"which is called {(v.dims or ())[axis]}"
+    for t in arrays.values():
+        if (axis := times_of_each(t, v.shape)) is not None:
+            return axis, f"as {t.name} has times for each trajectory"
+    for more in (0, 1):  # one more is what files with the ends of steps have
+        for t in filter(is_times, arrays.values()):
+            fitting = [axis for axis, size in enumerate(v.shape) if size + more == max(t.shape) and (axis or not more)]
+            if len(fitting) == 1 and t is not v:
+                return fitting[0], f"as long as {t.name}" if not more else f"one shorter than {t.name}"
+    return None, ""
+
+
+def called_time(v: Variable) -> int | None:
+    """Return the one axis that is called time."""
+    named = [axis for axis, dim in enumerate(v.dims or ()) if word(dim) in TIMES]
+    return named[0] if len(named) == 1 else None
+
+
+def samples_axis(look: Look, time: int | None, arrays: Variables, beside: Sequence[Variable], guesses: Guesses) -> int | None:
+    """Return the axis that counts trajectories; None for one trajectory.
+
+    It has no coordinates, and entries along it have little in common. States along `time`, if that is known, and values along an axis
+    of space are like their neighbours. Where values do not tell, trajectories are along the first axis.
+    """
+    v, last = look.variable, len(look.shape) - 1
+    places = [axis for axis in range(len(v.shape)) if axis != time]
+    named = [axis for axis in places if v.dims and names.counts_samples(v.dims[axis], arrays.get(v.dims[axis]))]
+    bare = without_coordinates(v, places, arrays)
+    as_long = [axis for axis in bare if any(other.shape[:1] == (v.shape[axis],) for other in beside)]
+    several = [axis for axis in bare if v.shape[axis] > FEW]
+    unlike = sorted((axis for axis in several if look.ratios[axis] > UNRELATED), key=lambda axis: -look.ratios[axis])
+    smooth = 0 not in bare or (0 in several and look.ratios[0] <= UNRELATED)
+    inside = time is not None and (0 < time < last or (last == 1 and bool(bare)))
+    if len(named) == 1:
+        axis, reason = named[0], f"which is called {(v.dims or ())[named[0]]}"
+    elif time is not None and not bare:
+        return None
+    elif len(as_long) == 1:
+        axis, reason = as_long[0], f"as long as {beside[0].name}"
+    elif time == 0 and several == bare and len(bare) == 1 < len(places):
+        axis, reason = bare[0], "as the others have coordinates"
+    elif unlike and 0 not in unlike:
+        axis, reason = unlike[0], "as neighbours along it have little in common"
+    elif time != 0 and (inside or not smooth):
+        return 0
+    else:
+        others = [axis for axis in bare if time is not None or axis not in several]
+        ways = [f"{FLAGS['samples_axis']} {axis} (samples_axis={axis})" for axis in others]
+        if ways:
+            guesses.note(f"{v.name} is taken for one trajectory; {' or '.join(ways)} says which axis counts several")
+        return None
+    if axis:
+        guesses.note(f"trajectories are along axis {axis}, {reason}", "samples_axis", axis, Confidence.LIKELY)
+    return axis
+
+
+def time_by_values(look: Look, samples: int | None, arrays: Variables) -> tuple[int, str] | None:
+    """Return the axis of time and the reason, by coordinates, lengths and values; None where they do not decide."""
+    places = [axis for axis in range(len(look.shape)) if axis != samples]
+    bare = without_coordinates(look.variable, places, arrays)
+    several = [axis for axis in bare if look.shape[axis] > FEW and look.ratios[axis] <= UNRELATED]
+    sizes = [look.shape[axis] for axis in several]
+    odd = [axis for axis, size in zip(several, sizes, strict=True) if sizes.count(size) == 1]
+    if len(several) > 2 and len(odd) == 1 and odd[0] in (several[0], several[-1]):
+        return odd[0], "the only one of another length"
+    bounded = [axis for axis in several if not _is_periodic(look, axis, samples)]
+    if len(bounded) == 1:
+        return bounded[0], "as the other axis is periodic, or has fixed ends" if len(
+            several
+        ) > 1 else "the only one that is left"
+    changes = sorted(((_growth(look, axis), axis) for axis in bounded), reverse=True)
+    if len(changes) > 1 and changes[0][0] > max(GROWTH, 2 * changes[1][0]):
+        return changes[0][1], "as the size of values changes along it, from one end to the other"
+    return None
+
+
+def _growth(look: Look, axis: int) -> float:
+    """Return |log(s₁ / s₀)| of the sizes of values, about their mean, at the two ends of an axis: large where they grow or decay."""
+    values = look.values.reshape(-1, *look.shape[1:]) if axis == 0 else look.values
+    u = np.moveaxis(values, axis if axis == 0 else 1 + axis, 0)
+    first, last = (float(np.square(u[end] - u.mean()).mean()) for end in (0, -1))
+    return abs(math.log(last / first)) / 2 if first > 0 and last > 0 else math.inf
+
+
+def _is_periodic(look: Look, axis: int, samples: int | None) -> bool:
+    """Return whether an axis is periodic, or has the same value at both ends in all functions, as time hardly has."""
+    rows = look.values.reshape(-1, *look.shape[1:])
+    f = rows[None] if samples is None else np.moveaxis(rows, samples, 0)
+    place = 1 + axis if samples is None or axis < samples else axis
+    ends = by_values(torch.from_numpy(np.ascontiguousarray(f)), place)[0]
+    return ends in (Ends.PERIODIC, Ends.FIXED, Ends.REPEATED)
+
+
+def without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) -> list[int]:
+    """Return the axes that have neither coordinates nor a name of a place or of channels; all of them, where lengths do not tell."""
+    left = [axis for axis in places if not (v.dims and v.dims[axis] and _is_place(v.dims[axis], arrays))]
+    if v.dims and all(v.dims) and len(left) < len(places):
+        return left
+    lines = {name: size for name, size in lengths(arrays).items() if not is_times(arrays[name]) and goes_one_way(arrays[name])}
+    sizes = sorted(lines.values())
+    if sizes == sorted(v.shape[axis] for axis in left):
+        return []
+    places = left
+    for length in sizes:
+        as_long = [axis for axis in left if v.shape[axis] == length]
+        if len(as_long) > sizes.count(length):
+            return list(places)
+        left = [axis for axis in left if axis not in as_long[:1]]
+    return left
+
+
+def _is_place(dim: str, arrays: Variables) -> bool:
+    x = arrays.get(dim)
+    line = x is not None and x.dims == (dim,)
+    return line or names.is_place(dim, x) or word(dim) in COORDINATES or dim.lower() in names.CHANNELS
+
+
+def _note_steps(v: Variable, steps: Steps, axes: Guesses, guesses: Guesses) -> None:
+    n = steps.count(v)
+    held = f"{', '.join(steps.moving)} hold{'' if steps.beside else 's'} {n} {'trajectory' if n == 1 else 'trajectories'}"
+    guesses.note(f"{held} of {v.shape[steps.axis]} states: {steps.in_words}")
+    guesses += axes
+    if steps.fixed:
+        few = len(steps.fixed) == 1
+        guesses.note(
+            f"{', '.join(steps.fixed)} {'is' if few else 'are'} fixed along a trajectory, and {'goes' if few else 'go'} with its states "
+            f"into every pair; {FLAGS['input']} {steps.name} leaves {'it' if few else 'them'} out"
+        )
+
+
+def even(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
+    """Return notes on the steps of times in a file; steps of unequal length are refused."""
+    states = v.shape[axis]
+    if states < 2:
+        return []
+    for more, t in product((0, 1), arrays.values()):  # one more is what files with the ends of steps have
+        each = times_of_each(t, v.shape) == axis
+        if each or (is_times(t) and max(t.shape) == states + more):
+            rows = t.glance().astype(np.float64).reshape(-1, t.shape[1] if each else states + more)
+            first = [f"{t.name} has {states + 1} entries for {states} states: the first {states} are taken for theirs."]
+            return [_step(path, v, t, rows), *(first if more else [])]
+    return [
+        f"{t.name} {shown(t.shape)} does not fit the {states} states of {v.name}, so that nothing tells the length of a step."
+        for t in filter(is_times, arrays.values())
+    ]
+
+
+def _step(path: object, v: Variable, t: Variable, rows: np.ndarray) -> str:
+    """Return a note on the step that the times of all trajectories have."""
+    bad = next((i for i, row in enumerate(rows) if not np.isfinite(row).all() or not equispaced(row)), None)
+    if bad is not None:
+        which = t.name if len(rows) == 1 else f"{t.name}, those of trajectory {bad}"
+        raise RaffiaError(f"{path}: {unequal(which, rows[bad], v.name)}")
+    steps = (rows[:, -1] - rows[:, 0]) / (rows.shape[1] - 1)
+    if np.ptp(steps) > EQUAL * float(np.abs(steps).max()):
+        raise RaffiaError(
+            f"{path}: a step must be as long in all trajectories; those of {t.name} are {steps.min():.6g} to "
+            f"{steps.max():.6g}. Interpolate {v.name} to times in equal steps, or write a file for each."
+        )
+    units, step = names.text(t, "units"), float(steps[0])
+    back = ": times go down, so a model goes back in time" if step < 0 else ""
+    return f"a step is {step:.6g}{units and f' {units}'} of {t.name}{back}."
+
+
+def _some(v: Variable, steps: Steps) -> np.ndarray | None:
+    """Some trajectories (n, states, values), as far as they may be read on opening; None where that is too much."""
+    each = math.prod(v.shape[1:])
+    rows = min(STATES if steps.axis == 0 else SOME if steps.samples == 0 else v.shape[0], v.shape[0])
+    rows = min(rows, max(1, LOOKED_AT // max(1, each))) if 0 in (steps.axis, steps.samples) else rows
+    if rows * each > 4 * LOOKED_AT or v.affordable(rows) < rows:
+        return None
+    parts = spread(v, rows, 1) if steps.samples == 0 else [slice(0, rows)]
+    u = steps.in_order(np.concatenate([v.read(part) for part in parts]))
+    u = u[:: -(-len(u) // SOME), :STATES]
+    u = u.reshape(*u.shape[:2], -1).astype(np.float64)
+    return u if u.size and np.isfinite(u).all() else None
+
+
+def _offer(v: Variable) -> str:
+    """How an array of two axes is read as trajectories."""
+    n, m = v.shape
+    return (
+        f"If {v.name} {shown(v.shape)} holds trajectories, pass {FLAGS['time']} AXIS (time=…), the axis of time: {FLAGS['time']} 0 for "
+        f"one of {n} states, {FLAGS['time']} 1 for {n} of {m} numbers each, and with {FLAGS['samples_axis']} none for one of {m} states."
+    )
+
+
+def _parameters(v: Variable, n: int) -> bool:
+    """Whether an array holds some numbers for each of n trajectories."""
+    return v.shape == (n,) or (len(v.shape) == 2 and v.shape[0] == n and v.shape[1] <= CHANNELS)
+
+
+def _begin_differently(fixed: Sequence[Variable], v: Variable, samples: int | None, time: int | None) -> bool:
+    """Whether trajectories of the same parameters begin differently, so that they are no functions of these alone."""
+    if samples is None:
+        return False
+    each, rows = math.prod(v.shape) // max(1, v.shape[samples]), v.shape[0]
+    n = max(1, min(COMPARED, v.shape[samples], 4 * LOOKED_AT // max(1, each)))
+    n = v.affordable(n) if samples == 0 else n if v.affordable(rows) == rows else 1
+    given = np.concatenate([f.read(slice(0, n)).reshape(n, -1).astype(np.float64) for f in fixed], axis=1)
+    _, first, which = np.unique(given, axis=0, return_index=True, return_inverse=True)
+    again = next((i for i, one in enumerate(which.reshape(-1)) if first[one] != i), None)
+    if again is None:
+        return False
+    u = np.moveaxis(v.read(slice(0, n) if samples == 0 else None), samples, 0)
+    begin = (u if time is None else np.take(u, 0, axis=time if time > samples else time + 1)).astype(np.float64)
+    return bool(np.abs(begin[again] - begin[first[which.reshape(-1)[again]]]).max() > 1e-6 * np.abs(begin).max())
+
+
+def _note_time(known: Sequence[Variable], arrays: Variables, guesses: Guesses) -> None:
+    """Note where arrays are read as pairs, and might be trajectories."""
+    axis = time_by_names(known[0], arrays)[0] if len(known) > 1 and len(known[0].shape) > 2 else None
+    if axis is not None:
+        flags = " ".join(f"{FLAGS['input']} {v.name}" for v in known)
+        guesses.note(
+            f"{known[0].name} has an axis of time, {axis}, and is not taken for trajectories; for a model of one step pass {flags}"
+        )

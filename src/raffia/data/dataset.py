@@ -83,7 +83,8 @@ class Dataset(Readable):
 
         States of several channels are (trajectories, states, channels, *grid), on `Channels(Domain(…), count)`; one long trajectory is
         `u[None]`. A pair is a state and the one `stride` steps later; with a `window`, inputs are so many states in a row, with a `horizon`
-        outputs are so many that follow, all as channels. A window that is not given is 1, until `raffia.fit` finds that a state does not tell the next, and two do.
+        outputs are so many that follow, all as channels. A window that is not given is 1, until `raffia.fit` finds that a state
+        does not tell the next, and two do.
         `parameters` (trajectories,) or (trajectories, numbers) hold for a whole trajectory, and are constant channels of its inputs.
         `times` (states,), if given, must be in equal steps.
         """

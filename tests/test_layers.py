@@ -33,7 +33,7 @@ HEAVY = {
     "orjson": {"serve"},
 }
 """Packages that take long to import, and the rooms that may."""
-OPTIONAL = (HEAVY.keys() - {"typer", "matplotlib", "jinja2"}) | {
+OPTIONAL = (HEAVY.keys() - {"apebench", "typer", "matplotlib", "jinja2"}) | {
     "cuqi",
     "pytensor",
     "botorch",

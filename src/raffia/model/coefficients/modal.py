@@ -40,7 +40,7 @@ DRAWS = 64
 """Posterior draws that are evaluated together."""
 RAISED = 4
 """How often a ridge is raised tenfold where its block has no solution."""
-LEAST = 1e-14
+LEAST = 1e-12
 """The ridge of features that are few, in units of the scale of a block."""
 
 

@@ -33,7 +33,8 @@ HEAVY = {
     "orjson": {"serve"},
 }
 """Packages that take long to import, and the rooms that may."""
-OPTIONAL = (HEAVY.keys() - {"apebench", "typer", "matplotlib", "jinja2"}) | {
+OPTIONAL = (HEAVY.keys() - {"typer", "matplotlib", "jinja2"}) | {
+    "apebench",
     "cuqi",
     "pytensor",
     "botorch",

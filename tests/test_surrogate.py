@@ -130,7 +130,7 @@ def test_equal_seeds_hold_equal_contests(burgers):
             CIRCLE,
             (2, 16),
             (16,),
-            ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"],
+            ["linear", "products", "kernel", "galerkin", "local", "carried", "iterated", "modal"],
         ),
         (Vectors(), SQUARE, (3,), (9, 9), ["linear", "kernel"]),
         (

@@ -1,10 +1,10 @@
-"""Shapes in signatures are checked while the tests run."""
+"""What all tests share: shapes in signatures are checked, and small data and models are made once."""
 
 import os
 
-from jaxtyping import install_import_hook
+from tests import shapes
 
-install_import_hook("raffia", "beartype.beartype")
+shapes.install()
 
 import pytest  # noqa: E402
 import torch  # noqa: E402

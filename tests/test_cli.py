@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from dataclasses import replace
 
@@ -13,10 +14,23 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Burgers, Channels, Domain, GaussianField, cli, data, load, metrics
+from raffia import (
+    Burgers,
+    Channels,
+    Domain,
+    FourierFeatures,
+    GaussianField,
+    RaffiaError,
+    RandomFeatureModel,
+    cli,
+    data,
+    load,
+    metrics,
+)
 from raffia.cli.generate import PROBLEMS
 from raffia.report import ridge_in_words
 from raffia.tuning import GradientSearch
+from tests import processes
 
 
 def run(capsys, *words):
@@ -458,29 +472,22 @@ def test_files_that_do_not_fit_the_command_are_refused(model, train, tmp_path, c
     assert train.read_bytes() == before
 
 
-def test_wrong_kinds_of_objects_are_named_outside_the_tests_own_type_checks():
-    script = """
-import numpy as np, raffia
-from raffia import *
-a = np.random.default_rng(0).standard_normal((9, 16))
-def said(work):
-    try:
-        work()
-    except RaffiaError as error:
-        return str(error)
-    return "nothing"
-model = lambda **k: RandomFeatureModel(FourierFeatures(n_modes=8), 9, **k)
-assert "a must be a NumPy array or a torch tensor; got list" in said(lambda: model().fit(a.tolist(), a))
-assert "solver must be a Solver, such as Cholesky()" in said(lambda: model(solver="cholesky").fit(a, a))
-assert "feature_map must be a FeatureMap" in said(lambda: RandomFeatureModel(FourierFeatures, 9).fit(a, a))
-assert "random_state must be an integer" in said(lambda: model(random_state=None).fit(a, a))
-assert "device must be 'cpu' or 'cuda'" in said(lambda: model(device="meta").fit(a, a))
-assert "a must be a torch tensor; got ndarray" in said(lambda: Burgers().solve(a))
-assert "n must be a positive count" in said(lambda: Burgers().dataset(5.0, 32))
-assert "times must be a positive integer" in said(lambda: model(ridge=1e-3).fit(a, a).compose(a, 1.5))
-"""
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+def test_wrong_kinds_of_objects_are_named():
+    def model(**settings):
+        return RandomFeatureModel(FourierFeatures(n_modes=8), 9, **settings)
+
+    a = np.random.default_rng(0).standard_normal((9, 16))
+    for name, work in (
+        ("a", lambda: model().fit(a.tolist(), a)),
+        ("solver", lambda: model(solver="cholesky").fit(a, a)),
+        ("feature_map", lambda: RandomFeatureModel(FourierFeatures, 9).fit(a, a)),
+        ("random_state", lambda: model(random_state=None).fit(a, a)),
+        ("device", lambda: model(device="meta").fit(a, a)),
+        ("n", lambda: Burgers().dataset(5.0, 32)),
+        ("times", lambda: model(ridge=1e-3).fit(a, a).compose(a, 1.5)),
+    ):
+        with pytest.raises(RaffiaError, match=f"^{name} must be "):
+            work()
 
 
 def test_models_of_several_arrays_remember_their_names_and_order(tmp_path, capsys):
@@ -544,22 +551,6 @@ def test_raffia_fit_says_how_each_entry_of_the_contest_did_as_it_ends(tmp_path, 
     assert "deviation" in (tmp_path / "m.html").read_text()
 
 
-STOPPED = """
-import sys, time
-import numpy as np
-from raffia import cli
-
-def slowly(file, **arrays):
-    file.write(b"half")
-    print("writing", flush=True)
-    time.sleep(60)
-
-np.savez = slowly
-sys.argv = ["raffia", "generate", "burgers", "--n", "1", "--points", "16", "-o", sys.argv[1]]
-cli.main()
-"""
-
-
 def unignored():
     """In a child: signals as a terminal has them, also where a background job or nohup ignores them."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -576,29 +567,49 @@ def stopped(command, number, **options):
     return process.returncode, err
 
 
+def write_slowly(path, seconds):
+    """`raffia generate`, whose file takes so many seconds to write."""
+
+    def slowly(file, **arrays):
+        file.write(b"half")
+        print("writing", flush=True)
+        time.sleep(seconds)
+
+    np.savez = slowly
+    processes.commands([["raffia", "generate", "burgers", "--n", "1", "--points", "16", "-o", path]])
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_in_the_middle_of_a_write_leaves_nothing_and_is_one_line(tmp_path, number):
     path = tmp_path / "d.npz"
     path.write_text("before")
-    assert stopped(["-c", STOPPED, path], number) == (128 + number, f"raffia: stopped by {number.name}.\n")
+    writing = processes.start(write_slowly, str(path), 60, folder=tmp_path)
+    writing.first_line()
+    os.kill(writing.process.pid, number)
+    code, _, err = writing.ended()
+    assert (code, err) == (128 + number, f"raffia: stopped by {number.name}.\n")
     assert [file.read_text() for file in tmp_path.iterdir()] == ["before"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_command_goes_on_after_a_signal_that_its_background_job_or_nohup_ignores(tmp_path, number):
-    quick = STOPPED.replace("time.sleep(60)", "time.sleep(0.5)")
-    ignored = {"preexec_fn": lambda: signal.signal(number, signal.SIG_IGN)}
-    assert stopped(["-c", quick, tmp_path / "d.npz"], number, **ignored) == (0, "")
+    writing = processes.start(write_slowly, str(tmp_path / "d.npz"), 0.5, folder=tmp_path, ignored=[number])
+    writing.first_line()
+    os.kill(writing.process.pid, number)
+    code, _, err = writing.ended()
+    assert (code, err) == (0, "")
     assert (tmp_path / "d.npz").read_bytes() == b"half"
 
 
-def test_ctrl_c_ends_a_whole_fit_with_one_line_in_the_middle_of_its_contest(tmp_path):
+def test_ctrl_c_in_the_middle_of_a_contest_takes_the_best_so_far_and_writes_the_report(tmp_path):
     rng = np.random.default_rng(0)
     a = np.sin(2 * np.pi * (np.arange(64) / 64 + rng.random((400, 1)))) * rng.random((400, 1))
     np.savez(tmp_path / "d.npz", a=a, u=a**2)
-    fitting = ["-m", "raffia", "fit", tmp_path / "d.npz", "--periodic", "--features", "2048", "-o", tmp_path / "m.safetensors"]
-    assert stopped(fitting, signal.SIGINT) == (130, "raffia: stopped by SIGINT.\n")
-    assert os.listdir(tmp_path) == ["d.npz"]
+    fitting = ["-m", "raffia", "fit", tmp_path / "d.npz", "--periodic", "--budget", "600", "-o", tmp_path / "m.safetensors"]
+    begun = time.monotonic()
+    assert stopped(fitting, signal.SIGINT) == (0, "")
+    assert time.monotonic() - begun < 60
+    assert sorted(os.listdir(tmp_path)) == ["d.npz", "m.html", "m.safetensors"]
 
 
 def test_ctrl_c_while_importing_is_one_line(tmp_path):

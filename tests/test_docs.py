@@ -1,13 +1,12 @@
 """Every example in the documentation runs, and every file it names is there."""
 
-import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import processes
 
 ROOT = Path(__file__).parent.parent
 FIRST = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/start").glob("*.md"))]
@@ -18,47 +17,33 @@ PAGES = [*FIRST, *(page for page in SITE if page not in FIRST)]
 
 def blocks(language):
     """The examples of each page, one after another, as a reader would run them."""
-    rows = []
-    for page in PAGES:
-        codes = re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
-        if codes:
-            marks = () if page in FIRST else (pytest.mark.slow,)
-            rows.append(pytest.param("\n".join(codes), id=str(page.relative_to(ROOT)), marks=marks))
-    return rows
+    found = {page.name: re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL) for page in PAGES}
+    return [pytest.param("\n".join(codes), id=name) for name, codes in found.items() if codes]
+
+
+def smaller(code):
+    """Commands for tens of pairs and features where there are hundreds."""
+    return re.sub(r"((?:--n|--features) \d\d)\d+", r"\1", code)
 
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_examples_run(code, tmp_path):
-    script = tmp_path / "example.py"
-    script.write_text(code)
-    result = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    code, _, err = processes.start(processes.program, code, folder=tmp_path).ended()
+    assert code == 0, err
 
 
-COMMANDS = """
-import json, sys
-from raffia import cli
-for sys.argv in json.load(sys.stdin):
-    try:
-        cli.main()
-    except SystemExit as stop:
-        if stop.code:
-            sys.exit(f"{sys.argv} ended with {stop.code}")
-"""
-
-
+@pytest.mark.parametrize("of_size", [smaller, pytest.param(str, id="as written", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("code", blocks("bash"))
-def test_shell_examples_run(code, tmp_path):
-    """One after another, in one process: importing torch for each would take most of the time."""
-    lines = [words for line in code.splitlines() if (words := shlex.split(line, comments=True))]
+def test_shell_examples_run(code, of_size, tmp_path):
+    """One after another, in one process."""
+    lines = [words for line in of_size(code).splitlines() if (words := shlex.split(line, comments=True))]
     commands = [words for words in lines if words[0] == "raffia"]
     for words in lines:
         if words not in commands:
             assert words[0] == "make"
             assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
-    told = {"input": json.dumps(commands), "capture_output": True, "text": True}
-    result = subprocess.run([sys.executable, "-c", COMMANDS], cwd=tmp_path, **told)
-    assert result.returncode == 0, result.stderr
+    code, _, err = processes.start(processes.commands, commands, folder=tmp_path).ended()
+    assert code == 0, err
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,5 +1,6 @@
 """Errors as they are reported: one meaning for all outputs, the other beside it, each channel by itself."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,11 @@ import torch
 import raffia
 from raffia import Channels, Dataset, Domain, RaffiaError, Vectors, metrics
 from raffia.metrics import Sizes
+from raffia.model.work_plan import WorkPlan
+from raffia.surrogate.budget import Clock
+from raffia.surrogate.candidates import Glance
 from raffia.surrogate.contest import contest
+from raffia.surrogate.options import ModelOptions
 
 CIRCLE = Domain(1)
 
@@ -77,9 +82,14 @@ def test_a_fit_of_channels_reports_relative_errors_with_deviations_beside():
     assert found.model.held_out_error_ == float(found.errors.mean())
 
 
+def held(a, y, domain, output, n_features):
+    clock = Clock(WorkPlan(seconds=10.0, compared=1000), time.perf_counter())
+    return contest(Glance(a, y, domain, output), ModelOptions(n_features=n_features), clock)
+
+
 def test_a_contest_judged_by_deviations_shows_relative_errors_too():
     a, y = parameters_to_channels()
-    found = contest(a, y, Vectors(), Channels(Domain(1, periodic=False), 2), 32)
+    found = held(a, y, Vectors(), Channels(Domain(1, periodic=False), 2), 32)
     assert found.header == ["features", "relative error", "in deviations (decides)", "time", "found"]
     assert all(len(row) == 5 for row in found.rows)
     grid = Channels(Domain(1, periodic=False), 2).grid_of(y)
@@ -94,7 +104,7 @@ def test_a_contest_judged_by_deviations_shows_relative_errors_too():
 
 def test_a_contest_of_functions_has_one_kind_of_errors():
     a = random(20, 16)
-    found = contest(a, a.roll(1, dims=1), CIRCLE, CIRCLE, 16, effort="quick")
+    found = held(a, a.roll(1, dims=1), CIRCLE, CIRCLE, 16)
     assert found.header == ["features", "relative error", "time", "found"]
     assert found.rows[0][1] == f"{found.entries[0].error:.2e}"
 
@@ -113,7 +123,7 @@ class TestBaselines:
 
     def test_outputs_that_are_their_inputs_are_told(self):
         a, told = random(40, 16), []
-        raffia.fit(Dataset(a, a.clone(), CIRCLE), "linear", said=told.append)
+        raffia.fit(Dataset(a, a.clone(), CIRCLE), "linear", on_message=told.append)
         assert any("the same as their inputs" in note for note in told)
         found = raffia.fit(Dataset(a, a + 0.001 * a.roll(1, dims=1), CIRCLE), "linear")
         assert any("nearly their inputs" in note for note in found.notes)

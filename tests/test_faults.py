@@ -15,6 +15,8 @@ from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.data import InMemory
 from raffia.solvers import TriangularQR
 from raffia.storage import archive
+from tests import processes
+from tests.test_cli import run
 
 
 def a_model(**settings):
@@ -93,39 +95,28 @@ print(kills, torch.equal(whole, killed), sorted(os.listdir(folder)))
 
 @pytest.mark.parametrize("ridge", ["0.001", "auto"])
 def test_a_run_killed_at_any_moment_ends_with_the_same_coefficients(tmp_path, ridge):
-    result = subprocess.run([sys.executable, "-c", KILLED, tmp_path, ridge], capture_output=True, text=True)
-    assert result.stdout.split(" ", 1)[1] == "True ['killed.pt', 'whole.pt']\n", result.stderr
+    _, out, err = processes.start(processes.program, KILLED, tmp_path, ridge, folder=tmp_path).ended()
+    assert out.split(" ", 1)[1] == "True ['killed.pt', 'whole.pt']\n", err
 
 
-def test_the_same_command_after_a_kill_gives_the_same_model(tmp_path):
+def test_the_same_command_after_a_kill_gives_the_same_model(tmp_path, capsys):
     zarr = pytest.importorskip("zarr")
     a = torch.fft.irfft(torch.randn(600, 9, dtype=torch.complex128, generator=torch.Generator().manual_seed(0)), n=32).numpy()
     store = zarr.open_group(tmp_path / "d.zarr", mode="w")
     store.create_array("a", data=a, chunks=(50, 32))
     store.create_array("u", data=np.sin(a), chunks=(50, 32))
-    reading = ["--stream", "--batch-size", "2", "--checkpoint-every", "0", "--no-report"]
-    fitting = [
-        "fit",
-        str(tmp_path / "d.zarr"),
-        "--periodic",
-        "--map",
-        "fourier",
-        "--features",
-        "64",
-        "--ridge",
-        "0.001",
-        *reading,
-    ]
-    command = [sys.executable, "-m", "raffia", *fitting]
+    words = ["--periodic", "--map", "fourier", "--features", "64", "--ridge", "0.001", "--no-report"]
+    words += ["--stream", "--batch-size", "2", "--checkpoint-every", "0"]
+    command = ["fit", tmp_path / "d.zarr", *words, "--model"]
     whole, again = tmp_path / "whole.safetensors", tmp_path / "again.safetensors"
-    subprocess.run([*command, "--model", str(whole)], check=True, capture_output=True)
-    run = subprocess.Popen([*command, "--model", str(again)], stdout=subprocess.DEVNULL)
-    while not again.with_suffix(".checkpoint").exists() and run.poll() is None:
+    assert run(capsys, *command, whole)[0] == 0
+    killed = subprocess.Popen([sys.executable, "-m", "raffia", *map(str, command), str(again)], stdout=subprocess.DEVNULL)
+    while not again.with_suffix(".checkpoint").exists() and killed.poll() is None:
         time.sleep(0.005)
-    run.kill()
-    assert run.wait() == -9
+    killed.kill()
+    assert killed.wait() == -9
     assert not again.exists()
-    subprocess.run([*command, "--model", str(again)], check=True, capture_output=True)
+    assert run(capsys, *command, again)[0] == 0
     assert torch.equal(load(again).coef_, load(whole).coef_)
     assert not again.with_suffix(".checkpoint").exists()
 
@@ -256,8 +247,7 @@ print("done")
 
 def test_a_full_disk_is_an_error_and_the_last_checkpoint_serves(tmp_path):
     path = tmp_path / "run.checkpoint"
-    result = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True)
-    message, end = result.stdout.splitlines()
+    message, end = processes.start(processes.program, FULL, path, folder=tmp_path).ended()[1].splitlines()
     assert message.startswith(f"cannot write {path}: ")
     assert "File too large" in message
     assert end == "done"

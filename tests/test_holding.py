@@ -1,6 +1,7 @@
 """Which pairs are held out: whole groups, blocks of rows; and series whose steps resemble one another are noticed."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -11,8 +12,12 @@ from raffia import Dataset, Domain, RaffiaError, Vectors, load
 from raffia.data import open_source
 from raffia.model.copies import folds_of, groups_of, split, together
 from raffia.model.leakage import nearness
+from raffia.model.work_plan import WorkPlan
+from raffia.surrogate.budget import Clock
+from raffia.surrogate.candidates import Glance
 from raffia.surrogate.contest import contest
 from raffia.surrogate.holding import Groups, hold
+from raffia.surrogate.options import ModelOptions
 from tests.test_cli import run
 
 CIRCLE = Domain(1)
@@ -133,15 +138,20 @@ def test_whole_groups_are_held_out_by_a_fit_and_inside_its_contest(monkeypatch):
 
 def test_a_contest_never_judges_a_pair_by_models_that_saw_its_group():
     data, runs = pairs(series(steps=8))
-    known = contest(data.a, data.y, CIRCLE, CIRCLE, 32, effort="quick", groups=torch.from_numpy(runs))
-    alone = contest(data.a, data.y, CIRCLE, CIRCLE, 32, effort="quick")
+
+    def held(groups=None):
+        clock = Clock(WorkPlan(seconds=10.0, compared=1000), time.perf_counter())
+        return contest(Glance(data.a, data.y, CIRCLE, CIRCLE), ModelOptions(n_features=32), clock, groups=groups)
+
+    known = held(groups=torch.from_numpy(runs))
+    alone = held()
     assert known.entries[1].error > 5 * alone.entries[1].error  # of a kernel
 
 
 def test_a_series_held_out_at_random_is_noticed_and_blocks_say_more():
     data, runs = pairs(series())
     told = []
-    found = raffia.fit(data, "kernel", said=told.append)
+    found = raffia.fit(data, "kernel", on_message=told.append)
     assert any("rows follow one another" in note for note in told)
     assert found.by_blocks > 20 * float(found.errors.mean())
     assert f"{found.by_blocks:.3g}" in " ".join(found.notes)

@@ -1,7 +1,6 @@
 import json
 import os
-import subprocess
-import sys
+import time
 
 import pytest
 import torch
@@ -11,6 +10,7 @@ from safetensors.torch import save_file
 from raffia import FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.solvers import Pseudoinverse
 from raffia.storage.atomic import PROCESS, atomic
+from tests import processes
 from tests.features.test_feature_maps import MeanOf
 
 
@@ -26,14 +26,13 @@ def test_a_loaded_model_predicts_bitwise_the_same(burgers, small_model, saved):
     assert load(saved).get_params()["feature_map__tau"] == small_model.feature_map.tau
 
 
+def predict(path):
+    torch.save(load(path).predict(torch.load("a.pt", weights_only=True)), "p.pt")
+
+
 def test_a_new_process_needs_nothing_but_the_file(burgers, small_model, saved, tmp_path):
     torch.save(burgers.a, tmp_path / "a.pt")
-    script = f"""
-import torch, raffia
-a = torch.load({str(tmp_path / "a.pt")!r}, weights_only=True)
-torch.save(raffia.load({str(saved)!r}).predict(a), {str(tmp_path / "p.pt")!r})
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
+    processes.start(predict, saved, folder=tmp_path).ended()
     prediction = torch.load(tmp_path / "p.pt", weights_only=True)
     torch.testing.assert_close(prediction, small_model.predict(burgers.a), rtol=1e-12, atol=1e-14)
 
@@ -149,23 +148,21 @@ def test_objects_that_a_file_cannot_hold_are_refused_when_saving(burgers, tmp_pa
         model.save(tmp_path / "m.safetensors")
 
 
-WRITING = """
-import sys, time
-from raffia.storage import atomic
-with atomic(sys.argv[1]) as temporary:
-    temporary.write_text("half")
-    print(temporary.name, flush=True)
-    time.sleep(60)
-"""
+def write_slowly(path):
+    with atomic(path) as temporary:
+        temporary.write_text("half")
+        print(temporary.name, flush=True)
+        time.sleep(60)
 
 
 def test_what_another_process_writes_is_let_alone_until_it_is_killed_and_removed_then(small_model, tmp_path):
     path = tmp_path / "model.safetensors"
-    with subprocess.Popen([sys.executable, "-c", WRITING, path], stdout=subprocess.PIPE, text=True) as other:
-        name = other.stdout.readline().strip()
-        small_model.save(path)
-        assert sorted(os.listdir(tmp_path)) == [name, path.name]
-        other.kill()
+    other = processes.start(write_slowly, path, folder=tmp_path)
+    name = other.first_line()
+    small_model.save(path)
+    assert sorted(os.listdir(tmp_path)) == [name, path.name]
+    other.process.kill()
+    other.ended()
     small_model.save(path)
     assert os.listdir(tmp_path) == [path.name]
 

@@ -1,6 +1,4 @@
 import copy
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -348,20 +346,13 @@ def test_no_change_of_a_shallow_copy_changes_predictions_of_the_original_silentl
         assert not torch.equal(other.predict(burgers.a), before)
 
 
-NUMPY = """
-import numpy as np, torch
-from raffia import Domain, FourierFeatures, GaussianField, RandomFeatureModel
-a = GaussianField(n_modes=8).sample(10, Domain(1).grid(16), seed=0)
-one, other = (RandomFeatureModel(FourierFeatures(8), m, 1e-3, batch_size=b).fit(a, a) for m, b in ((8, 7), (np.int64(8), np.int64(7))))
-assert torch.equal(one.predict(a), other.predict(a))
-RandomFeatureModel(FourierFeatures(8), np.int64(8), 1e-3).fit(a, a).predict(a)
-"""
-
-
-def test_whole_numbers_of_numpy_are_whole_numbers():
-    """As they come from searches over np.arange; in a process of its own, since types are checked in this one."""
-    ran = subprocess.run([sys.executable, "-c", NUMPY], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
+def test_whole_numbers_of_numpy_are_whole_numbers(burgers):
+    """As they come from searches over np.arange."""
+    one, other = (
+        RandomFeatureModel(FourierFeatures(8), m, 1e-3, batch_size=b).fit(*burgers)
+        for m, b in ((8, 7), (np.int64(8), np.int64(7)))
+    )
+    assert torch.equal(one.predict(burgers.a), other.predict(burgers.a))
 
 
 def test_pruning_a_pool_is_better_than_drawing_few_features(tmp_path):

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import time
 
 import numpy as np
 import pytest
@@ -21,14 +22,25 @@ from raffia import (
 from raffia.data import open_source
 from raffia.model.preprocessing import prepare
 from raffia.model.settings import Settings
-from raffia.surrogate.candidates import Candidate, candidates, named
-from raffia.surrogate.contest import Contest, Entry, Judge, contest
+from raffia.model.work_plan import WorkPlan
+from raffia.surrogate.budget import Clock
+from raffia.surrogate.candidates import Candidate, Glance, candidates, named
+from raffia.surrogate.contest import contest
+from raffia.surrogate.entries import Contest, Entry
 from raffia.surrogate.fitting import too_large
+from raffia.surrogate.judge import Judge
+from raffia.surrogate.options import ModelOptions
 from raffia.surrogate.plan import Choice
 from raffia.tuning import GradientSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=1, swept=1)
 CIRCLE, SQUARE = Domain(1), Domain(2, periodic=False)
+
+
+def held(a, y, n_features, seed=0, **options):
+    """A contest of functions on a circle, with all the time it needs."""
+    clock = Clock(WorkPlan(seconds=60.0, compared=1000), time.perf_counter() + 1e6)
+    return contest(Glance(a, y, CIRCLE, CIRCLE), ModelOptions(n_features=n_features, random_state=seed), clock, **options)
 
 
 def smooth(n, points=16, seed=0):
@@ -47,7 +59,7 @@ def burgers():
 
 def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest():
     a, y = linear_data()
-    found = contest(a, y, CIRCLE, CIRCLE, 120, search=BRIEF)
+    found = held(a, y, 120, search=BRIEF)
     assert [entry.candidate.name for entry in found.entries] == ["linear"]
     assert found.best.error < 1e-10
     assert (found.n_train, found.n_validation) == (32, 40)  # of few pairs all are judged, in turn
@@ -55,7 +67,7 @@ def test_features_that_are_linear_win_on_a_linear_operator_and_end_the_contest()
 
 @pytest.mark.slow
 def test_modal_coefficients_win_on_burgers_equation(burgers):
-    found = contest(*burgers, CIRCLE, CIRCLE, 100, search=BRIEF)
+    found = held(*burgers, 100, search=BRIEF)
     assert [row[0] for row in found.rows][:7] == ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"]
     assert found.best.candidate.name == "modal"
     assert found.best.error <= 1.03 * min(entry.error for entry in found.entries)
@@ -115,7 +127,7 @@ def test_a_sum_of_two_models_stays_one_on_a_mesh_and_is_not_pruned():
 @pytest.mark.slow
 def test_equal_seeds_hold_equal_contests(burgers):
     a, y = burgers.a[:30, ::4], burgers.y[:30, ::4]
-    first, second = (contest(a, y, CIRCLE, CIRCLE, 30, seed=3, search=BRIEF) for _ in range(2))
+    first, second = (held(a, y, 30, seed=3, search=BRIEF) for _ in range(2))
     assert [entry.error for entry in first.entries] == [entry.error for entry in second.entries]
 
 
@@ -188,12 +200,12 @@ def test_features_that_fail_are_infinitely_wrong_and_say_why(burgers, monkeypatc
 
     known = [Candidate("failing", Failing(4, domain=CIRCLE), tuned=False), Candidate("scalar", ScalarFeatures(8), tuned=False)]
     monkeypatch.setattr("raffia.surrogate.contest.candidates", lambda *_: known)
-    found = contest(*burgers, CIRCLE, CIRCLE, 20)
+    found = held(*burgers, 20)
     assert found.rows[0][1:] == ["inf", found.rows[0][2], "failed: out of order."]
     assert found.best.candidate.name == "scalar"
     monkeypatch.setattr("raffia.surrogate.contest.candidates", lambda *_: known[:1])
     with pytest.raises(RaffiaError, match=r"no features suit these data: failed: out of order\."):
-        contest(*burgers, CIRCLE, CIRCLE, 20)
+        held(*burgers, 20)
 
 
 @pytest.mark.slow

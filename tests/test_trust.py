@@ -108,7 +108,7 @@ class TestCopies:
     def test_copies_are_held_out_together_and_told(self, flow):
         told = []
         data = Dataset(flow.a[:30].repeat(2, 1), flow.y[:30].repeat(2, 1), CIRCLE)
-        found = raffia.fit(data, FourierFeatures(30), 64, held_out=10, refit=False, said=told.append)
+        found = raffia.fit(data, FourierFeatures(30), 64, held_out=10, refit=False, on_message=told.append)
         assert {row % 30 for row in found.rows}.isdisjoint({row % 30 for row in set(range(60)) - set(found.rows)})
         assert told == [
             "30 of 60 inputs are copies of others, or nearly: copies are held out together, lest errors look small."

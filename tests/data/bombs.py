@@ -18,7 +18,6 @@ import zarr
 
 from raffia import RaffiaError
 from raffia.cli import app
-from raffia.data import open_source, variables
 
 ROOM = 3 * 2**30  # bytes of address space that a reader may take
 LARGE = 2**30  # values, 8 GiB of them
@@ -372,21 +371,13 @@ def write_bomb(kind, folder):
 
 
 def measure(path, answer):
-    """Open and inspect a file: the most processor seconds of a step, the most MiB, what was said, what went to stderr."""
+    """Inspect a file, which opens and reads it: processor seconds, the most MiB, the message, what went to stderr."""
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
-    words = ["inspect", str(path), "--input", "a", "--output", "y", "--box"]
-    seconds, said, printed = [], "", io.StringIO()
-    for step in (
-        lambda: variables(path),
-        lambda: open_source(path, input="a", output="y", periodic=False),
-        lambda: app(words, standalone_mode=False),
-    ):
-        begun = time.process_time()
-        try:
-            with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
-                step()
-            said = "read"
-        except RaffiaError as error:
-            said = str(error)
-        seconds.append(time.process_time() - begun)
-    answer.send((max(seconds), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, said, printed.getvalue()))
+    message, printed, begun = "read", io.StringIO(), time.process_time()
+    try:
+        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(io.StringIO()):
+            app(["inspect", str(path), "--input", "a", "--output", "y", "--box"], standalone_mode=False)
+    except RaffiaError as error:
+        message = str(error)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    answer.send((time.process_time() - begun, memory, message, printed.getvalue()))

@@ -1,6 +1,5 @@
 import os
 import struct
-import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -15,6 +14,7 @@ import zarr
 
 from raffia import RaffiaError
 from raffia.data.readers import variables
+from tests import processes
 from tests.data.examples import ARRAYS, WRITERS, write
 
 SHARED = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[3] / "shared")) / "repro/files"
@@ -91,18 +91,17 @@ def test_a_heap_of_hdf5_with_free_space_of_no_size_is_refused_at_once(tmp_path):
         at += 16 + -(-int.from_bytes(content[at + 8 : at + 16], "little") // 8) * 8
     content[at + 8 : at + 16] = bytes(8)  # HDF5 itself goes on for ever
     (tmp_path / "d.h5").write_bytes(content)
-    code = "import sys; from raffia.data import variables; variables(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "d.h5"], capture_output=True, text=True, timeout=60)
-    assert "RaffiaError" in done.stderr
-    assert "d.h5 is damaged" in done.stderr
+    err = processes.start(variables, tmp_path / "d.h5", folder=tmp_path).ended(60)[2]
+    assert "RaffiaError" in err
+    assert "d.h5 is damaged" in err
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/repro/files")
 @pytest.mark.parametrize("name", ["hang_hdf5.nc", "silent_wrong.mat"])
-def test_damaged_files_that_were_met_are_refused(name):
-    code = "import sys; from raffia.data import variables; [v.read() for v in variables(sys.argv[1]).values()]"
-    done = subprocess.run([sys.executable, "-c", code, SHARED / name], capture_output=True, text=True, timeout=60)
-    assert f"RaffiaError: {SHARED / name}" in done.stderr
+def test_damaged_files_that_were_met_are_refused(name, tmp_path):
+    code = f"from raffia.data import variables; [v.read() for v in variables({str(SHARED / name)!r}).values()]"
+    err = processes.start(processes.program, code, folder=tmp_path).ended(60)[2]
+    assert f"RaffiaError: {SHARED / name}" in err
 
 
 @pytest.mark.parametrize(("kind", "package"), [("hdf5", "h5py"), ("mat 7.3", "h5py"), ("netcdf 4", "h5py"), ("zarr 3", "zarr")])

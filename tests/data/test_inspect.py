@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import zarr
@@ -60,12 +57,11 @@ def test_functions_on_a_mesh_are_drawn_at_its_nodes(name):
     assert any(axes.collections for axes in figure.axes)
 
 
-def test_a_damaged_file_is_one_line(tmp_path):
+def test_a_damaged_file_is_one_line(tmp_path, capsys):
     (tmp_path / "d.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    done = subprocess.run([sys.executable, "-m", "raffia", "inspect", str(tmp_path / "d.h5")], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.startswith("raffia: ")
-    assert len(done.stderr.splitlines()) == 1
+    code, _, err = run(capsys, "inspect", tmp_path / "d.h5")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "d.h5" in err
 
 
 def test_inspect_takes_the_options_of_fit_and_names_them_in_the_next_command(tmp_path, capsys):

@@ -98,10 +98,13 @@ def test_wrong_parameters_are_refused_with_their_names(name, parameter):
                 problem.trajectories(1, 4, 1, 1.0)
 
 
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
-def test_the_command_line_refuses_them_in_a_line_and_writes_nothing(name, parameter, tmp_path, monkeypatch, capsys):
+def test_the_command_line_refuses_them_in_a_line_and_writes_nothing(name, parameter, every, tmp_path, monkeypatch, capsys):
+    """Every eighth value of each parameter, from another one on: together all values of every kind of parameter."""
     asked = ["--trajectories", "1"] if issubclass(PROBLEMS[name], Evolution) else ["--n", "1"]
-    for text in (text for text in WRONG if is_wrong(name, parameter, text)):
+    first = PARAMETERS.index((name, parameter)) % every
+    for text in [text for text in WRONG if is_wrong(name, parameter, text)][first::every]:
         written = repr(WRONG[text]) if text == "10**400" else text
         command = ["raffia", "generate", name, *asked, "--points", "4", "--set", f"{parameter}={written}", "-o"]
         monkeypatch.setattr(sys, "argv", [*command, str(tmp_path / "d.npz")])

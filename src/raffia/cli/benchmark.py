@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -11,7 +11,7 @@ from raffia.cli.common import check_output, print_table, write_json
 from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.reproduce.evolution import CASES, Comparison, compared, published
-from raffia.surrogate.contest import Effort
+from raffia.surrogate.budget import EFFORTS
 from raffia.validation import check_count, check_device
 
 LATER = 10  # steps after which errors are shown beside those of one
@@ -38,7 +38,7 @@ def over_time(
     check_count("--seeds", seeds)
     if trajectories is not None:
         check_count("--trajectories", trajectories)
-    if effort not in get_args(Effort):
+    if effort not in EFFORTS:
         raise RaffiaError(f"--effort must be quick, normal or long; got {effort!r}.")
     if output is not None:
         check_output(output, ".json")

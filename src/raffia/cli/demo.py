@@ -48,7 +48,7 @@ def _demo_operator(
     model = fit_in_batches(paper.model(random_state=seed), train)
     trained = time.perf_counter() - begun
     found = surrogate.fit(
-        train, n_features=paper.n_features, held_out=0, seed=seed, said=lambda text: console.print(text, style="dim")
+        train, n_features=paper.n_features, held_out=0, seed=seed, on_message=lambda text: console.print(text, style="dim")
     )
     models = {"the paper's features": model, "raffia.fit": found.model}
 

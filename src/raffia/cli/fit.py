@@ -1,6 +1,7 @@
 """raffia fit: from a file to a surrogate, its expected error and a report."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,12 @@ from raffia.cli.options import reading
 from raffia.data import ReadingOptions, open_source
 from raffia.data.options import listed
 from raffia.errors import RaffiaError
+from raffia.model import load
 from raffia.model.settings import check_numbers
+from raffia.model.work_plan import WorkPlan
 from raffia.report import band_in_words
 from raffia.surrogate import FAMILIES
+from raffia.surrogate.budget import ended_by_ctrl_c
 from raffia.tuning import GradientSearch
 
 Judged, Modelled, Worked, Written = (
@@ -69,7 +73,14 @@ def fit(
     ] = "auto",
     features: Annotated[int, Modelled(min=1, help="Number of random features m.")] = 1024,
     ridge: Annotated[str, Modelled(help="The penalty λ: a number, or auto for the least leave-one-out error.")] = "auto",
-    effort: Annotated[str, Worked(help="How long a contest may take: quick, normal or long.")] = "normal",
+    budget: Annotated[
+        float | None, Worked(help="Seconds that all may take, 60 by default: what is tried depends on them.")
+    ] = None,
+    effort: Annotated[str | None, Worked(help="A name for a budget: quick (10), normal (60) or long (600).")] = None,
+    plan: Annotated[
+        Path | None, Worked(help="A model file, of which the plan is carried out again, in place of a budget: the same model.")
+    ] = None,
+    start: Annotated[Path | None, Worked(help="A model file of such pairs, from whose features the search goes on.")] = None,
     tune: Annotated[bool, Worked("--tune", help="Search the hyperparameters at length (auto does it in short).")] = False,
     normalize: Annotated[
         bool | None, Modelled("--normalize/--no-normalize", help="Whether to normalise; the features know, if not said.")
@@ -103,48 +114,53 @@ def fit(
     check_output(file, ".safetensors", "--model")
     if report:
         check_output(file.with_suffix(".html"), ".html", "--model with its report")
-    pairs = open_source(source, replace(options, output=names))
-    tested = None
-    if test is not None:
-        tested = pairs.schema.pairs(test, options.input, names, test_outputs, options.parameters)
-    for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
-        note(text)
-    found = surrogate.fit(
-        pairs,
-        feature_map,
-        features,
-        penalty,
-        held_out,
-        test=None if tested is None else tested.dataset(),
-        refit=refit,
-        seed=seed,
-        tune=GradientSearch(verbose=console.is_terminal) if tune else None,
-        normalize=normalize,
-        effort=effort,  # type: ignore[arg-type]  # the contest refuses others
-        verbose=console.is_terminal,
-        said=note,
-        band=band,
-        drop=_indices(drop),
-        groups=groups,
-        blocks=blocks,
-        one_step=one_step,
-        stream=stream,
-        scheduler=scheduler,
-        batches={
-            "batch_size": batch_size,
-            "checkpoint_every": checkpoint_every,
-            "checkpoint": file.with_suffix(".checkpoint"),
-        },
-        **settings,
-    )
-    found.model.save(file)
-    print_summary(found, file)
-    if band is not None:
-        console.print(band_in_words(found, band), soft_wrap=True)
-    if report and found.test is not None:
-        page = file.with_suffix(".html")
-        write_page(found, page, file, pairs, seed, band)
-        console.print(f"report: {page}", soft_wrap=True)
+    chosen = feature_map == "auto" and not stream and scheduler is None
+    with ended_by_ctrl_c() if chosen else nullcontext():
+        pairs = open_source(source, replace(options, output=names))
+        tested = None
+        if test is not None:
+            tested = pairs.schema.pairs(test, options.input, names, test_outputs, options.parameters)
+        for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
+            note(text)
+        found = surrogate.fit(
+            pairs,
+            feature_map,
+            features,
+            penalty,
+            held_out,
+            test=None if tested is None else tested.dataset(),
+            refit=refit,
+            seed=seed,
+            tune=GradientSearch(verbose=console.is_terminal) if tune else None,
+            normalize=normalize,
+            budget=budget,
+            effort=effort,
+            plan=None if plan is None else _plan(plan),
+            start=None if start is None else load(start),
+            verbose=console.is_terminal,
+            on_message=note,
+            band=band,
+            drop=_indices(drop),
+            groups=groups,
+            blocks=blocks,
+            one_step=one_step,
+            stream=stream,
+            scheduler=scheduler,
+            batches={
+                "batch_size": batch_size,
+                "checkpoint_every": checkpoint_every,
+                "checkpoint": file.with_suffix(".checkpoint"),
+            },
+            **settings,
+        )
+        found.model.save(file)
+        print_summary(found, file)
+        if band is not None:
+            console.print(band_in_words(found, band), soft_wrap=True)
+        if report and found.test is not None:
+            page = file.with_suffix(".html")
+            write_page(found, page, file, pairs, seed, band)
+            console.print(f"report: {page}", soft_wrap=True)
 
 
 def _names_and_file(given: list[str], model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:
@@ -160,6 +176,14 @@ def _beside(source: Path) -> Path:
     """DATA.safetensors in this folder; the wildcards of a pattern are left out."""
     name = re.sub(r"[*?\[\]]+", "", source.stem if source.suffix else source.name).strip(" _-.")
     return Path(f"{name or source.absolute().parent.name}.safetensors")
+
+
+def _plan(file: Path) -> WorkPlan:
+    """The plan in a model file."""
+    plan = load(file).trained_.plan
+    if plan is None:
+        raise RaffiaError(f"--plan {file} is the file of a model that raffia fit did not make: it has no plan. Pass --budget.")
+    return plan
 
 
 def _ridge(text: str) -> float | Literal["auto"]:

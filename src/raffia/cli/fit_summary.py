@@ -25,6 +25,8 @@ def print_summary(surrogate: Surrogate, file: Path) -> None:
     """Print the contest, the errors beside those of simple predictions, and where the model was written."""
     if surrogate.contest is not None:
         console.print(_printed(surrogate.contest.header, surrogate.contest.rows, contest_title(surrogate.contest)))
+        if surrogate.plan is not None:
+            console.print(f"plan of {surrogate.plan.words}; {surrogate.plan.beyond}", style="dim", soft_wrap=True)
     elif surrogate.history is not None:
         console.print(surrogate.history.summary, soft_wrap=True)
         console.print(f"found {surrogate.history.found}", soft_wrap=True)

@@ -305,7 +305,7 @@ def pairs_in_memory(
     step = [] if times is None else [_even(times, values.shape[1])]
     notes = pace_notes(_first_states(values), stride)
     whole = Steps(NAME, values.ndim, 1, stride, window or 1, horizon, fixed=fixed)
-    states = whole.pairs_in({name: Variable.of_array(name, f, None, {}, Path(NAME)) for name, f in arrays.items()})
+    states = whole.pairs_in({name: Variable.of_array(Path(NAME), name, f) for name, f in arrays.items()})
     channel = 0 if space.has_components and not space.tabular else None
     sides = [[RowReader(states[name], plain=True, channel=channel if name not in fixed else None) for name in side]
              for side in (whole.inputs, whole.outputs)]  # fmt: skip

@@ -17,6 +17,7 @@ from raffia.model.preprocessing import Frame
 from raffia.model.scaling import Scaling
 from raffia.model.settings import Settings
 from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
+from raffia.model.work_plan import WorkPlan
 from raffia.regression import unpacked
 from raffia.spaces import POINT, Domain, Mesh
 from raffia.storage import archive
@@ -64,7 +65,7 @@ _PARTS = {
     for module in PUBLIC
     for name, value in vars(module).items()
     if isinstance(value, type) and (hasattr(value, "__dataclass_fields__") or issubclass(value, BaseEstimator))
-} | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings, Novelty, ErrorBars)}
+} | {cls.__name__: cls for cls in (Trained, Frame, Scaling, Settings, Novelty, ErrorBars, WorkPlan)}
 CLASSES: dict[str, Callable[..., Any]] = {
     **_PARTS,
     "Mesh": stored_mesh,

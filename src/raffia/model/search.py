@@ -1,6 +1,7 @@
 """Tuning: hyperparameters by a search, then the ridge for all features, then training on all pairs."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -15,7 +16,7 @@ from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
 from raffia.model.trained import HELD_OUT, Trained
 from raffia.regression import ridge_for
-from raffia.tuning import GradientSearch, History, Search, Trial, objective_for, search_kernel
+from raffia.tuning import GradientSearch, History, Search, Trial, never, objective_for, search_kernel
 
 SEARCHED = 2**13  # pairs that a search looks at, at most
 COMPARED = 300  # pairs that kernels are compared on, at most
@@ -57,8 +58,10 @@ def _held_out_error(settings: Settings, pairs: Prepared, held: Prepared) -> floa
     return float(Operator(trained, settings).errors_of(held).mean())
 
 
-def searched(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Settings, History]:
-    """The settings with the best hyperparameters found on these pairs, and what was tried."""
+def searched(
+    settings: Settings, pairs: Prepared, search: Search | None = None, stopped: Callable[[], bool] = never
+) -> tuple[Settings, History]:
+    """The settings with the best hyperparameters found on these pairs, and what was tried, until the search is `stopped`."""
     if math.isinf(settings.n_features):
         return _searched_kernel(settings, pairs.distinct(), bool(getattr(search, "verbose", False)))
     device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED), device=pairs.inputs.device)
@@ -73,7 +76,7 @@ def searched(settings: Settings, pairs: Prepared, search: Search | None = None) 
         measure=pairs.frame.measure,
         modal=settings.modal,
     )
-    history = (search or GradientSearch()).run(objective)
+    history = (search or GradientSearch()).run(objective, stopped)
     chosen = {name: value for name, value in history.best.parameters.items() if name != "ridge"}
     return replace(settings, feature_map=objective.with_choices(chosen).feature_map), history
 

@@ -16,6 +16,7 @@ from raffia.model.error_bars import ErrorBars
 from raffia.model.novelty import Novelty
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
+from raffia.model.work_plan import WorkPlan
 from raffia.regression import Solution, Statistics
 
 LEFT_OUT, FOLDS, HELD_OUT = "leave one out", "folds", "held out"
@@ -64,6 +65,9 @@ class Trained:
         if self.statistics is None:
             raise RaffiaError("this needs the statistics of the training pairs: save the model with statistics=True.")
         return self.statistics
+
+    plan: WorkPlan | None = None
+    """What `raffia.fit` did within its budget."""
 
     def light(self, statistics: bool = False) -> "Trained":
         """Only what predictions need, for files and other machines; with `statistics`, also what error bars need."""

@@ -60,11 +60,11 @@ class Burgers(Evolution, Problem):
 
     @property
     def smoother(self) -> str:
-        """More viscosity."""
+        """What makes solutions smoother, as words for a warning: a larger viscosity."""
         return f", or a larger viscosity than {self.viscosity:g}"
 
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
-        """u at increasing times; from one instant to the next each sample has the modes and steps that it needs there, by itself."""
+        """Solve for u at increasing times. Each sample has its own numbers of modes and time steps, chosen anew as it gets smoother."""
         end, now = u.new_empty(len(u), len(times), grid.shape[0]), 0.0
         modes = torch.fft.rfft(u, norm="forward")[:, : _kept(grid.shape[0])]
         for column, time in enumerate(times):
@@ -75,7 +75,7 @@ class Burgers(Evolution, Problem):
         return end
 
     def _advanced(self, modes: Complex[Tensor, "n modes"], grid: Grid, now: float, stop: float) -> Complex[Tensor, "n modes"]:
-        """The modes of all samples at the next instant; what turns out to need more modes than before is integrated again with them."""
+        """Integrate from `now` to `stop`. A sample that turns out to need more modes is integrated again with more."""
         found, bound = torch.zeros_like(modes), self._bound(modes.detach(), grid, now, stop)
         points = (
             torch.full_like(bound, grid.shape[0]) if self.step or self.forcing is not None else _points(modes.detach(), grid)
@@ -132,19 +132,19 @@ class Burgers(Evolution, Problem):
 
 
 def _instants(now: float, stop: float) -> Iterator[float]:
-    """Instants at which to look what samples need: as long after each other as they are from the start, which is not smooth."""
+    """Times at which numbers of modes and steps are chosen anew: they double, as solutions change fastest at the beginning."""
     while now < stop:
         now = stop if 2 * now >= stop else max(2 * now, stop / 64)
         yield now
 
 
 def _kept(points: int) -> int:
-    """How many modes a grid keeps, by the 2/3 rule: products of them alias onto dropped ones only."""
+    """How many modes a grid keeps, by the 2/3 rule: products of these alias onto dropped modes only."""
     return -(-points // 3)
 
 
 def _points(modes: Complex[Tensor, "n modes"], grid: Grid) -> Float[Tensor, "n"]:
-    """The points that each sample needs now, with some to spare: those of the grid, or a half of them, or a quarter …"""
+    """The number of points that each sample needs now, with a margin: that of the grid, half of it, a quarter of it …"""
     size = modes.abs()
     number = torch.arange(modes.shape[1], device=modes.device)
     last = torch.where(size > NEGLIGIBLE * size.amax(1, keepdim=True), number, 0).amax(1)

@@ -134,7 +134,7 @@ class Darcy(Problem):
         return mean(a[:, 1:, 1:-1], a[:, :-1, 1:-1]) / h1**2, mean(a[:, 1:-1, 1:], a[:, 1:-1, :-1]) / h2**2
 
     def _conjugate_gradients(self, a: Tensor, f: Tensor, grid: Grid) -> tuple[Tensor, int]:
-        """Samples that have converged stand still, so that a solution does not depend on its batch."""
+        """Preconditioned conjugate gradients. Samples that have converged no longer change, so that none depends on its batch."""
         faces = self._faces(a, grid)
         scale = (a.amax((-2, -1), keepdim=True) * a.amin((-2, -1), keepdim=True)).sqrt()
         u = poisson(f, grid) / scale

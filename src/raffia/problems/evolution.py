@@ -80,7 +80,7 @@ class Evolution(ABC):
 
     @property
     def smoother(self) -> str:
-        """What would make solutions smoother, as words for a warning."""
+        """What makes solutions smoother, as words for a warning; empty if nothing is known."""
         return ""
 
     def fine_grid(self, grid: Grid) -> Grid:

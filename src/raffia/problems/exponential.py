@@ -52,7 +52,7 @@ class Spectrum:
 
     @cached_property
     def kept(self) -> Float[Tensor, "*modes"]:
-        """1 for coefficients that are kept, 0 for the others."""
+        """1 for Fourier coefficients that the grid keeps without aliasing, 0 for the others."""
         limits = [math.pi * 2 / h / (self.degree + 1) * (1 - 1e-12) for h in self.grid.spacings]
         return reduce(torch.mul, ((k.abs() < limit).double() for k, limit in zip(self.waves, limits, strict=True)))
 

@@ -118,6 +118,7 @@ def report(
                 "normalised": NORMALISED[model.normalize],
                 "ridge": ridge_in_words(model.ridge_, ".3g"),
                 "time": f"{surrogate.seconds:.1f} s",
+                **({} if surrogate.plan is None else {"plan": f"{surrogate.plan.words}; {surrogate.plan.beyond}"}),
                 "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
                 "split": surrogate.split,
             },

@@ -1,6 +1,6 @@
 """Discrete calculus on grids: gradient, Poisson's equation, heat flow. Batched, differentiable, on any device.
 
-Axes may be of any kind, but `inner` nodes are those of a box.
+Axes may be of any kind, except in functions of `inner` nodes, which need a box.
 
 A sine transform along an axis of up to `MATRIX_POINTS` points is a product with a dense matrix, which is faster there than a
 padded FFT; longer axes use the FFT (`benchmarks/poisson.py` measures both).

@@ -22,9 +22,10 @@ MOST_DIMENSIONS = 9
 class Domain(Space):
     """The torus or the box [0, extent]^dim; dim 0 is a single point, the domain of real numbers.
 
-    `extent` is one length for all axes, or one per axis. `axes` are kinds, one for all or one per axis, where not all are periodic, or
-    not all have both ends: "periodic", "box", "cells" (the nodes are centres of cells), "left" (a box without its last end) or
-    "right" (without its first), as in Domain(2, axes=("periodic", "box")), a channel. `periodic` then says whether all are.
+    `extent` is one length for all axes, or one per axis. `axes` is needed for axes that are neither all periodic nor all of a box. It is
+    one kind for all axes, or one per axis: "periodic", "box" (nodes at both ends), "cells" (nodes at the centres of cells), "left"
+    (no node at the right end) or "right" (none at the left end). The flow in a pipe has Domain(2, axes=("periodic", "box")).
+    `periodic` is then True only if all axes are.
     """
 
     gridded: ClassVar[bool] = True
@@ -58,12 +59,12 @@ class Domain(Space):
 
     @property
     def in_words(self) -> str:
-        """What samples are."""
+        """What messages call samples."""
         return f"functions on a domain of dimension {self.dim}"
 
     @property
     def noun(self) -> str:
-        """What the domain is: a torus, a box, or one whose axes are named."""
+        """What messages call the domain: a torus, a box, or a domain with axes of these kinds."""
         return "torus" if self.periodic else "box" if self.boxed else f"domain with axes {', '.join(self.axes or ())}"
 
     @property
@@ -75,16 +76,16 @@ class Domain(Space):
 
     @property
     def boxed(self) -> bool:
-        """Whether all axes have both of their ends."""
+        """Whether no axis is periodic and all have nodes at both ends."""
         return self.axes is None and not self.periodic
 
     @property
     def natural_boundary(self) -> Boundary:
-        """The condition that asks nothing of functions: that of a torus, or Neumann's wherever there are ends."""
+        """The boundary condition of fields if none is named: periodic on a torus, Neumann on other domains."""
         return "periodic" if self.periodic else "neumann"
 
     def boundaries(self, boundary: Boundary | tuple[Boundary, ...]) -> tuple[Boundary, ...]:
-        """A condition for each axis: one for all ends of a domain, as periodic axes have none, or one per axis."""
+        """A boundary condition for each axis. One that is given for the whole domain holds for all axes that are not periodic."""
         one = boundary in get_args(Boundary)
         found = tuple("periodic" if kind.periodic else boundary for kind in self.kinds) if one else tuple(boundary)
         for word in found:

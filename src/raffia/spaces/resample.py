@@ -124,7 +124,7 @@ def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
 
 
 def moved(f: Float[Tensor, "*batch_and_shape"], nodes: Grid | Mesh, places: np.ndarray) -> Float[Tensor, "n points"]:
-    """Values of functions at given positions by `values_at`, which is not in torch. If derivatives are needed, by its matrix."""
+    """Values of functions at given positions, by `values_at` in NumPy; by its matrix in torch where derivatives are needed."""
     f = f.reshape(-1, *nodes.shape)
     if not is_tracked(f):
         return torch.from_numpy(values_at(f.numpy(force=True), nodes, places)).to(f)
@@ -161,7 +161,7 @@ def _piecewise_linear(f: Tensor, points: int, kind: Axis) -> Tensor:
 
 
 def _best(f: Tensor, points: int, kind: Axis, dim: int) -> Tensor:
-    """Along a non-periodic axis, the interpolant of each function of `dim` variables that best predicts nodes left out."""
+    """Interpolate along a non-periodic axis. Each function has the interpolant that best predicts its values at nodes left out."""
     n = f.shape[-1]
     if n < 5:
         return _piecewise_linear(f, points, kind)

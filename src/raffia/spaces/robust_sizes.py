@@ -1,9 +1,9 @@
-"""Sizes of samples without outliers: what a few faulty samples of a large set must not decide."""
+"""Sizes of samples, computed without the largest, so that a few faulty samples of a large set do not decide them."""
 
 from torch import Tensor
 
 TRUSTED = 50
-"""Of so many samples one may be faulty; in a smaller set each counts, as one of five samples may be of a kind of its own."""
+"""One sample of so many may be faulty and is left out. In a smaller set every sample counts."""
 
 
 def largest(f: Tensor) -> float:

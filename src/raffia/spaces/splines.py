@@ -55,7 +55,7 @@ def image_within(f: Values, grid: Grid) -> Image:
 
 
 def _cell(x: Float[Tensor, "batch *grid"], kind: Axis, points: int) -> tuple[Tensor, Tensor, int]:
-    """The first of the four neighbours of x, by its place in the image, how far x is from the second to the third, and the image's size."""
+    """The index of the first of the four neighbours of x, the fraction of the way from the second to the third, and the number of nodes."""
     if kind.periodic:
         left = torch.floor(x.detach())
         return left - points * torch.floor(left / points), x - left, points + 3
@@ -81,7 +81,7 @@ def _sampled(image: Image, cells: list[tuple[Tensor, Tensor, int]]) -> Values:
 
 
 def _sides(cell: tuple[Tensor, Tensor, int]) -> list[tuple[Tensor, Tensor]]:
-    """For both neighbours on the left and both on the right: where between them, from −1 to 1 across the image, and their weight."""
+    """For the two neighbours on the left and the two on the right: a point between them, from −1 to 1 across the image, and a weight."""
     first, t, size = cell
     square = t * t
     second, fourth = 2 / 3 + square * (t / 2 - 1), square * t / 6  # weights of four neighbours, which sum to one
@@ -105,14 +105,14 @@ def _gathered(image: Image, cells: list[tuple[Tensor, Tensor, int]]) -> Values:
 
 
 def _neighbours(cell: tuple[Tensor, Tensor, int]) -> list[tuple[Tensor, Tensor]]:
-    """The places of four nodes around x along an axis, and their weights."""
+    """The indices of the four nodes around x along an axis, and their weights."""
     first, t, _ = cell
     weights = (1 - t) ** 3 / 6, 2 / 3 - t**2 * (1 - t / 2), 2 / 3 - (1 - t) ** 2 * (1 + t) / 2, t**3 / 6
     return [(first.long() + step, weight) for step, weight in enumerate(weights)]
 
 
 def _beyond(kind: Axis) -> tuple[int, int]:
-    """How many spacings there are, at least in part, between either end of an axis and the nearest node."""
+    """How many nodes to add beyond the first and the last, so that the spline reaches both ends of the axis."""
     return math.ceil(kind.before), math.ceil(kind.after)
 
 

@@ -32,7 +32,7 @@ class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors
 
     @property
     def in_words(self) -> str:
-        """What samples are."""
+        """What messages call samples."""
         return "vectors"
 
     @property
@@ -105,7 +105,7 @@ class Channels(Space):
 
     @property
     def in_words(self) -> str:
-        """What samples are."""
+        """What messages call samples."""
         return f"functions with {self.count} channels"
 
     @property

@@ -108,19 +108,16 @@ class Candidate(Traits):
         """Whether it is trained without features; a search takes so little then that every fold can have its own."""
         return self.coefficients == "kernel"
 
-    def arguments(self, told: dict[str, Any], wanted: int | None = None) -> dict[str, Any]:
-        """What a model of these features is told: what all models are, but for what these need; no more modal ones than are `wanted`."""
-        own: dict[str, Any] = {"normalize": self.normalize}
-        if self.coefficients == "kernel":
-            own |= {"n_features": math.inf, "solver": None}
+    def arguments(self, common: dict[str, Any], most_modal: int = sys.maxsize) -> dict[str, Any]:
+        """Arguments of a model of these features: the common ones, but for what these need; at most so many modal features."""
+        own: dict[str, Any] = {"n_features": min(common["n_features"], self.most)}
+        if self.kernel:
+            own = {"n_features": math.inf, "solver": None}
         elif self.coefficients == "modal":
-            most = min(told["n_features"], self.most, wanted or self.most)
-            own |= {"n_features": most, "coefficients": "modal", "solver": None}
-        else:
-            own["n_features"] = min(told["n_features"], self.most)
+            own = {"n_features": min(own["n_features"], most_modal), "coefficients": "modal", "solver": None}
         if isinstance(self.feature_map, ScalarFeatures):
             own["points"] = None  # what is a number for each input has no grid to be coarsened
-        return told | own
+        return {"normalize": self.normalize, **common, **own}
 
 
 @dataclass(frozen=True)

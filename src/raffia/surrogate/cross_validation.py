@@ -15,6 +15,7 @@ from raffia.model.error_bars import ErrorBars
 from raffia.model.novelty import FEWEST_INPUTS, Novelty, evenly
 from raffia.spaces import interpolate
 from raffia.surrogate.plan import Choice
+from raffia.tuning.workers import side_by_side
 
 FEWEST_HELD = (
     40  # pairs that a fifth of the data must have, to be enough for errors and error bars; else all pairs are left out in turn
@@ -53,11 +54,12 @@ def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: 
     few = len(data) < FEWEST_HELD * SINGLE
     count = FOLDS if few and data.y[0].numel() <= LARGE else SINGLE
     splits = folds_of(data.a, count, seed, "cross-validation", labels)[: None if few else 1]
-    folds = []
-    for rest, left_out in splits:
-        train, test = data.part(rest.tolist()), data.part(left_out.tolist())
-        folds.append(Fold(choice.repeated(train.a, train.y), train, test, left_out.tolist()))
-    return folds
+
+    def fold(sides: tuple[Tensor, Tensor]) -> Fold:
+        train, test = data.part(sides[0].tolist()), data.part(sides[1].tolist())
+        return Fold(choice.repeated(train.a, train.y), train, test, sides[1].tolist())
+
+    return side_by_side(fold, splits)
 
 
 def calibrate(model: RandomFeatureModel, data: Dataset, folds: Sequence[Fold]) -> None:

@@ -3,12 +3,12 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,20 +20,24 @@ from raffia.model import RandomFeatureModel
 from raffia.model.copies import groups_of
 from raffia.model.file import CLASSES
 from raffia.model.settings import check_numbers
+from raffia.model.work_plan import WorkPlan
 from raffia.regression import available_memory
 from raffia.storage import archive
-from raffia.surrogate.candidates import Candidate, named
-from raffia.surrogate.contest import Contest, Effort
+from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for
+from raffia.surrogate.candidates import Candidate, Glance, named
 from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated
-from raffia.surrogate.holding import Groups, groups_for, hold, known, labels_for, spread
+from raffia.surrogate.entries import Contest
+from raffia.surrogate.holding import Groups, check_test, count_of, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
-from raffia.surrogate.outliers import find_outliers
-from raffia.surrogate.plan import FEW, Choice, Plan
+from raffia.surrogate.options import ModelOptions
+from raffia.surrogate.outliers import Outliers, find_outliers
+from raffia.surrogate.plan import FEW, Choice, Request
 from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import Paths, paths_of, rolled_out, stays_bounded
 from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import incomplete
 from raffia.tuning import GradientSearch
+from raffia.tuning.workers import side_by_side, working
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 MOST_LINEAR = 1024  # pairs of which a linear map is found beside features that were named
@@ -56,9 +60,12 @@ def fit(
     tune: GradientSearch | None = None,
     normalize: bool | Literal["function"] | None = None,
     verbose: bool = False,
-    said: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
     *,
-    effort: Effort = "normal",
+    budget: float | int | None = None,
+    effort: str | None = None,
+    plan: WorkPlan | None = None,
+    start: RandomFeatureModel | None = None,
     band: float | None = None,
     drop: Sequence[int] = (),
     groups: Any = None,
@@ -75,8 +82,14 @@ def fit(
     (a share below 1, or a count) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
     with the hyperparameters found. By default a fifth of the pairs is held out; where that is fewer than 40, features are chosen
     without them, and the errors are those of ten-fold cross-validation over all pairs. Fewer than ten pairs are all trained on.
-    `test` gives the errors instead, where there is a dataset for it. `effort` says how long a contest may take: "quick", "normal" or
-    "long". Equal seeds give equal splits. `normalize=None` leaves it to the features. `settings` go to the model.
+    `test` gives the errors instead, where there is a dataset for it. Equal seeds give equal splits. `normalize=None` leaves it to the
+    features. `settings` go to the model.
+
+    `budget` is how many seconds all of this may take; by `effort` it is 10, 60 or 600: "quick", "normal" or "long". A plan of work is made
+    of it, by timing the machine: pairs to choose features on, searches and their steps. What was done is the `plan` of the result and of
+    the model's file. With that plan, `plan=…`, the same is done whatever time it takes, and the same seed gives the same model on any
+    number of cores. Ctrl-C ends the choice of features with the best so far. `start` is a model of such pairs: features of its kind are
+    searched from its hyperparameters.
 
     `groups` are labels, one for each pair, or the name of an array of the file that holds them: whole groups, such as trajectories, are
     held out, and are on one side of each split of a contest. With `blocks`, blocks of consecutive rows are. Held out at random, steps of
@@ -97,30 +110,40 @@ def fit(
     """
     begun = time.perf_counter()
     check_numbers(n_features, ridge)
+    seconds = seconds_for(budget, effort)
     pairs = open_source(data) if isinstance(data, (str, os.PathLike)) else data
     if not isinstance(pairs, (Dataset, Source)):
         raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
     source = pairs if isinstance(pairs, Source) else None
-    labels = labels_for(groups, source)
-    plan = Plan(
-        features, n_features, ridge, held_out, seed, tune, normalize, effort, verbose, said, band, labels, blocks, settings, one_step,
-    )  # fmt: skip
-    if source is not None and (scheduler or (too_large(source) if stream is None else stream)):
-        if test is not None:
-            raise RaffiaError("test=… (--test) is for data that are read as a whole: with streams, use model.errors then.")
-        if drop:
-            raise RaffiaError("drop=… (--drop) is for data that are read as a whole: pass stream=False (--whole).")
-        if groups is not None:
-            raise RaffiaError(
-                "groups=… (--groups) are for data that are read as a whole: of streams, the last rows are held out."
-            )
-        surrogate = _streamed(plan, source, batches or {}, scheduler)
-        surrogate.model.adopt(replace(surrogate.model.trained_, schema=source.schema))
+    if source is not None:
+        values = elements_of(source)
     else:
-        whole = pairs.dataset()
-        kept = _kept(len(whole), drop)
-        surrogate = _whole(plan, whole.part(kept) if drop else whole, kept, source, test, refit, told=pairs is data is source)
-    return replace(surrogate, seconds=time.perf_counter() - begun)
+        in_memory = pairs.dataset()
+        values = in_memory.a[0].numel() + in_memory.y[0].numel()
+    clock = Clock(plan or planned(seconds, values), begun, given=plan is not None)
+    options = ModelOptions(n_features=n_features, ridge=ridge, random_state=seed, normalize=normalize, settings=settings)
+    request = Request(
+        features=features, options=options, clock=clock, held_out=held_out, tune=tune, start=start, verbose=verbose,
+        on_message=on_message, band=band, groups=labels_for(groups, source), blocks=blocks, one_step=one_step,
+    )  # fmt: skip
+    streams = source is not None and bool(scheduler or (too_large(source) if stream is None else stream))
+    with (
+        ended_by_ctrl_c() if features == "auto" and not streams else nullcontext(),
+        working(workers_for(settings.get("device"))),
+    ):
+        if source is not None and streams:
+            for name, given in (("test=… (--test)", test), ("drop=… (--drop)", drop or None), ("groups=… (--groups)", groups)):
+                if given is not None:
+                    raise RaffiaError(f"{name} is for data that are read as a whole: pass stream=False (--whole).")
+            surrogate = _streamed(request, source, batches or {}, scheduler)
+            surrogate.model.adopt(replace(surrogate.model.trained_, schema=source.schema))
+        else:
+            whole = pairs.dataset()
+            kept = _kept(len(whole), drop)
+            data_kept = whole.part(kept) if drop else whole
+            surrogate = _whole(request, data_kept, kept, source, test, refit, told=pairs is data is source)
+    surrogate.model.adopt(replace(surrogate.model.trained_, plan=clock.plan))
+    return replace(surrogate, seconds=time.perf_counter() - begun, plan=clock.plan)
 
 
 def _kept(n: int, drop: Sequence[int]) -> list[int]:
@@ -137,82 +160,109 @@ def too_large(source: Source) -> bool:
 
 
 def _whole(
-    plan: Plan, data: Dataset, index: list[int], source: Source | None, test: Dataset | None, refit: bool, told: bool
+    request: Request, data: Dataset, index: list[int], source: Source | None, test: Dataset | None, refit: bool, told: bool
 ) -> Surrogate:
     """Fit pairs that are in memory: choose on some of them, measure errors on others, train on all.
 
     `index` has the places of the pairs in the file; notes on steps were `told` already, or not.
     """
+    clock = request.clock
     if test is not None:
-        _check_test(test, data)
-    count = 0 if test is not None else _count(plan.share_of(len(data)), len(data))
-    _check_several(plan, data, len(data))
-    groups = groups_for(spread(plan.groups, data.along), plan.blocks, len(data), count) or Groups.by_trajectories(
+        check_test(test, data)
+    count = 0 if test is not None else count_of(request.share_of(len(data)), len(data))
+    _check_several(request, data, len(data))
+    groups = groups_for(spread(request.groups, data.along), request.blocks, len(data), count) or Groups.by_trajectories(
         data.along, len(data), count
     )
-    holding = hold(data, count, plan.seed, groups)
+    holding = hold(data, count, request.seed, groups)
     chosen = [] if data.along is None or told else list(data.along.notes)
     wide = test is None or (test.along is not None and test.along.preceded()[0])
     if data.along is not None and wide and (why := incomplete(data, holding.train)):
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
         holding, chosen = holding.part(kept), [*chosen, why]
-    n, in_turn = len(data), plan.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
+    n, in_turn = len(data), request.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
     in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
-    plan.check_band(len(test) if test is not None else n if in_turn else len(holding.held))
+    request.check_band(len(test) if test is not None else n if in_turn else len(holding.held))
     holding = replace(holding, notes=[*holding.notes, *chosen])
-    plan.tell(holding.notes)
+    request.report(holding.notes)
     train = data.part(holding.train) if count else data
     paths, each = paths_of(data, holding.train), 0 if data.along is None else data.along.each
-    choice = plan.chosen(train.a, train.y, data, groups=holding.labels, paths=paths)
-    fitted = data if in_turn else train  # what the last decision is made on
-    choice, noted = _trained(plan, choice, fitted, paths, each)
+    choice = request.chosen(_summary(train), groups=holding.labels, paths=paths)
+    fitted = request.affordable(choice, data if in_turn else train)  # what the last decision is made on
+    reduced = len(fitted) < len(data if in_turn else train)
+    begun = time.perf_counter()
+    choice, noted = _trained(request, choice, fitted, paths, each)
+    seconds = time.perf_counter() - begun
     if test is not None:
-        folds = [Fold(choice.joined(), train, test, list(range(len(test))))]
+        folds = [Fold(choice.joined(), fitted, test, list(range(len(test))))]
     elif in_turn:
-        folds = cross_validated(choice, data, None if groups is None else groups.linked(data), plan.seed)
+        folds = cross_validated(choice, data, None if groups is None else groups.linked(data), request.seed)
     else:
-        folds = [Fold(choice.joined(), train, data.part(holding.held), holding.held)] if count else []
+        folds = [Fold(choice.joined(), fitted, data.part(holding.held), holding.held)] if count else []
     judged = Judgement(Sizes.of(train.y, data.output_space.grid_of(train.y)), notes=holding.notes)
-    if folds:
-        repeated = "" if test is None else known(train, test)
-        judged = judged.on(folds, partial(_linear, plan, choice.contest), [*holding.notes, *([repeated] if repeated else [])])
-    if count:
-        judged = judged.beside_blocks(choice.refitted, data, holding, plan.seed)
     tested = test or (data.part(sorted(row for fold in folds for row in fold.rows)) if folds else None)
     paths = paths_of(data, holding.held) if count else None if test is None else paths_of(test, range(len(test)))
-    rollout = None if paths is None else rolled_out(choice.joined(), paths, each, train.y)
     own = folds
     if test is not None:
-        own = cross_validated(choice, data, holding.labels, plan.seed) if len(groups_of(data.a).unique()) >= FEW else []
-    outliers = None
-    if data.along is None:
-        outliers = find_outliers(choice, data, range(len(data)) if in_turn else holding.train, own, judged.sizes, plan.seed)
-    if outliers is not None:
-        outliers = replace(outliers, rows=[index[row] for row in outliers.rows])
-        noted = [*noted, outliers.words]
+        several = len(groups_of(data.a).unique()) >= FEW and clock.affords(5 * seconds)
+        own = cross_validated(choice, data, holding.labels, request.seed) if several else []
+
+    def errors() -> Judgement:
+        """The errors of the model beside those of simple predictions."""
+        measured = judged
+        if folds:
+            repeated = "" if test is None else known(train, test)
+            notes = [*holding.notes, *([repeated] if repeated else [])]
+            measured = judged.on(folds, partial(_linear, request, choice.contest), notes)
+        return (
+            measured.beside_blocks(choice.refitted, data, holding, request.seed)
+            if count and clock.affords(seconds)
+            else measured
+        )
+
+    def outliers() -> Outliers | None:
+        """Samples that may be wrong, and what is gained without them."""
+        if data.along is not None or reduced or not clock.affords(2 * seconds):
+            return None
+        pairs = range(len(data)) if in_turn else holding.train
+        return find_outliers(choice, data, pairs, own, judged.sizes, request.seed)
+
+    def final() -> RandomFeatureModel:
+        """The model, trained on the test pairs too where they are a part of the data."""
+        whole = refit and count and not in_turn and not reduced
+        return choice.extended(data, holding.held) if whole else choice.joined()
+
+    results = side_by_side(lambda task: task(), [errors, outliers, final])
+    judged, unusual, model = cast(tuple[Judgement, Outliers | None, RandomFeatureModel], tuple(results))
+    if unusual is not None:
+        unusual = replace(unusual, rows=[index[row] for row in unusual.rows])
+        noted = [*noted, unusual.words]
+    rollout = None if paths is None else rolled_out(choice.joined(), paths, each, train.y)
+    lost = rollout is not None and paths is not None and rollout.bounded and not stays_bounded(model, paths, rollout.followed)
     if rollout is not None and not rollout.bounded:
         noted = [UNBOUNDED, *noted]
     judged = replace(judged, notes=[*judged.notes, *noted])
-    plan.tell(judged.notes[len(holding.notes) :])
-    model, words = choice.joined(), holding.words + ("" if test is None else "; the errors are of other data")
+    request.report(judged.notes[len(holding.notes) :])
+    words = holding.words + ("" if test is None else "; the errors are of other data")
     if in_turn:
         words = f"each of {n} pairs was left out once, in {len(folds)} folds; features were chosen on {len(train)} of them"
+    elif reduced:
+        words += f"; the model is trained on {len(fitted)} of the other {len(train)} pairs"
+    elif lost:
+        model = choice.joined()
+        words += "; the model is the one trained on the others, because values grew without bounds after training on all"
     elif count and refit:
-        again = choice.extended(data, holding.held)
-        if rollout is None or paths is None or not rollout.bounded or stays_bounded(again, paths, rollout.followed):
-            model, fitted = again, data
-            words += (
-                f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
-            )
-        else:
-            words += "; the model is the one trained on the others, because values grew without bounds after training on all"
+        fitted = data
+        words += (
+            f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
+        )
     judged.attach_to(model, tested)
     calibrate(model, fitted, own)
     outside = "" if test is None else model.novelty_warning(test.a)
     if outside:
         judged = replace(judged, notes=[*judged.notes, f"of the test, {outside}"])
-        plan.tell(judged.notes[-1:])
+        request.report(judged.notes[-1:])
     if (schema := schema_for(data, source)) is not None:
         model.adopt(replace(model.trained_, schema=schema))
     rows = None if test is not None or not folds else sorted(row for fold in folds for row in fold.rows)
@@ -220,7 +270,7 @@ def _whole(
     rows = None if rows is None else [index[row] for row in rows]
     return Surrogate(
         model=model,
-        n_train=len(fitted) if in_turn else len(train),
+        n_train=len(fitted) if in_turn or reduced else len(train),
         test=tested,
         rows=rows,
         predicted=judged.predicted,
@@ -235,43 +285,52 @@ def _whole(
         notes=judged.notes,
         rollout=rollout,
         in_turn=in_turn,
-        outliers=outliers,
+        outliers=unusual,
     )
 
 
-def _trained(plan: Plan, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
+def _summary(data: Dataset | Source, a: Tensor | None = None, y: Tensor | None = None, streamed: bool = False) -> Glance:
+    """What features are chosen by: pairs of a dataset, or some of those of a source."""
+    if a is None or y is None:
+        whole = data.dataset()
+        a, y = whole.a, whole.y
+    return Glance(a, y, data.domain, data.output_space, streamed)
+
+
+def _trained(request: Request, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
     """The choice, trained; models of time steps conserve what the data do, and stay bounded where that can be had; and what was done."""
-    output, kept = train.output_space, conserving(choice, train)
-    choice = plan.trained(choice, train.a, train.y, output)
-    if paths is None or plan.one_step:
+    data, kept = _summary(train), conserving(choice, train)
+    choice = request.trained(choice, data)
+    if paths is None or request.one_step:
         return choice, [kept] if kept else []
-    choice, steady = steadied(choice, plan.others(choice, train.a, train.y, output), paths, each)
+    choice, steady = steadied(choice, request.others(choice, data), paths, each)
     return choice, [note for note in (kept, steady) if note]
 
 
-def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:
+def _streamed(request: Request, source: Source, batches: Mapping[str, Any], scheduler: str | None) -> Surrogate:
     """Pairs that memory cannot hold: one pass over the file, or on a cluster, with a checkpoint to go on from."""
     n = len(source)
-    count = min(_count(plan.share_of(n), n), MOST_HELD)
+    count = min(count_of(request.share_of(n), n), MOST_HELD)
     if count and 0 < source.each <= MOST_HELD and n > source.each:  # whole trajectories
         count = source.each * max(1, count // source.each)
-    plan.check_band(count)
+    request.check_band(count)
     part = Part(source, range(n - count))
     checkpoint = batches.get("checkpoint")
     kept = None if checkpoint is None else Path(f"{checkpoint}.features")
     some = Dataset(*_spread(source, part.rows, SEARCHED), source.domain, source.settings, source.output)
-    _check_several(plan, some, len(part))
-    asked = repr((plan.features, plan.tune, plan.n_features, plan.seed, plan.normalize, n, source.stamp))
+    _check_several(request, some, len(part))
+    options = request.options
+    asked = repr((request.features, request.tune, options.n_features, options.random_state, options.normalize, n, source.stamp))
     if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
-        choice = Choice(plan.model(Candidate("kept", content["features"], **content["settings"]), source.output_space))
+        choice = Choice(request.model(Candidate("kept", content["features"], **content["settings"]), source.output_space))
     else:
-        choice = plan.chosen(some.a, some.y, source, streamed=True)
+        choice = request.chosen(_summary(source, some.a, some.y, streamed=True))
         if kept is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
             told = {"normalize": choice.model.normalize}
             archive.write(kept, {"asked": asked, "features": choice.model.feature_map, "settings": told})
-    model = choice.model.set_params(ridge=plan.ridge)
+    model = choice.model.set_params(ridge=options.ridge)
     if scheduler is None:
-        model.fit(part, **{"verbose": plan.verbose, **batches})
+        model.fit(part, **{"verbose": request.verbose, **batches})
     else:
         model.fit(source.opened, scheduler=scheduler, stop=len(part))
     if kept is not None:
@@ -281,8 +340,8 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     if count:
         rows = list(range(len(part), n))
         test = source.part(range(len(part), n))
-        judged = judged.on([Fold(model, some, test, rows)], partial(_linear, plan, choice.contest))
-        plan.tell(judged.notes)
+        judged = judged.on([Fold(model, some, test, rows)], partial(_linear, request, choice.contest))
+        request.report(judged.notes)
     paths = paths_of(test, range(count)) if test is not None and n > source.each else None
     rollout = None if paths is None else rolled_out(model, paths, source.each, some.y)
     judged.attach_to(model, test)
@@ -303,7 +362,7 @@ def _streamed(plan: Plan, source: Source, batches: Mapping[str, Any], scheduler:
     )
 
 
-def _linear(plan: Plan, held: Contest | None, train: Dataset) -> RandomFeatureModel | None:
+def _linear(request: Request, held: Contest | None, train: Dataset) -> RandomFeatureModel | None:
     """The linear map of the training pairs: the entry of the contest, or where none was held, one that takes seconds at most."""
     entries = [] if held is None else [entry.candidate for entry in held.entries]
     linear = next((one for one in entries if one.name in ("linear", "affine")), None)
@@ -311,26 +370,12 @@ def _linear(plan: Plan, held: Contest | None, train: Dataset) -> RandomFeatureMo
         if len(train) > MOST_LINEAR or train.domain.ndim == 0 or len(groups_of(train.a).unique()) < 2:
             return None
         linear = named("linear", train.a, train.y, train.domain, train.output_space)
-    return plan.model(linear, train.output_space).set_params(ridge="auto").fit(train.a, train.y)
+    if linear.kernel and len(train) > MOST_LINEAR:
+        train = train.part(torch.linspace(0, len(train) - 1, MOST_LINEAR).round().long().tolist())
+    return request.model(linear, train.output_space).set_params(ridge="auto").fit(train.a, train.y)
 
 
-def _check_test(test: Dataset, data: Dataset) -> None:
-    for name, one, other in (("inputs", test.domain, data.domain), ("outputs", test.output, data.output)):
-        if one != other:
-            raise RaffiaError(f"the test data have {name} in {one}, the training data in {other}: they must be of one kind.")
-    if test.along is None or data.along is None:
-        return
-    for name in ("stride", "window", "horizon", "fixed"):
-        theirs, ours = getattr(test.along, name), getattr(data.along, name)
-        if theirs != ours:
-            of = "numbers that are fixed along trajectories" if name == "fixed" else f"a {name}"
-            raise RaffiaError(
-                f"test=… (--test) has pairs with {of} of {theirs}, the data have {ours}: a model of one kind of steps is tested on that "
-                f"kind. Make both with the same {'parameters' if name == 'fixed' else name}."
-            )
-
-
-def _check_several(plan: Plan, data: Dataset, n: int) -> None:
+def _check_several(request: Request, data: Dataset, n: int) -> None:
     """Refuse inputs that are all equal, outputs that are all zero, and values whose squares are no numbers of float64."""
     for name, f in (("inputs", data.a), ("outputs", data.y)):
         size = float(f.abs().max())
@@ -339,7 +384,7 @@ def _check_several(plan: Plan, data: Dataset, n: int) -> None:
                 f"{name} have values up to {size:.1g}, whose squares float64 does not hold: pass them in other units, over {size:.0g}."
             )
     same, still = (bool((f[1:] == f[:1]).all()) for f in (data.a, data.y))
-    if same and (still or "auto" in (plan.features, plan.ridge)):
+    if same and (still or "auto" in (request.features, request.options.ridge)):
         which = f"all {n}" if len(data) == n else f"the {len(data)} of {n} that were looked at"
         raise RaffiaError(
             f"inputs are equal, value for value, {which}: there is nothing to learn from them. Check the data: whether this is the array "
@@ -358,17 +403,3 @@ def _spread(source: Source, rows: range, count: int) -> tuple[Tensor, Tensor]:
     starts = [rows[0] + i * (len(rows) - each) // max(1, runs - 1) for i in range(runs)]
     parts = [source.read(range(start, start + each)) for start in starts]
     return torch.cat([a for a, _ in parts]), torch.cat([y for _, y in parts])
-
-
-def _count(held_out: float | int, n: int) -> int:
-    """How many pairs a share, or a number of them, is."""
-    if not np.isfinite(held_out) or held_out < 0 or (held_out >= 1 and held_out != int(held_out)):
-        raise RaffiaError(f"held_out must be a share below 1 or a whole number of pairs; got {held_out!r}.")
-    count = int(held_out) if held_out >= 1 else round(held_out * n)
-    if n < 2:
-        raise RaffiaError(
-            f"a model is learnt from two pairs at least, and the data have {n}: a file of VTK, say, holds one sample."
-        )
-    if count > n - 2:
-        raise RaffiaError(f"held_out={held_out:g} leaves {n - count} of {n} pairs to train on: hold out fewer.")
-    return count

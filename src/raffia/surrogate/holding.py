@@ -176,3 +176,34 @@ def told(near: Nearness | None, random: bool, tabular: bool, error: float | None
             "they are of the same runs or trajectories, hold these out whole: --groups NAME (groups=…)."
         ]
     return []
+
+
+def count_of(held_out: float | int, n: int) -> int:
+    """How many pairs a share, or a number of them, is."""
+    if not np.isfinite(held_out) or held_out < 0 or (held_out >= 1 and held_out != int(held_out)):
+        raise RaffiaError(f"held_out must be a share below 1 or a whole number of pairs; got {held_out!r}.")
+    count = int(held_out) if held_out >= 1 else round(held_out * n)
+    if n < 2:
+        raise RaffiaError(
+            f"a model is learnt from two pairs at least, and the data have {n}: a file of VTK, say, holds one sample."
+        )
+    if count > n - 2:
+        raise RaffiaError(f"held_out={held_out:g} leaves {n - count} of {n} pairs to train on: hold out fewer.")
+    return count
+
+
+def check_test(test: Dataset, data: Dataset) -> None:
+    """Refuse test data of another kind than the training data."""
+    for name, one, other in (("inputs", test.domain, data.domain), ("outputs", test.output, data.output)):
+        if one != other:
+            raise RaffiaError(f"the test data have {name} in {one}, the training data in {other}: they must be of one kind.")
+    if test.along is None or data.along is None:
+        return
+    for name in ("stride", "window", "horizon", "fixed"):
+        theirs, ours = getattr(test.along, name), getattr(data.along, name)
+        if theirs != ours:
+            of = "numbers that are fixed along trajectories" if name == "fixed" else f"a {name}"
+            raise RaffiaError(
+                f"test=… (--test) has pairs with {of} of {theirs}, the data have {ours}: a model of one kind of steps is tested on that "
+                f"kind. Make both with the same {'parameters' if name == 'fixed' else name}."
+            )

@@ -3,65 +3,97 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Dataset, Source
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
 from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import rank_of
 from raffia.model.preprocessing import prepare
-from raffia.model.search import searched
+from raffia.model.search import COMPARED, searched
 from raffia.model.trained import LEFT_OUT, Trained
+from raffia.surrogate.budget import DEFAULTS as BUDGET
+from raffia.surrogate.budget import Clock
 from raffia.surrogate.candidates import Candidate, Glance, named
-from raffia.surrogate.contest import MODAL_FEATURES, Contest, Effort, Entry, contest
+from raffia.surrogate.contest import contest
+from raffia.surrogate.entries import DEFAULTS as CONTEST
+from raffia.surrogate.entries import Contest, Entry
+from raffia.surrogate.options import ModelOptions
 from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
 from raffia.tuning import GradientSearch, History
-
-FEW = 10  # fewer pairs are all trained on, unless a number of them is to be held out
-HELD_OUT = 0.2  # the share of pairs held out by default
-MOST_COMPARED = 1024  # pairs, up to which the linear map and the kernel are compared once more by leave-one-out errors
-BETTER = 0.95  # times the leave-one-out error of the winner: what a simpler model must be below to take its place
-NEAR = 5.0  # times the best error: what is further behind is not taken for being bounded
+from raffia.tuning.workers import side_by_side
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class FinalDefaults:
+    """How the last decision is made.
+
+    Attributes
+    ----------
+    few, held_out
+        Pairs below which all are trained on unless a number is to be held out, and the share that is held out by default.
+    better
+        Times the leave-one-out error of the winner: what another model must be below to take its place.
+    close, near
+        Times the best error: what is as close is trained on all pairs before the last decision, and what is not near is never taken.
+    most
+        Pairs up to which there is a last decision.
+    trainings
+        How many times a model is trained after the contest, about.
+    """
+
+    few: int = 10
+    held_out: float = 0.2
+    better: float = 0.95
+    close: float = 1.5
+    near: float = 5.0
+    most: int = 1024
+    trainings: int = 4
+
+
+DEFAULTS = FinalDefaults()
+FEW = DEFAULTS.few
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
     """What was asked of a fit, whatever the pairs are."""
 
     features: FeatureMap | str
-    n_features: int
-    ridge: float | Literal["auto"]
-    held_out: float | int | None
-    seed: int
-    tune: GradientSearch | None
-    normalize: bool | Literal["function"] | None
-    effort: Effort
-    verbose: bool
-    said: Callable[[str], None] | None
-    band: float | None
-    groups: np.ndarray | None
-    blocks: bool
-    settings: dict[str, Any]
+    options: ModelOptions
+    clock: Clock
+    held_out: float | int | None = None
+    tune: GradientSearch | None = None
+    start: RandomFeatureModel | None = None
+    verbose: bool = False
+    on_message: Callable[[str], None] | None = None
+    band: float | None = None
+    groups: np.ndarray | None = None
+    blocks: bool = False
     one_step: bool = False
     """Whether models of time steps are judged by one step alone."""
 
+    @property
+    def seed(self) -> int:
+        """Of splits and of features."""
+        return self.options.random_state
+
     def share_of(self, n: int) -> float | int:
         """What is held out of n pairs: a share or a count; nothing of few pairs, unless a count was given."""
-        share = HELD_OUT if self.held_out is None else self.held_out
-        return share if n >= FEW or share >= 1 else 0.0
+        share = DEFAULTS.held_out if self.held_out is None else self.held_out
+        return share if n >= DEFAULTS.few or share >= 1 else 0.0
 
-    def tell(self, notes: Sequence[str]) -> None:
-        """Say what is to be known before, or beside, the errors."""
-        if self.said is not None:
-            for note in notes:
-                self.said(note)
+    def report(self, notes: Sequence[str]) -> None:
+        """Pass on what is to be known before, or beside, the errors."""
+        for note in notes if self.on_message else ():
+            self.on_message(note)  # type: ignore[misc]  # there is one, or there were no notes
 
     def check_band(self, pairs: int) -> None:
         """Refuse to begin where too few pairs are held out for the band that is wanted."""
@@ -72,92 +104,124 @@ class Plan:
 
     def model(self, candidate: Candidate, output: object) -> RandomFeatureModel:
         """An untrained model."""
-        told = {"n_features": self.n_features, "ridge": self.ridge, "random_state": self.seed, "output": output}
-        told = candidate.arguments(told | self.settings, MODAL_FEATURES if self.effort == "quick" else None)
-        said = {} if self.normalize is None else {"normalize": self.normalize}
-        return RandomFeatureModel(candidate.feature_map, **told | said)  # type: ignore[arg-type]
+        wanted = self.options.n_features if self.clock.plan.searched else CONTEST.modal_features
+        return RandomFeatureModel(**self.options.arguments(candidate, output, wanted))
 
-    def chosen(
-        self,
-        a: Tensor,
-        y: Tensor,
-        pairs: Dataset | Source,
-        streamed: bool = False,
-        groups: Tensor | None = None,
-        paths: Paths | None = None,
-    ) -> "Choice":
+    def chosen(self, data: Glance, groups: Tensor | None = None, paths: Paths | None = None) -> "Choice":
         """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for.
 
-        Where the pairs are steps of `paths`, these decide on the last numbers of features.
+        Where the pairs are steps of `paths`, these decide on the last hyperparameters of features.
         """
-        spaces = (pairs.domain, pairs.output_space)
         if self.features == "auto":
-            told = {"verbose": self.verbose, "said": self.said, "normalize": self.normalize, **self.settings}
-            told |= {"effort": self.effort, "streamed": streamed, "groups": groups}
-            held = contest(a, y, *spaces, self.n_features, self.seed, self.tune, **told)
+            some, few = self._compared(data, groups)
+            held = contest(
+                some, self.options, self.clock, search=self.tune, groups=few, start=self.start,
+                on_message=self.on_message, verbose=self.verbose,
+            )  # fmt: skip
             best, second = held.best, held.partner
-            model = self._settled(best, a, y, spaces[1], paths)
-            partner = None if second is None else (self._settled(second[0], a, y, spaces[1], paths), second[1])
+            model = self._final(best, data, paths)
+            partner = None if second is None else (self._final(second[0], data, paths), second[1])
             candidates = (best.candidate,) if second is None else (best.candidate, second[0].candidate)
             return Choice(model, partner, held, best.history, candidates)
         if isinstance(self.features, str):
-            candidate = named(self.features, a, y, *spaces, streamed)
+            candidate = named(self.features, data.a, data.y, data.domain, data.output, data.streamed)
         else:
             candidate = Candidate("given", self.features, normalize=self.features.normalized)
-        model = self.model(candidate, spaces[1])
+        model = self.model(candidate, data.output)
         if self.tune is None and not (candidate.kernel and candidate.tuned):
             return Choice(model, candidates=(candidate,))
-        return Choice(model, history=model.tune(a, y, self.tune).history_, candidates=(candidate,))
+        return Choice(model, history=model.tune(data.a, data.y, self.tune).history_, candidates=(candidate,))
 
-    def trained(self, choice: "Choice", a: Tensor, y: Tensor, output: object) -> "Choice":
-        """The choice, trained on these pairs; or the linear map or kernel of the contest, if its leave-one-out error here is less.
+    def _compared(self, data: Glance, groups: Tensor | None) -> tuple[Glance, Tensor | None]:
+        """The pairs that features are chosen on: all, or as many as the plan has, evenly spread."""
+        count = self.clock.plan.compared
+        if data.n <= count:
+            return data, groups
+        rows = torch.linspace(0, data.n - 1, count).round().long()
+        self.report(
+            [f"features are chosen on {count} of {data.n} pairs, as many as the budget allows; --budget (budget=…) has more."]
+        )
+        return replace(data, a=data.a[rows], y=data.y[rows]), None if groups is None else groups[rows]
 
-        The contest compared models of fewer pairs, and some gain more from the others than the winner does.
+    def affordable(self, choice: "Choice", data: Dataset) -> Dataset:
+        """The pairs to train on: all, or as many as the time that is left allows, by the time that training took in the contest."""
+        clock, held = self.clock, choice.contest
+        if held is not None and not clock.given:
+            winners = [held.best] + ([held.partner[0]] if held.partner else [])
+            power = 2.5 if any(entry.candidate.kernel for entry in winners) else 1.0
+            modal = [entry.candidate.coefficients == "modal" for entry in winners]
+            more = [
+                max(1.0, model.n_features / CONTEST.modal_features) if own else 1.0
+                for model, own in zip(choice.models, modal, strict=True)
+            ]
+            cost = max(entry.cost * many for entry, many in zip(winners, more, strict=True))
+            left = max(0.1 * clock.plan.seconds, BUDGET.training * clock.plan.seconds - clock.seconds) / DEFAULTS.trainings
+            count = int(held.n_train * max(1.0, (left / max(cost, 1e-3)) ** (1 / power)))
+            if count < len(data):
+                clock.record(trained=count)
+        count = clock.plan.trained
+        if count >= len(data):
+            return data
+        self.report([f"the model is trained on {count} of {len(data)} pairs, as many as the budget allows."])
+        return data.part(torch.linspace(0, len(data) - 1, count).round().long().tolist())
+
+    def trained(self, choice: "Choice", data: Glance) -> "Choice":
+        """The choice, trained on these pairs; or another entry of the contest, if its leave-one-out error here is less.
+
+        The contest compared models of fewer pairs, and some gain more from the others than the winner does. The linear map and the kernel
+        are always compared once more, others if they were close.
         """
-        choice.fit(a, y, self.ridge)
-        held, own = choice.contest, choice.model.trained_.errors.get(LEFT_OUT)
-        if held is None or own is None or len(a) > MOST_COMPARED or choice.model.feature_map.fitted_to_data:
+        held, finalists = choice.contest, []
+        if held is not None and data.n <= DEFAULTS.most and not choice.model.feature_map.fitted_to_data:
+            finalists = [entry for entry in held.entries if self._is_finalist(entry, choice)]
+        choices = [choice, *(self._alone(choice, entry, data) for entry in finalists)]
+        side_by_side(lambda one: one.fit(data.a, data.y, self.options.ridge), choices)
+        errors = [one.model.trained_.errors.get(LEFT_OUT, math.inf) for one in choices]
+        if held is None or errors[0] == math.inf:
             return choice
         if held.partner is not None:
-            own *= held.partner[2] / held.best.error
-        for entry in held.entries:
-            near = entry.error < NEAR * held.best.error or not entry.candidate.tuned  # a linear map takes no time
-            if not entry.candidate.kernel or entry.candidate in choice.candidates or not near:
-                continue
-            other = self._alone(choice, entry, a, y, output)
-            error = other.model.trained_.errors.get(LEFT_OUT, math.inf)
-            if error < BETTER * own:
-                choice, own = other, error
-        return choice
+            errors[0] *= held.partner[2] / held.best.error
+        best = min(range(1, len(choices)), key=errors.__getitem__, default=0)
+        return choices[best] if errors[best] < DEFAULTS.better * errors[0] else choice
 
-    def others(self, choice: "Choice", a: Tensor, y: Tensor, output: object) -> Iterator[tuple[str, "Choice"]]:
+    def _is_finalist(self, entry: Entry, choice: "Choice") -> bool:
+        """Whether an entry is trained on all pairs beside the winner."""
+        if choice.contest is None or entry.candidate in choice.candidates or entry.predicted is None:
+            return False
+        best = choice.contest.best.error
+        if entry.candidate.kernel:
+            return entry.error < DEFAULTS.near * best or not entry.candidate.tuned  # a linear map takes no time
+        return entry.error < DEFAULTS.close * best and not entry.candidate.feature_map.fitted_to_data
+
+    def others(self, choice: "Choice", data: Glance) -> Iterator[tuple[str, "Choice"]]:
         """The other entries of a contest that are not far behind, the best first, each trained when it is reached."""
         if choice.contest is None:
             return
         best = choice.contest.best
         for entry in sorted(choice.contest.entries, key=lambda entry: entry.error):
-            if entry.predicted is None or entry is best or entry.error > NEAR * best.error:
+            if entry.predicted is None or entry is best or entry.error > DEFAULTS.near * best.error:
                 continue
-            yield entry.candidate.name, self._alone(choice, entry, a, y, output)
+            other = self._alone(choice, entry, data)
+            other.fit(data.a, data.y, self.options.ridge)
+            yield entry.candidate.name, other
 
-    def _alone(self, choice: "Choice", entry: Entry, a: Tensor, y: Tensor, output: object) -> "Choice":
-        """Another entry of the contest in place of the winner, trained."""
-        model = self._settled(entry, a, y, output, last_word=False)
+    def _alone(self, choice: "Choice", entry: Entry, data: Glance) -> "Choice":
+        """Another entry of the contest in place of the winner."""
+        model = self._final(entry, data, refine=False)
         other = replace(choice, model=model, partner=None, history=entry.history, candidates=(entry.candidate,))
         other.constrain(choice.model.constraints)
-        other.fit(a, y, self.ridge)
         return other
 
-    def _settled(
-        self, entry: Entry, a: Tensor, y: Tensor, output: object, paths: Paths | None = None, last_word: bool = True
-    ) -> RandomFeatureModel:
-        """The model of an entry; where every fold had a search of its own, one on all pairs decides; numbers of some are moved again,
-        for the last word on features that won."""
-        model = self.model(entry.candidate, output)
-        model.set_params(feature_map=fitted_to(model, entry.candidate, a, y))
-        if entry.history is not None and entry.candidate.swept and self.tune is None and last_word:
+    def _final(self, entry: Entry, data: Glance, paths: Paths | None = None, refine: bool = True) -> RandomFeatureModel:
+        """The untrained model of an entry. Kernels are searched again where more pairs can change them, and the hyperparameters of
+        some families refined one by one."""
+        model, candidate = self.model(entry.candidate, data.output), entry.candidate
+        settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= COMPARED
+        if not (candidate.kernel and settled):
+            model.set_params(feature_map=fitted_to(model, candidate, data.a, data.y))
+        if entry.history is not None and candidate.swept and self.tune is None and refine:
             along = paths is not None and paths.marching.plain and len(paths.states) > 2 and not self.one_step
-            error = composed(model.settings, paths) if along and paths else left_out(model.settings, a, y)
+            error = composed(model.settings, paths) if along and paths else left_out(model.settings, data.a, data.y)
             model.set_params(feature_map=swept(model.feature_map, error))
         return model
 
@@ -181,23 +245,22 @@ class Choice:
     @property
     def fitted_to_data(self) -> bool:
         """Whether features are, so that leaving pairs out by closed formulas says too little."""
-        return any(model.feature_map.fitted_to_data for model in self._models())
+        return any(model.feature_map.fitted_to_data for model in self.models)
 
     def constrain(self, constraints: Any) -> None:
         """Say what predictions must obey, before they are trained."""
-        for model in self._models():
+        for model in self.models:
             model.set_params(constraints=constraints)
 
-    def fit(self, a: Tensor, y: Tensor, ridge: float | Literal["auto"] | None = None) -> RandomFeatureModel:
+    def fit(self, a: Tensor, y: Tensor, ridge: float | str | None = None) -> RandomFeatureModel:
         """Train, with another ridge if there is one."""
-        for model in self._models():
-            model.set_params(ridge=model.ridge if ridge is None else ridge).fit(a, y)
+        side_by_side(lambda one: one.set_params(ridge=one.ridge if ridge is None else ridge).fit(a, y), self.models)
         return self.joined()
 
     def repeated(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
         """The same choice trained on other pairs: features fitted to data, kernels and ridges are found again from these alone."""
         models = []
-        for model, candidate in zip(self._models(), self.candidates, strict=True):
+        for model, candidate in zip(self.models, self.candidates, strict=True):
             new = RandomFeatureModel(**model.get_params(deep=False))
             new.set_params(feature_map=fitted_to(new, candidate, a, y))
             models.append(new.fit(a, y))
@@ -205,12 +268,12 @@ class Choice:
 
     def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
         """The same on other pairs, with the ridges that were found."""
-        return self._with([_renewed(model).fit(a, y) for model in self._models()])
+        return self._with([_renewed(model).fit(a, y) for model in self.models])
 
     def extended(self, data: Dataset, held: list[int]) -> RandomFeatureModel:
         """The same on all pairs, those that were `held` out included: features that take long are evaluated for these only."""
         again = []
-        for model in self._models():
+        for model in self.models:
             new, dear = _renewed(model), model.feature_map.expensive and model.trained_.pairs is not None
             again.append(new.adopt(_extended(model, new, data.part(held))) if dear else new.fit(data.a, data.y))
         return self._with(again)
@@ -227,7 +290,9 @@ class Choice:
         other, share = self.partner
         return self.model.adopt(replace(self.model.trained_, partner=other.trained_, share=share))
 
-    def _models(self) -> list[RandomFeatureModel]:
+    @property
+    def models(self) -> list[RandomFeatureModel]:
+        """The model, and the other that is added to it, if there is one."""
         return [self.model] if self.partner is None else [self.model, self.partner[0]]
 
 

@@ -8,7 +8,8 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
-from raffia.surrogate.contest import Contest
+from raffia.model.work_plan import WorkPlan
+from raffia.surrogate.entries import Contest
 from raffia.surrogate.outliers import Outliers
 from raffia.surrogate.rollouts import Rollout
 from raffia.tuning import History
@@ -48,6 +49,8 @@ class Surrogate:
     """Whether the errors are of all pairs, each predicted by a model that was trained without it."""
     outliers: Outliers | None = None
     """Pairs whose outputs may be wrong."""
+    plan: WorkPlan | None = None
+    """What was done within the budget; with it and the same seed, `raffia.fit` gives the same model."""
 
     @property
     def errors(self) -> Tensor | None:

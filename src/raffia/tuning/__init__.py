@@ -1,6 +1,6 @@
 """Searches for hyperparameters."""
 
-from raffia.tuning.base import History, Search, Trial
+from raffia.tuning.base import History, Search, Trial, never
 from raffia.tuning.ensemble_kalman import EnsembleKalman
 from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.kernel_search import search_kernel
@@ -11,5 +11,5 @@ from raffia.tuning.search_space import SearchSpace
 
 __all__ = [
     "EnsembleKalman", "GradientSearch", "History", "Objective", "OptunaSearch", "RidgeSearch", "Search", "SearchSpace",
-    "Trial", "objective_for", "search_kernel",
+    "Trial", "never", "objective_for", "search_kernel",
 ]  # fmt: skip

@@ -15,10 +15,16 @@ from raffia.errors import RaffiaError
 from raffia.measures.noise import uniform_noise, white_noise
 from raffia.progress import Progress
 from raffia.tuning.objective import PREFIX, Objective
+from raffia.tuning.workers import side_by_side
 
 SCORED = 10**6  # first of the draws that no step sees: every candidate is scored on the same ones
 CONTESTED, SCREENED = range(500_000, 500_001), 700_000
 RANDOM_STARTS, MOST_COMBINATIONS = 32, 12
+
+
+def never() -> bool:
+    """What stops no search."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,13 @@ class History:
     """The validation error of every step, where a search has steps between trials."""
     seconds: float = 0.0
     interrupted: bool = False
+    stopped: Callable[[], bool] = never
+    """Asked before every step of a descent: whether to take no more of them."""
+
+    def add(self, part: "History") -> None:
+        """Append what a part of the search tried."""
+        self.trials += part.trials
+        self.curve += part.curve
 
     def then(self, later: "History") -> "History":
         """This and what a search found that went on from here."""
@@ -91,9 +104,9 @@ class Search(BaseEstimator, ABC):
 
     verbose: bool = False
 
-    def run(self, objective: Objective) -> History:
-        """Try settings; interrupted by Ctrl-C, a search returns what it has, if it has anything."""
-        history, begun = History(), time.perf_counter()
+    def run(self, objective: Objective, stopped: Callable[[], bool] = never) -> History:
+        """Try settings until the steps are taken or it is `stopped`; interrupted by Ctrl-C, a search returns what it has."""
+        history, begun = History(stopped=stopped), time.perf_counter()
         steps = self.steps_for(objective)
         with torch.inference_mode(False), torch.enable_grad(), Progress("searching", steps, self.verbose) as progress:
             try:
@@ -102,7 +115,7 @@ class Search(BaseEstimator, ABC):
                 if not history.trials:
                     raise
                 history.interrupted = True
-        history.seconds = time.perf_counter() - begun
+        history.seconds, history.stopped = time.perf_counter() - begun, never
         return history
 
     @abstractmethod
@@ -137,7 +150,9 @@ def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) ->
     if not choices:
         return {}
     if few(objective):
-        return min((dict(zip(choices, options, strict=True)) for options in product(*choices.values())), key=error_of)
+        combinations = [dict(zip(choices, options, strict=True)) for options in product(*choices.values())]
+        errors = side_by_side(error_of, combinations)
+        return combinations[errors.index(min(errors))]
     present = objective.feature_map.get_params(deep=True)
     chosen = {}
     for name, options in choices.items():

@@ -53,18 +53,23 @@ class GradientSearch(Search):
                 f"got {self.method!r} and {self.ridge!r}."
             )
         score(objective, objective.start(), history)
-        ends: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        ends: list[tuple[dict[str, Any], dict[str, Any], History]] = []
 
         def descended(options: dict[str, Any]) -> float:
-            contestant = objective.with_choices(options)
+            contestant, own = objective.with_choices(options), History()
             begin = defined_start(contestant, self.screened, self.swept if few(objective) else 0)
-            end = self._descend(contestant, self.contest_steps, history, progress, 0, begin)
-            ends.append((options, end))
-            return score(objective, options | end, history).error
+            end = self._descend(contestant, self.contest_steps, own, progress, 0, begin)
+            error = score(objective, options | end, own).error
+            ends.append((options, end, own))
+            return error
 
-        chosen = settle(objective, descended)
+        try:
+            chosen = settle(objective, descended)
+        finally:  # also where it is interrupted
+            for _, _, own in sorted(ends, key=lambda end: repr(end[0])):
+                history.add(own)
         fixed = objective.with_choices(chosen)
-        found = next((end for options, end in ends if options == chosen), None) if few(objective) else None
+        found = next((end for options, end, _ in ends if options == chosen), None) if few(objective) else None
         if found is None:
             found = defined_start(fixed, self.screened, self.swept)
         found = self._descend(fixed, self.steps, history, progress, self.contest_steps, found)
@@ -90,6 +95,8 @@ class GradientSearch(Search):
     def _adam(self, u: Tensor, bounded: "_Bounded", steps: int, history: History, progress: Progress, first_draw: int) -> None:
         adam, taken = _Adam(torch.zeros_like(u), torch.zeros_like(u)), 0
         for draw in range(first_draw, first_draw + steps):
+            if history.stopped():
+                break
             u.grad = None
             loss = bounded.loss(u, draw)
             if loss is not None:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from raffia.progress import Progress
 from raffia.regression import DualPath, coordinates_of, kernel_coordinates
 from raffia.tuning.base import History, Trial
 from raffia.tuning.objective import PREFIX
+from raffia.tuning.workers import side_by_side
 
 LAWS = (("student", 3), ("student", 5), ("student", 7), ("gaussian", 5), ("cauchy", 5))
 OWN_LENGTHS = 16  # components of vectors, up to which each may have a length scale of its own
@@ -86,32 +87,42 @@ def search_kernel(
     problem = KernelProblem(feature_map, coordinates_of(inputs), coordinates_of(outputs), sizes.to(outputs))
     tried: dict[Place, float] = {}
 
-    def error(place: Place) -> float:
-        if place not in tried:
-            tried[place] = problem.error(place)
-            history.trials.append(Trial(_parameters(problem.at(place)), tried[place]))
+    def errors(places: list[Place]) -> None:
+        new = [place for place in dict.fromkeys(places) if place not in tried]
+        for place, value in zip(new, side_by_side(problem.error, new), strict=True):
+            tried[place] = value
+            history.trials.append(Trial(_parameters(problem.at(place)), value))
             progress.step(min(tried.values()))
+
+    def error(place: Place) -> float:
+        errors([place])
         return tried[place]
 
     with Progress("kernels", 64, verbose) as progress:
-        for law in LAWS:
-            for length in (-0.5, 0.0, 0.5, 1.0):
-                for slope in (-3.0, 0.0):
-                    error(Place(*law, length, slope))
+        errors([Place(*law, length, slope) for law in LAWS for length in (-0.5, 0.0, 0.5, 1.0) for slope in (-3.0, 0.0)])
         leaders = [min((p for p in tried if (p.law, p.dof) == law), key=error) for law in LAWS]
         best = min(
-            (_descended(start, error, feature_map, inputs.shape[1]) for start in sorted(leaders, key=error)[:2]), key=error
+            (_descended(start, error, errors, feature_map, inputs.shape[1]) for start in sorted(leaders, key=error)[:2]),
+            key=error,
         )
     history.seconds = time.perf_counter() - begun
     return problem.at(best), history
 
 
-def _descended(start: Place, error: Any, feature_map: ScalarFeatures, size: int) -> Place:
+def _descended(
+    start: Place,
+    error: Callable[[Place], float],
+    errors: Callable[[list[Place]], None],
+    feature_map: ScalarFeatures,
+    size: int,
+) -> Place:
     """Moves along one number at a time, in steps that are halved where none is worth it."""
     step, own = 1.0, feature_map.domain.tabular and 1 < size <= OWN_LENGTHS
     best = Place(**vars(start) | {"own": (0.0,) * size}) if own else start
     while step > 0.2:
-        moved = min(_moves(best, step, own, feature_map.n_modes is None and size > 1), key=error)
+        moves = list(_moves(best, step, own, feature_map.n_modes is None and size > 1))
+        errors(moves)
+        moved = min(moves, key=error)
         if error(moved) < WORTH * error(best):
             best = moved
         else:

@@ -19,6 +19,7 @@ from raffia.regression import coordinates_of, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.modal_sample import ModalSample
 from raffia.tuning.search_space import SearchSpace
+from raffia.tuning.workers import side_by_side
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
 PROFILED_RIDGES = tuple(10.0**k for k in range(-12, -1, 2))
@@ -182,14 +183,17 @@ class Objective:
 
     def value(self, parameters: dict[str, Any], draws: range) -> float:
         """The validation error, averaged over draws; infinite if any fails."""
-        total = 0.0
-        with torch.no_grad():
-            for draw in draws:
+
+        def of(draw: int) -> float | None:
+            with torch.no_grad():
                 loss = self.loss(parameters, draw)
-                if loss is None:
-                    return math.inf
-                total += float(loss)
-        return math.exp(total / len(draws))
+            return None if loss is None else float(loss)
+
+        first = of(draws[0])
+        losses = [first] if first is None else [first, *side_by_side(of, draws[1:])]
+        if None in losses:
+            return math.inf
+        return math.exp(sum(loss for loss in losses if loss is not None) / len(draws))
 
     @torch.no_grad()
     def _profiled_ridge(self, sample: Sample | ModalSample) -> float:

@@ -15,6 +15,7 @@ from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_whole,
 from raffia.errors import RaffiaError
 
 __all__ = [
+    "BY_SUFFIX",
     "LOOKED_AT",
     "NAMES",
     "NUMBERS",

@@ -100,8 +100,10 @@ def entry(known: Mapping[Any, T], key: object, what: str) -> T:
 
 def tree(path: Path, text: bytes) -> Element:
     """The root of a text in XML, without entities, which make much of little. A document type and the file that it names are ignored."""
-    if b"<!ENTITY" in text or b"\0" in text:  # other encodings than those with ASCII in them would hide an entity
-        raise RaffiaError("it defines entities, which may unpack to anything; no such file needs one. Remove <!ENTITY …>.")
+    if b"<!ENTITY" in text or b"\0" in text:  # UTF-16 has bytes of zero, and would hide an entity
+        raise RaffiaError(
+            "it defines entities, which may unpack to anything, or is no UTF-8. Remove <!ENTITY …>, or write it as UTF-8."
+        )
     if text.count(b"<") > MOST_MARKS:
         raise RaffiaError(f"it has more than {MOST_MARKS} marks of XML. Write several files.")
     with guarded(path):

@@ -210,7 +210,7 @@ def _array(files: _Files, name: str, curves: Curves | None) -> Variable:
     dims = several[0].dims and tuple(dim.removesuffix(f" of {stem}") for dim in several[0].dims)
     several = [replace(v, dims=dims, notes=()) for v in several]
     if curves is not None and name == curves.name:
-        return Variable.of_array(name, curves.points, (name,), several[0].attributes, files.path)
+        return Variable.of_array(files.path, name, curves.points, (name,), attributes=several[0].attributes)
     if curves is not None:
         several = [_resampled(v, curves, index) for index, v in enumerate(several)]
     elif name in files.shared:
@@ -274,7 +274,7 @@ def _from_names(files: _Files) -> tuple[dict[str, Variable], tuple[int, ...]]:
     There are no numbers if names differ in more than numbers, or not at all.
     """
     names = np.array([file.name for file in files.files])
-    arrays = {NAMES: Variable.of_array(NAMES, names, (SAMPLE,), {}, files.path)}
+    arrays = {NAMES: Variable.of_array(files.path, NAMES, names, (SAMPLE,))}
     pieces = [NUMBER.split(file.stem) for file in files.files]
     if len({tuple(piece[::2]) for piece in pieces}) != 1:
         return arrays, ()
@@ -286,5 +286,5 @@ def _from_names(files: _Files) -> tuple[dict[str, Variable], tuple[int, ...]]:
     before = ", ".join(repr(pieces[0][2 * place].strip(" _-=")) for place in places)
     counted = values.shape[1] == 1 and bool((np.diff(values[:, 0]) == 1).all())
     note = f"{NUMBERS} are those after {before} in the names of files{', which count them' if counted else ''}."
-    numbers = Variable.of_array(NUMBERS, values, (SAMPLE, "numbers"), {}, files.path, notes=(note,))
+    numbers = Variable.of_array(files.path, NUMBERS, values, (SAMPLE, "numbers"), notes=(note,))
     return {NUMBERS: numbers, **arrays}, places

@@ -37,7 +37,7 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
             if reverse:
                 shape, dims, chunks = shape[::-1], dims and dims[::-1], chunks[::-1]
             load = partial(_load, path, name, reverse)
-            arrays[name] = Variable(name, shape, dtype.str, dims, attributes, path, load, int(chunks[0]))
+            arrays[name] = Variable(path, name, shape, dtype.str, load, dims, attributes, int(chunks[0]))
     return arrays
 
 
@@ -200,7 +200,7 @@ def classic(path: Path) -> dict[str, Variable]:
         if dtype.kind in "fiubS":
             check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
             load = partial(_classic_rows, path, name)
-            found[name] = Variable(name, shape, dtype.str, dims, attributes, path, load)
+            found[name] = Variable(path, name, shape, dtype.str, load, dims, attributes)
     return found
 
 

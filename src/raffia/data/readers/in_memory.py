@@ -27,7 +27,7 @@ def variables(data: Any, layout: Layout) -> dict[str, Variable]:
     if label == "xarray DataArray":
         data = data.to_dataset(name=data.name or "values")
     if not hasattr(data, "data_vars"):
-        return {"values": Variable("values", tuple(data.shape), data.dtype.str, None, {}, path, partial(_rows, data))}
+        return {"values": Variable(path, "values", tuple(data.shape), data.dtype.str, partial(_rows, data))}
     arrays = {}
     for name, array in data.variables.items():
         attributes = plain({key: np.asarray(value) for key, value in array.attrs.items()})
@@ -36,7 +36,7 @@ def variables(data: Any, layout: Layout) -> dict[str, Variable]:
             dtype, load, attributes["units"] = "<f8", partial(_days, array), "days"
         if np.dtype(dtype).kind in "fiubcSU":
             shape, dims = tuple(map(int, array.shape)), tuple(map(str, array.dims))
-            arrays[str(name)] = Variable(str(name), shape, dtype, dims, attributes, path, load)
+            arrays[str(name)] = Variable(path, str(name), shape, dtype, load, dims, attributes)
     return arrays
 
 

@@ -52,7 +52,7 @@ def arrays(path: Path, content: Any, few: int) -> Iterator[tuple[str, list[Any],
 
 def variable(path: Path, name: str, several: Sequence[np.ndarray], samples: bool) -> Variable:
     """One array in memory, or several that are a sample each."""
-    each = [Variable.of_array(name, array, None, {}, path) for array in several]
+    each = [Variable.of_array(path, name, array) for array in several]
     return stacked(each) if samples else each[0]
 
 

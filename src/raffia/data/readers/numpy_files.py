@@ -46,7 +46,7 @@ def npy(path: Path) -> dict[str, Variable]:
             array = np.load(path, mmap_mode=None if 0 in shape else "r", allow_pickle=False)
             return np.array(array if rows is None else array[rows])
 
-    return {name: Variable(name, shape, dtype.str, None, {}, path, load)}
+    return {name: Variable(path, name, shape, dtype.str, load)}
 
 
 def npz(path: Path) -> dict[str, Variable]:
@@ -62,7 +62,7 @@ def npz(path: Path) -> dict[str, Variable]:
         check_stored(path, name, shape, dtype.itemsize, stored)
         load, small = partial(_member, path, member), columns or math.prod(shape) <= LOOKED_AT
         block = shape[0] if shape and small else 1
-        arrays[name] = Variable(name, shape, dtype.str, None, {}, path, whole(load, None if small else load), block)
+        arrays[name] = Variable(path, name, shape, dtype.str, whole(load, None if small else load), block=block)
     return arrays
 
 

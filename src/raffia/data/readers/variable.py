@@ -43,20 +43,20 @@ class Variable:
 
     Attributes
     ----------
+    path
+        The file, the folder or the pattern that it is in.
     name
         Its name: a column, a key, or a path of groups in the file.
     shape
         Its shape in the file; `read` gives rows along the first axis.
     dtype
         The type of its values, as NumPy writes it, such as "<f8".
+    load
+        Reads rows of it; `read` also checks their number.
     dims
         The name of each axis, which may be empty, or None if the file does not name axes.
     attributes
         What the file says of it: units, fill values, and for fields on a mesh the names of the arrays of nodes and cells.
-    path
-        The file, the folder or the pattern that it is in.
-    load
-        Reads rows of it; `read` also checks their number.
     block
         How many rows are read together: those of a chunk, or all.
     notes
@@ -67,13 +67,13 @@ class Variable:
         Files that its values lie in, if that is not the file itself.
     """
 
+    path: Path
     name: str
     shape: tuple[int, ...]
     dtype: str
-    dims: tuple[str, ...] | None
-    attributes: dict[str, Any]
-    path: Path
     load: Load = field(repr=False, compare=False)
+    dims: tuple[str, ...] | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
     block: int = 1
     notes: tuple[str, ...] = ()
     layout: Layout | None = None
@@ -85,10 +85,10 @@ class Variable:
 
     @classmethod
     def of_array(
-        cls, name: str, values: np.ndarray, dims: tuple[str, ...] | None, attributes: dict[str, Any], path: Path, **more: Any
+        cls, path: Path, name: str, values: np.ndarray, dims: tuple[str, ...] | None = None, **more: Any
     ) -> "Variable":
         """An array that is in memory."""
-        return cls(name, tuple(values.shape), values.dtype.str, dims, attributes, path, partial(rows_of, values), **more)
+        return cls(path, name, tuple(values.shape), values.dtype.str, partial(rows_of, values), dims, **more)
 
     @property
     def numeric(self) -> bool:
@@ -263,14 +263,12 @@ def files_of(path: Path) -> Iterator[Path]:
 
 def file_beside(path: Path, name: str) -> Path:
     """The plain file that another one names, in its folder or below; what lies elsewhere, or is a link, is refused."""
-    steps = Path(name).parts
-    inside = bool(name) and not Path(name).is_absolute() and ".." not in steps
-    links = [os.path.islink(path.parent.joinpath(*steps[: k + 1])) for k in range(len(steps))]
-    if not inside or any(links) or not os.path.isfile(path.parent / name):
+    place = path.parent / name
+    if not os.path.isfile(place) or Path(name).is_absolute() or place.resolve() != path.parent.resolve() / name:
         raise RaffiaError(
             f"it has its values in {name[:80]!r}, and there is no such plain file beside it. Put it into the same folder."
         )
-    return path.parent / name
+    return place
 
 
 def has_wildcards(path: Path) -> bool:

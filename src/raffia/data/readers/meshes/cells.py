@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -108,7 +109,7 @@ class Cells:
     @property
     def dim(self) -> int:
         """That of the cells of the highest dimension."""
-        return max((kind.dim for kind, _ in self._groups()), default=0)
+        return max((kind.dim for kind, _ in self.groups), default=0)
 
     def moved(self, points: int) -> "Cells":
         """These cells, after so many points of others."""
@@ -118,20 +119,24 @@ class Cells:
         """The cells for which this is true."""
         return Cells(self.kinds[which], np.cumsum(self.sizes[which]), self.nodes[np.repeat(which, self.sizes)])
 
-    def _groups(self) -> list[tuple[Kind, np.ndarray]]:
+    @cached_property
+    def groups(self) -> list[tuple[Kind, np.ndarray]]:
         """The indices of the cells of each kind; those without nodes are none."""
-        keys, which, counts = np.unique(256 * self.sizes + self.kinds, return_inverse=True, return_counts=True)
-        groups = np.split(which.reshape(-1).argsort(kind="stable"), counts.cumsum()[:-1])
-        return [(kind_of(key % 256, key // 256), of) for key, of in zip(keys.tolist(), groups, strict=False) if key >= 256]
+        keys, groups = 256 * self.sizes + self.kinds, [np.arange(len(self))]
+        if len(keys) and keys.min() < keys.max():
+            order = keys.argsort(kind="stable")
+            groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+        found = [(int(keys[numbers[0]]), numbers) for numbers in groups if len(numbers)]
+        return [(kind_of(key % 256, key // 256), numbers) for key, numbers in found if key >= 256]
 
     def divided(self, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Simplices (m, corners) of the cells of the highest dimension, the cell that each comes from, and the indices of those cells.
 
         A file of triangles has the edges of its boundary too, as cells; they are left out.
         """
-        groups, dim, starts = self._groups(), self.dim, self.ends - self.sizes
-        simplices, owners = [np.empty((0, dim + 1), np.int64)], [np.empty(0, np.int64)]
-        for kind, numbers in groups:
+        dim, starts = self.dim, self.ends - self.sizes
+        simplices, owners, cells = [np.empty((0, dim + 1), np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for kind, numbers in self.groups:
             if kind.dim == dim > 0:
                 corners = self.nodes[starts[numbers][:, None] + np.arange(kind.size)]
                 damaged_if(
@@ -139,6 +144,7 @@ class Cells:
                 )
                 simplices.append(corners[:, list(kind.simplices)].reshape(-1, dim + 1))
                 owners.append(np.repeat(numbers, len(kind.simplices)))
-        owner = np.concatenate(owners)
-        order, cells = owner.argsort(kind="stable"), np.unique(owner)
-        return np.concatenate(simplices)[order], np.searchsorted(cells, owner[order]), cells
+                cells.append(numbers)
+        owner, every = np.concatenate(owners), np.sort(np.concatenate(cells))
+        order = owner.argsort(kind="stable")
+        return np.concatenate(simplices)[order], np.searchsorted(every, owner[order]), every

@@ -56,7 +56,7 @@ class Content:
     def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
         series = [
-            {name: Variable.of_array(name, values[None], None, {}, path) for name, values in data.items()}
+            {name: Variable.of_array(path, name, values[None]) for name, values in data.items()}
             for data in (self.point_data, self.cell_data)
         ]
         return described(path, self, series, beside=beside)
@@ -82,7 +82,8 @@ class Geometry:
         notes = []
         damaged_if(not len(points) or not np.isfinite(points).all(), "it has no points, or their coordinates are missing")
         simplices, owner, indices = cells.divided(len(points))
-        kept = np.unique(simplices) if len(simplices) else np.arange(len(points))
+        used = np.bincount(simplices.reshape(-1), minlength=len(points)) > 0
+        kept = np.flatnonzero(used) if len(simplices) else np.arange(len(points))
         if len(kept) < len(points):
             notes.append(f"{len(points) - len(kept)} of {len(points)} points are in no cell, and are left out.")
         nodes = points[kept].astype(np.float64)
@@ -92,7 +93,7 @@ class Geometry:
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
-        return cls(nodes[:, varying], np.searchsorted(kept, simplices), kept, indices, owner, tuple(notes))
+        return cls(nodes[:, varying], (np.cumsum(used) - 1)[simplices], kept, indices, owner, tuple(notes))
 
     @cached_property
     def centres(self) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +118,7 @@ def described(
 
     def add(name: str, values: np.ndarray, dims: tuple[str, ...], attributes: dict[str, Any]) -> str:
         name = unlike(name, names)
-        arrays[name] = Variable.of_array(name, values, dims, attributes, path, block=len(values), beside=beside)
+        arrays[name] = Variable.of_array(path, name, values, dims, attributes=attributes, block=len(values), beside=beside)
         return name
 
     places: dict[str, Any] = {NOTES: geometry.notes, NODES: add("points", geometry.nodes, ("point", "axis"), {PART: True})}
@@ -141,7 +142,7 @@ def described(
             shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
             dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
             load = partial(_chosen, v, chosen, shape[1:], dtype)
-            arrays[name] = Variable(name, shape, dtype, dims, attributes, path, load, beside=beside)
+            arrays[name] = Variable(path, name, shape, dtype, load, dims, attributes, beside=beside)
     return arrays
 
 
@@ -213,16 +214,16 @@ class Lattice:
         long = [axis for axis, size in enumerate(shape) if size > 1]
         if len(long) > 1 and not all(_equispaced(self.axes[axis]) for axis in long):
             return self.as_mesh().variables(path, beside)
-        of_array, arrays = partial(Variable.of_array, path=path, beside=beside), dict[str, Variable]()
+        of_array, arrays = partial(Variable.of_array, path, beside=beside), dict[str, Variable]()
         for data, less, word in zip((self.point_data, self.cell_data), LEFT_OUT, ("", " centre"), strict=True):
             names = [unlike(f"{'xyz'[axis]}{word}", fields) for axis in long]
             for name, axis in zip(names, long if data else (), strict=False):
                 x = self.axes[axis].astype(np.float64)
-                arrays[name] = of_array(name, (x[1:] + x[:-1]) / 2 if less else x, (name,), {PART: True})
+                arrays[name] = of_array(name, (x[1:] + x[:-1]) / 2 if less else x, (name,), attributes={PART: True})
             for name, values in data.items():
                 array = along_axes(values, sizes_of(shape, less))
                 dims, name = ("sample", *names, *("component",) * (array.ndim - len(long))), free_name(name, arrays)
-                arrays[name] = of_array(name, array[None], dims, {})
+                arrays[name] = of_array(name, array[None], dims)
         return arrays
 
 

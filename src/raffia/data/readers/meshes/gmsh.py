@@ -194,9 +194,7 @@ def _series(path: Path, nodes: Rows, elements: list[Elements], views: dict[str, 
             array = np.full(shape, np.nan)
             array[known.places(rows)] = values
             steps.setdefault(name, []).append((time, array))
-        fields.append(
-            {name: Variable.of_array(name, np.stack([f for _, f in some]), None, {}, path) for name, some in steps.items()}
-        )
+        fields.append({name: Variable.of_array(path, name, np.stack([f for _, f in some])) for name, some in steps.items()})
         several = [np.array([time for time, _ in some]) for some in steps.values() if len(some) > 1]
         times = several[0] if several and times is None else times
     return described(path, Content(nodes[1], Cells.joined(cells)), fields, times)

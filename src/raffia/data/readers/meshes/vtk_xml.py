@@ -86,7 +86,7 @@ def series(path: Path) -> dict[str, Variable]:
             load = partial(stack, partial(_at_time, steps, name), len(steps), v.shape[1:], v.dtype)
             arrays[name] = replace(v, shape=(len(steps), *v.shape[1:]), dims=("time", *v.dims[1:]), load=load, block=1)
     name = unlike("time", arrays)
-    return arrays | {name: Variable.of_array(name, times, ("time",), {}, path, beside=tuple(files))}
+    return arrays | {name: Variable.of_array(path, name, times, ("time",), beside=tuple(files))}
 
 
 def _state(*files: Path) -> dict[str, Variable]:

@@ -121,7 +121,7 @@ class _File:
         values = (floats if kind == "f" else integers)(text).astype(f"{kind}{size}")
         wrong = min(shape, default=0) < 0 or math.prod(shape) != len(values)
         damaged_if(wrong, f"{len(values)} values are no array of shape {shape}")
-        return Variable.of_array("values", values.reshape(shape), None, {}, self.path)
+        return Variable.of_array(self.path, "values", values.reshape(shape))
 
 
 def _in_rows(values: np.ndarray, size: int) -> np.ndarray:

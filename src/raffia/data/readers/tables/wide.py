@@ -108,7 +108,7 @@ def variable(
     """An array of a table, made of these columns."""
     units = {"units": table.units[name]} if name in table.units else {}
     listed = {"columns": columns} if columns else {}
-    return Variable.of_array(name, values, dims, units | listed, table.path, notes=table.notes, layout=layout)
+    return Variable.of_array(table.path, name, values, dims, attributes=units | listed, notes=table.notes, layout=layout)
 
 
 def together(table: Table, layout: Layout, columns: dict[str, np.ndarray]) -> dict[str, Variable]:
@@ -123,7 +123,7 @@ def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[s
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
         load = partial(_texts, values, kind)
-        arrays[name] = Variable(name, values.shape, kind, (SAMPLE,), {}, table.path, load, notes=table.notes, layout=layout)
+        arrays[name] = Variable(table.path, name, values.shape, kind, load, (SAMPLE,), notes=table.notes, layout=layout)
     return arrays
 
 
@@ -212,9 +212,8 @@ def _with_coordinates(arrays: Variables, name: str, places: list[Place]) -> Vari
     if all(v is run and x is not None for v, _, x in places):
         line, named = arrays[(run.dims or ("",))[-1]], f"columns of {name}"
         values = np.array([x for _, _, x in places])
-        found[named] = Variable.of_array(
-            named, values, (named,), line.attributes, run.path, notes=line.notes, layout=line.layout
-        )
+        more = {"attributes": line.attributes, "notes": line.notes, "layout": line.layout}
+        found[named] = Variable.of_array(run.path, named, values, (named,), **more)
     return found
 
 
@@ -231,4 +230,4 @@ def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
     shape, dims = (run.shape[:1], (sample,)) if flat else ((run.shape[0], len(places)), (sample, f"columns of {name}"))
     dtype = np.result_type(*[v.dtype for v in several.values()]).str
     units = {key: value for key, value in run.attributes.items() if key == "units"}
-    return Variable(name, shape, dtype, dims, units, run.path, read, notes=run.notes, layout=run.layout)
+    return Variable(run.path, name, shape, dtype, read, dims, units, notes=run.notes, layout=run.layout)

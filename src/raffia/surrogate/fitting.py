@@ -41,10 +41,6 @@ from raffia.tuning.workers import side_by_side, working
 
 SEARCHED, MOST_HELD = 512, 256  # pairs to choose features on, and to hold out, where memory cannot hold all of them
 MOST_LINEAR = 1024  # pairs of which a linear map is found beside features that were named
-UNBOUNDED = (
-    "applied again and again, the model gives values that grow without bounds: use it for the steps that the errors below are of. "
-    "More trajectories, or shorter steps, may help."
-)
 LARGEST = 1e152  # size of values, and one over the smallest: sums of squares stay within float64
 
 
@@ -240,8 +236,7 @@ def _whole(
         noted = [*noted, unusual.words]
     rollout = None if paths is None else rolled_out(choice.joined(), paths, each, train.y)
     lost = rollout is not None and paths is not None and rollout.bounded and not stays_bounded(model, paths, rollout.followed)
-    if rollout is not None and not rollout.bounded:
-        noted = [UNBOUNDED, *noted]
+    noted = noted if rollout is None else [*rollout.warnings, *noted]
     judged = replace(judged, notes=[*judged.notes, *noted])
     request.report(judged.notes[len(holding.notes) :])
     words = holding.words + ("" if test is None else "; the errors are of other data")

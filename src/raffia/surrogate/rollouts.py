@@ -52,6 +52,12 @@ class Rollout:
         return int(below[0]) if len(below) else len(self.correlations)
 
     @property
+    def warnings(self) -> list[str]:
+        """What is to be known before all else: that values grow."""
+        growing = "applied again and again, the model gives values that grow without bounds: use it for few steps."
+        return [] if self.bounded else [f"{growing} More trajectories, or shorter steps, may help."]
+
+    @property
     def words(self) -> str:
         """What came of it, in a sentence."""
         last = len(self.errors)

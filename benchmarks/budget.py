@@ -14,8 +14,9 @@ from pathlib import Path
 import torch
 
 import raffia
-from raffia import Advection, Burgers, Darcy, Dataset, Domain, GaussianField, NavierStokes, Vectors
+from raffia import Burgers, Darcy, Dataset, Domain, GaussianField, Vectors
 from raffia.metrics import relative_error
+from raffia.problems import Advection, NavierStokes
 from raffia.report import report
 
 TESTS = 500

@@ -16,7 +16,7 @@ import torch
 from raffia import Burgers, FourierFeatures, RandomFeatureModel, metrics
 from raffia.model.coefficients import Modal
 from raffia.model.preprocessing import prepare
-from raffia.regression import modal_left_out, modal_ridges, solved
+from raffia.regression import modal_left_out, modal_ridges
 from tuning import data, report
 
 TEST_SEED = 10_000
@@ -54,7 +54,7 @@ def speed(options):
             times.append(clock(options.device))
             modal_left_out(statistics, stream, pairs.inputs, pairs.outputs, ridges, frame.measure)
             times.append(clock(options.device))
-            solved(statistics, ridges)
+            statistics.solved(ridges)
             times.append(clock(options.device))
         parts = dict(zip(("assembly", "ridges", "left out", "solution"), np.diff(times), strict=True))
         words = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in parts.items())

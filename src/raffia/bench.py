@@ -1,4 +1,4 @@
-"""How close to the limit of the machine: times of assembly, solution, prediction and tuning beside ceilings measured in the same run."""
+"""Times of assembly, solution, prediction and tuning, compared with limits of the machine measured in the same run."""
 
 import resource
 import time

@@ -1,4 +1,4 @@
-"""What every feature map must satisfy, as one function: run it on a map of your own."""
+"""The contract of feature maps as one function, to test your own maps."""
 
 import tempfile
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def check_feature_map(
     _same("one feature at a time", torch.cat([feature_map(a, part) for part in theta.split(1)], dim=1), phi, 1e-12)
     seen, prepared = feature_map.precompute(a), feature_map.prepare(theta, grid)
     tiled = [seen(tuple(part[some] for part in prepared)) for some in (slice(0, 2), slice(2, 5))]
-    _same("tiles of features of inputs that were seen", torch.cat(tiled, dim=1), phi, 1e-12)
+    _same("features from precomputed inputs, in tiles", torch.cat(tiled, dim=1), phi, 1e-12)
     coef = torch.linspace(-1, 1, 5, dtype=torch.float64)
     _same("a combination", feature_map.combination(theta, coef, grid)(a), torch.einsum("j,ij...->i...", coef, phi), 1e-10)
     _same("a clone", clone(feature_map)(a, theta), phi, 0.0)
@@ -96,7 +96,7 @@ def _check_gradients(feature_map: FeatureMap, a: Tensor, theta: Tensor) -> None:
         h = 1e-5
         estimate = (total(torch.tensor(h, dtype=torch.float64)) - total(torch.tensor(-h, dtype=torch.float64))) / (2 * h)
         close = abs(float(slope - estimate)) <= 1e-4 * max(abs(float(estimate)), 1e-6 * abs(float(output.detach())), 1e-12)
-        _require(close, f"gradient in {name}: {float(slope):g}, differences say {float(estimate):g}")
+        _require(close, f"gradient in {name}: {float(slope):g}, by differences {float(estimate):g}")
 
 
 def feature_map_sum(feature_map: FeatureMap, a: Tensor, theta: Tensor, weights: Tensor) -> Tensor:

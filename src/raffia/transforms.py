@@ -1,4 +1,4 @@
-"""Tensors that autograd, `torch.func` or a compiler follows, and constants that none of them may follow."""
+"""Tensors that autograd, `torch.func` or a compiler tracks, and constants that none of them may track."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +11,13 @@ from torch.autograd import forward_ad
 
 
 def is_tracked(x: Tensor) -> bool:
-    """Whether x has a gradient, a tangent or a batch of `torch.func`, or is compiled: then x must not be overwritten, nor leave torch."""
+    """Whether x has a gradient, a tangent or a batch of `torch.func`, or is compiled. It must then not be overwritten or leave torch."""
     derived = x.requires_grad or is_functorch_wrapped_tensor(x) or torch.compiler.is_compiling()
     return derived or forward_ad.unpack_dual(x).tangent is not None
 
 
 def is_abstract(x: Tensor) -> bool:
-    """Whether the values of x cannot be read: x stands for a batch of `torch.func.vmap`, or is compiled."""
+    """Whether the values of x cannot be read, since it is a batch of `torch.func.vmap` or is compiled."""
     if torch.compiler.is_compiling():
         return True
     while is_functorch_wrapped_tensor(x):
@@ -29,7 +29,7 @@ def is_abstract(x: Tensor) -> bool:
 
 @contextmanager
 def outside_transforms() -> Iterator[None]:
-    """Make constants in this block: they can be cached, whether or not `torch.func` or `torch.inference_mode` is active around it."""
+    """Create constants that can be cached, even if `torch.func` or `torch.inference_mode` is active outside."""
     if peek_interpreter_stack() is None and not torch.is_inference_mode_enabled():
         yield
         return

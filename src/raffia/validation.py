@@ -17,11 +17,11 @@ from raffia.errors import RaffiaError
 from raffia.transforms import is_abstract
 
 LARGEST = 2**63
-"""Whole numbers in files are smaller than this: what a tensor holds."""
+"""Integers in files must be smaller than this."""
 
 
 def as_tensor(name: str, values: object) -> Tensor:
-    """A NumPy array or a tensor of float32 or float64, all finite, with at least one sample; derivatives follow a tensor on."""
+    """Convert an array to a tensor of finite float32 or float64 values with at least one sample. A tensor keeps its derivatives."""
     if not isinstance(values, (np.ndarray, Tensor)):
         raise RaffiaError(
             f"{name} must be a NumPy array or a torch tensor; got {type(values).__name__}. Pass np.asarray({name})."
@@ -51,7 +51,7 @@ def as_tensor(name: str, values: object) -> Tensor:
 
 
 def check_dense(name: str, values: object) -> None:
-    """Refuse tensors that do not hold all their values side by side: sparse ones, and those on the device meta."""
+    """Refuse sparse tensors and tensors on the device meta."""
     if getattr(values, "is_meta", False):
         raise RaffiaError(
             f"{name} must hold values; got a tensor on the device meta, which has none. Make it on the cpu or cuda."
@@ -61,38 +61,38 @@ def check_dense(name: str, values: object) -> None:
 
 
 def check_pairs(a: Tensor, y: Tensor) -> None:
-    """As many outputs as inputs."""
+    """Refuse different numbers of inputs and outputs."""
     if len(a) != len(y):
         raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
 
 
 def check_count(name: str, value: object) -> None:
-    """A positive integer."""
+    """Refuse what is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) < 2**63:
         raise RaffiaError(f"{name} must be a positive integer below 2**63; got {value!r}.")
 
 
 def check_instance(name: str, value: object, kind: type, example: str) -> None:
-    """An object of the right kind, not its class or its name."""
+    """Refuse objects of another type, such as a class or a name."""
     if not isinstance(value, kind):
         raise RaffiaError(f"{name} must be a {kind.__name__}, such as {example}; got {value!r}.")
 
 
 def check_seed(name: str, value: object) -> None:
-    """An integer that seeds the counter-based generator."""
+    """Refuse what is not a valid seed."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**32:
         raise RaffiaError(f"{name} must be an integer from 0 to 2**32 − 1; got {value!r}.")
 
 
 def check_device(device: str | torch.device | None) -> None:
-    """A device that is there."""
+    """Refuse devices that do not exist."""
     try:
-        found = torch.device(device) if device is not None else torch.device("cpu")
+        known = torch.device(device) if device is not None else torch.device("cpu")
     except RuntimeError:
         raise RaffiaError(f"device must be 'cpu' or 'cuda'; got {device!r}.") from None
-    if found.type not in ("cpu", "cuda"):
+    if known.type not in ("cpu", "cuda"):
         raise RaffiaError(f"device must be 'cpu' or 'cuda'; got {device!r}.")
-    if found.type == "cuda" and not torch.cuda.is_available():
+    if known.type == "cuda" and not torch.cuda.is_available():
         raise RaffiaError(f"device={str(device)!r} needs a GPU that torch can use, and there is none. Pass device='cpu'.")
 
 
@@ -107,7 +107,7 @@ hints_of = lru_cache(maxsize=256)(get_type_hints)
 
 
 def check_kinds(name: str, maker: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments of another kind than a class, or a function, says, before it sees them."""
+    """Refuse arguments whose types differ from the annotations of a class or a function."""
     hints = hints_of(maker)
     for argument, value in arguments.items():
         if argument in hints and not fits(value, hints[argument]):
@@ -116,9 +116,9 @@ def check_kinds(name: str, maker: Callable[..., Any], arguments: Mapping[str, An
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what an annotation says, as generously as Python is.
+    """Whether the type of a value matches an annotation.
 
-    Whole numbers serve as real ones, 0 and 1 as False and True, lists as tuples, and any tensor as one of a certain shape.
+    Integers match float, 0 and 1 match bool, lists match tuples, and tensors of any shape match annotations with a shape.
     """
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind is Any or type(kind) is TypeVar:
@@ -141,7 +141,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _all_fit(values: Any, inner: tuple[Any, ...]) -> bool:
-    """The entries of `tuple[X, …]`, or of `tuple[X, Y]`."""
+    """Whether all entries match `tuple[X, …]` or `tuple[X, Y]`."""
     if len(inner) == 2 and inner[1] is ...:
         return all(fits(value, inner[0]) for value in values)
     return len(values) == len(inner) and all(map(fits, values, inner))

@@ -259,7 +259,7 @@ def test_a_file_whose_frame_and_settings_disagree_is_refused(tmp_path, burgers):
     ("constraint", "feature_map", "output", "words"),
     [
         (Conserved(), ScalarFeatures(domain=Vectors()), None, "inputs are vectors"),
-        (Integral(), ScalarFeatures(8), Domain(0), "outputs are numbers"),
+        (Integral(), ScalarFeatures(8), Domain(0), "outputs are scalars"),
         (Conserved(channels=(1,)), FourierFeatures(16), None, r"channels \(1,\)"),
         (Integral((1.0, 2.0)), FourierFeatures(16), None, "one finite value"),
         (Integral(math.nan), FourierFeatures(16), None, "one finite value"),

@@ -51,7 +51,7 @@ def test_foam_is_one_long_table_told_apart_by_two_columns():
     np.testing.assert_array_equal(data.a, a)
     np.testing.assert_array_equal(data.y, y)
     assert (source.domain, source.output) == (Vectors(), Domain(1, periodic=False, extent=0.44))
-    assert said(source, "told apart by TestID and RepeatID", "in per cent", "resampled linearly to 200 points of Strain")
+    assert said(source, "distinguished by TestID and RepeatID", "in per cent", "resampled linearly to 200 points of Strain")
 
 
 @shared

@@ -146,7 +146,7 @@ def test_features_without_a_kernel_in_closed_form_say_so():
     a, y = pairs(domain=Domain(1))
     with pytest.raises(raffia.RaffiaError, match=r"FourierFeatures has no kernel in closed form.*n_features must be a number"):
         RandomFeatureModel(raffia.FourierFeatures(), math.inf).fit(a, y)
-    with pytest.raises(raffia.RaffiaError, match=r"n_modes=None.*is for n_features=inf"):
+    with pytest.raises(raffia.RaffiaError, match=r"n_modes=None.*n_features=inf"):
         RandomFeatureModel(ScalarFeatures(None, domain=BOX), 10, 1e-3).fit(a, y)
 
 

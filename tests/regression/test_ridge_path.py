@@ -91,7 +91,7 @@ def test_on_fine_grids_fewer_functions_are_left_out_and_say_the_same(setting, mo
     stream, a, y, path = setting
     measure = measure_for(stream.grid, False).of(y, stream.grid)
     ridge, told = left_out_ridge(path, stream, a, y, measure)
-    assert left_out_ridge(path, stream, a, y, measure, told=False) == (ridge, None)
+    assert left_out_ridge(path, stream, a, y, measure, every=False) == (ridge, None)
     assert told.errors.shape == (1, 12)
     for name, value in {
         "FINE": 32,

@@ -91,7 +91,9 @@ def test_finished_items_are_not_run_again(tmp_path, monkeypatch):
 
     def item(lab):
         calls.append(lab.scale)
-        return Result("fig:bb_compare", "T", "S", "R", [Table("c", ["h"], [["1"]])], [], {"x": 1.0})
+        return Result(
+            item="fig:bb_compare", title="T", settings="S", remark="R", tables=[Table("c", ["h"], [["1"]])], numbers={"x": 1.0}
+        )
 
     monkeypatch.setitem(ITEMS, "fig:bb_compare", item)
     for scale, kept in (("quick", False), ("quick", True), ("paper", False)):
@@ -120,7 +122,15 @@ def test_the_brownian_bridge_approaches_its_interpolant_and_makes_a_whole_page(t
 
 
 def test_results_survive_their_file_and_pages_escape_what_they_show(tmp_path):
-    result = Result("x:y", "a < b", "s", "r & r", [Table("c", ["h"], [["<td>"]] * 9)], [Picture("p", "AAAA")], {"e": 0.5})
+    result = Result(
+        item="x:y",
+        title="a < b",
+        settings="s",
+        remark="r & r",
+        tables=[Table("c", ["h"], [["<td>"]] * 9)],
+        pictures=[Picture("p", "AAAA")],
+        numbers={"e": 0.5},
+    )
     result.write(tmp_path / "r.json")
     assert read(tmp_path / "r.json") == result
     write(tmp_path / "p.html", "t", "", [section(result)])
@@ -133,7 +143,7 @@ def test_results_survive_their_file_and_pages_escape_what_they_show(tmp_path):
 def test_a_panel_has_rings_for_the_authors_a_line_for_their_draws_and_a_band_for_fresh_ones():
     _, (axes,) = panels(1)
     authors, same, fresh = np.array([0.3, 0.2]), [0.31, 0.21], np.array([[0.3, 0.2], [0.4, 0.3]])
-    compare(axes, (16, 32), {"m = 1": authors}, {"m = 1": same}, {"m = 1": fresh}, ("m", "error"))
+    compare(axes, (16, 32), ("m", "error"), authors={"m = 1": authors}, same={"m = 1": same}, fresh={"m = 1": fresh})
     rings, line, mean = axes.lines[:3]
     assert rings.get_marker() == "o"
     assert rings.get_ydata().tolist() == [0.3, 0.2]

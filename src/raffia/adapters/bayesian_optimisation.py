@@ -11,7 +11,7 @@ from raffia.model.vector_operator import FlatOperator
 
 
 def botorch_mean(operator: FlatOperator) -> Any:
-    """A `GenericDeterministicModel` of b × q × input_size, with output_size outcomes: predictions, believed."""
+    """A `GenericDeterministicModel` of b × q × input_size, with output_size outcomes: predictions without error bars."""
     models = needed("botorch.models.deterministic", "BoTorch")
     return models.GenericDeterministicModel(lambda x: _rows(operator, x), num_outputs=operator.output_size)
 
@@ -57,7 +57,7 @@ def _model() -> Any:
                 for m, v in zip(mean.unbind(-1), deviation.square().unbind(-1), strict=True)
             ]
             law = laws_of[0] if len(laws_of) == 1 else laws.MultitaskMultivariateNormal.from_independent_mvns(laws_of)
-            found = posteriors.GPyTorchPosterior(law)
-            return found if posterior_transform is None else posterior_transform(found)
+            posterior = posteriors.GPyTorchPosterior(law)
+            return posterior if posterior_transform is None else posterior_transform(posterior)
 
     return Independent

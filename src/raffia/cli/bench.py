@@ -1,4 +1,4 @@
-"""raffia bench: a table of times beside the limits of the machine."""
+"""raffia bench: times compared with the limits of the machine."""
 
 from contextlib import nullcontext
 from pathlib import Path

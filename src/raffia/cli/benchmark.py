@@ -1,4 +1,4 @@
-"""raffia benchmark: tables of errors beside published ones."""
+"""raffia benchmark: errors compared with published ones."""
 
 import math
 from pathlib import Path
@@ -14,9 +14,10 @@ from raffia.reproduce.evolution import CASES, Comparison, compared, published
 from raffia.surrogate.budget import EFFORTS
 from raffia.validation import check_count, check_device
 
-LATER = 10  # steps after which errors are shown beside those of one
+LATER = 10
+"""Steps after which errors are also shown."""
 
-benchmarks = typer.Typer(help="Errors, times and sizes of models beside published ones.", no_args_is_help=True)
+benchmarks = typer.Typer(help="Compare errors, times and sizes of models with published ones.", no_args_is_help=True)
 app.add_typer(benchmarks, name="benchmark")
 
 
@@ -30,7 +31,7 @@ def over_time(
     data: Annotated[str, typer.Option(help="own, or apebench for trajectories that the package APEBench makes.")] = "own",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json file to write.")] = None,
 ) -> None:
-    """Train models of one time step, compose them, and print their errors beside published ones, with the sources.
+    """Train models of one time step, apply them again and again, and compare the errors with published ones.
 
     Example: raffia benchmark time --only burgers --seeds 5
     """
@@ -48,26 +49,26 @@ def over_time(
     for name in names:
         if name not in CASES:
             raise RaffiaError(f"--only must be one of {', '.join(CASES)}; got {name!r}.")
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for name in names:
         for seed in range(seeds):
             one, _ = compared(name, seed, device, trajectories, data == "apebench", effort=effort)
             console.print(f"{name}, seed {seed}: {one.words}", soft_wrap=True)
-            found.append(one)
-    print_table(_table(names, found))
+            comparisons.append(one)
+    print_table(_table(names, comparisons))
     for source in dict.fromkeys(f"{published(name)['source']}." for name in names):
         console.print(source, soft_wrap=True)
     if output is not None:
-        rows = [{"case": one.name, "method": one.method, "seconds": one.seconds, "errors": _finite(one)} for one in found]
+        rows = [{"case": one.name, "method": one.method, "seconds": one.seconds, "errors": _finite(one)} for one in comparisons]
         write_json(output, rows)
 
 
-def _table(names: list[str], found: list[Comparison]) -> Table:
+def _table(names: list[str], comparisons: list[Comparison]) -> Table:
     """A row for each model, then one for each that was published."""
     table = Table("case", "method", "measure", "error", f"after {LATER} steps", "numbers", "seconds")
     for name in names:
         facts = published(name)
-        for one in (one for one in found if one.name == name):
+        for one in (one for one in comparisons if one.name == name):
             error = float(one.errors[0]) if one.mean is None else one.mean
             measure = (
                 facts["measure"]

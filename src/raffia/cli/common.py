@@ -37,7 +37,7 @@ def generate_in_batches(problem: Problem, n: int, points: int | None, seed: int)
 
 
 def fit_in_batches(model: RandomFeatureModel, dataset: Dataset) -> RandomFeatureModel:
-    """Statistics add, so a fit in batches is the fit, and a bar can be shown; a ridge to be found needs all the data at once."""
+    """Fit in batches, with a progress bar. A ridge chosen from the data needs all of them at once."""
     if model.ridge == "auto":
         with console.status("training") if console.is_terminal else nullcontext():
             return model.fit(dataset.a, dataset.y)

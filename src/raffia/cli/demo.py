@@ -47,12 +47,12 @@ def _demo_operator(
     begun = time.perf_counter()
     model = fit_in_batches(paper.model(random_state=seed), train)
     trained = time.perf_counter() - begun
-    found = surrogate.fit(
+    fitted = surrogate.fit(
         train, n_features=paper.n_features, held_out=0, seed=seed, on_message=lambda text: console.print(text, style="dim")
     )
-    models = {"the paper's features": model, "raffia.fit": found.model}
+    models = {"the paper's features": model, "raffia.fit": fitted.model}
 
-    table = Table("test grid", "seen in training", *models, title=f"mean relative L² error on {n_test} inputs")
+    table = Table("test grid", "used in training", *models, title=f"mean relative L² error on {n_test} inputs")
     errors: dict[str, list[float]] = {name: [] for name in models}
     for points in grids:
         target = test.domain.grid(points)
@@ -65,14 +65,14 @@ def _demo_operator(
     console.print(table)
     console.print(
         f"The paper reports {paper.reported['test error']:.4f} with {paper.n_samples} pairs. "
-        f"Data: {generated:.1f} s, training: {trained:.1f} s with the paper's features, {found.seconds:.1f} s with raffia.fit."
+        f"Data: {generated:.1f} s, training: {trained:.1f} s with the paper's features, {fitted.seconds:.1f} s with raffia.fit."
     )
     _save(
-        found.model,
+        fitted.model,
         stem.with_suffix(".safetensors"),
         {
             stem.with_suffix(".png"): plotting.prediction(
-                test.a[0], test.y[0], found.model.predict(test.a[:1])[0], test.domain
+                test.a[0], test.y[0], fitted.model.predict(test.a[:1])[0], test.domain
             ),
             stem.with_name(f"{stem.name}-grids.png"): plotting.error_against_resolution(grids, errors),
         },

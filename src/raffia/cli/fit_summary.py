@@ -22,7 +22,7 @@ def note(text: str) -> None:
 
 
 def print_summary(surrogate: Surrogate, file: Path) -> None:
-    """Print the contest, the errors beside those of simple predictions, and where the model was written."""
+    """Print the contest, the errors, those of simple predictions, and where the model was written."""
     if surrogate.contest is not None:
         console.print(_printed(surrogate.contest.header, surrogate.contest.rows, contest_title(surrogate.contest)))
         if surrogate.plan is not None:

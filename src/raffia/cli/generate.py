@@ -22,7 +22,8 @@ PROBLEMS: dict[str, type[Problem]] = {
     if issubclass(getattr(problems, name), Problem) and name != "Problem"
 }
 """By their names, KortewegDeVries as korteweg-de-vries."""
-PAIRS, STEPS = 512, 50  # if nobody says
+PAIRS, STEPS = 512, 50
+"""Pairs, and steps of a trajectory, by default."""
 Name = StrEnum("Name", list(PROBLEMS))  # type: ignore[misc]
 
 
@@ -30,15 +31,15 @@ Name = StrEnum("Name", list(PROBLEMS))  # type: ignore[misc]
 def generate(
     problem: Annotated[Name, typer.Argument(help="Which problem.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
-    n: Annotated[int | None, typer.Option(min=1, help=f"Number of pairs; {PAIRS} if not said.")] = None,
+    n: Annotated[int | None, typer.Option(min=1, help=f"Number of pairs; {PAIRS} by default.")] = None,
     points: Annotated[int, typer.Option(min=1, max=2**40, help="Grid points along an axis.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed; pair i is a function of (seed, i).")] = 0,
     trajectories: Annotated[
         int | None, typer.Option(min=1, help="Number of trajectories, in place of pairs: u(0), u(Δt), u(2Δt), ….")
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, max=2**40, help=f"Steps of a trajectory; {STEPS} if not said.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, max=2**40, help=f"Steps of a trajectory; {STEPS} by default.")] = None,
     dt: Annotated[
-        float | None, typer.Option(help="Time between states of a trajectory; the problem's time, if not said.")
+        float | None, typer.Option(help="Time between states of a trajectory; the problem's time by default.")
     ] = None,
     viscosity: Annotated[float | None, typer.Option(help="Viscosity, where there is one.")] = None,
     final_time: Annotated[float | None, typer.Option("--time", help="Final time, where there is one.")] = None,
@@ -100,7 +101,7 @@ def _set(problem: Problem, name: str, value: Any, option: str) -> None:
     if not admits(hint, value):
         present = getattr(problem, name)
         raise RaffiaError(
-            f"{option}: {value!r} is no value for {name} of {type(problem).__name__}, which is {present!r} if not said."
+            f"{option}: {value!r} is no value for {name} of {type(problem).__name__}, which is {present!r} by default."
         )
     check(f"{option}: {type(problem).__name__}({name}=…)", hint, value)
     problem.set_params(**{name: value})

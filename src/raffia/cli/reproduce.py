@@ -1,4 +1,4 @@
-"""raffia reproduce: the paper's tables and figures beside ours, as a page."""
+"""raffia reproduce: the tables and figures of the paper, compared with ours on a page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ def reproduce(
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pages and the results.")] = Path("report"),
 ) -> None:
-    """Compute the results of Nelsen and Stuart (2024) and write pages that show theirs and ours; finished ones are kept.
+    """Compute the results of Nelsen and Stuart (2024) that are not there yet, and write pages that show theirs and ours.
 
     Example: raffia reproduce tab:time_upscale --scale quick
     """
@@ -31,8 +31,8 @@ def reproduce(
     check_device(device)
     items, lab = chosen(item), Lab(scale, device)  # type: ignore[arg-type]
     make_folder(output)
-    for result, kept in run(items, lab, output):
-        console.print(f"{result.item}: {'kept' if kept else f'{result.seconds:.1f} s'}", soft_wrap=True)
+    for result, cached in run(items, lab, output):
+        console.print(f"{result.item}: {'already there' if cached else f'{result.seconds:.1f} s'}", soft_wrap=True)
         table = Table(show_header=False)
         for name, value in result.numbers.items():
             table.add_row(name, f"{value:.4g}")

@@ -19,8 +19,10 @@ from raffia.model import load
 from raffia.model.time_stepping import Lost
 from raffia.surrogate.rollouts import GROWN, usual_value
 
-STARTS = 1024  # whose novelty is looked at
-TOGETHER = 2**22  # numbers of the inputs that are followed at once
+STARTS = 1024
+"""First states that are compared with the training data."""
+TOGETHER = 2**22
+"""Values of the states that are computed at once."""
 
 
 @app.command()
@@ -35,7 +37,7 @@ def rollout(
     options: ReadingOptions,
     every: Annotated[int, typer.Option(min=1, help="Write a state after each so many steps.")] = 1,
 ) -> None:
-    """Apply a model again and again, and write the path, the start first. States are written as they come, not kept in memory.
+    """Apply a model again and again, and write all states, the start first. They are written as they are computed.
 
     Paths are laid out as the trajectories of the training were, so that they can be read again.
     Of trajectories, the first states are where paths begin: as many as the model takes, and the newest of them is the start.
@@ -74,10 +76,10 @@ def rollout(
     console.print(f"wrote {count} states of {n} trajectories, {shape}, to {output}")
     if schema.steps is not None and schema.steps.stride > 1:
         console.print(f"a step is {schema.steps.stride} steps of the training file.")
-    console.print(_said(largest, lost, usual_value(model)))
+    console.print(_summary(largest, lost, usual_value(model)))
 
 
-def _said(largest: np.ndarray, lost: Lost, usual: float) -> str:
+def _summary(largest: np.ndarray, lost: Lost, usual: float) -> str:
     """Whether values stayed bounded, by the largest after each step and the usual ones of the training."""
     start = largest[0]
     size, of = (start, "the largest at the start") if start >= usual else (usual, "the usual size of the training outputs")

@@ -1,4 +1,4 @@
-"""raffia serve: trained models for other programs, and a page to play with them."""
+"""raffia serve: trained models for other programs, and a page to try them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ def serve(
         str, typer.Option(help="Where to listen; 0.0.0.0 lets everybody in who reaches this machine.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 4242,
-    page: Annotated[bool, typer.Option("--page", help="Also serve a page to play with the models in a browser.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Also serve a page to try the models in a browser.")] = False,
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -40,12 +40,12 @@ def serve(
     """
     if device is not None:
         check_device(device)
-    found = _loaded(models, device)
-    for model in found.values():
+    served = _loaded(models, device)
+    for model in served.values():
         console.print(model.in_words, soft_wrap=True)
-    shown = _page(found, data or []) if page or data else None
-    words = "serving at {}" if shown is None else "serving at {}, where a browser has a page to play"
-    server = Server(found, host, port, shown, round(limit * 1e6))
+    shown = _page(served, data or []) if page or data else None
+    words = "serving at {}" if shown is None else "serving at {}, where a browser shows a page to try them"
+    server = Server(served, host=host, port=port, page=shown, largest=round(limit * 1e6))
     number = server.run(lambda url: console.print(words.format(url), soft_wrap=True))
     raise SystemExit(128 + number)
 
@@ -59,11 +59,11 @@ def _page(models: dict[str, Served], data: list[Path]) -> Page:
 
 def _loaded(given: list[str], device: str | None) -> dict[str, Served]:
     """Models by name: that of the file, unless another is given."""
-    found: dict[str, Served] = {}
+    served: dict[str, Served] = {}
     for words in given:
         name, file = ("", words) if Path(words).exists() else words.split("=", 1) if "=" in words else ("", words)
         name = name or Path(file).stem
-        if name in found:
+        if name in served:
             raise RaffiaError(f"two models are called {name!r}: name one of them, as in other={file}.")
-        found[name] = Served(name, load(file, device=device))
-    return found
+        served[name] = Served(name, load(file, device=device))
+    return served

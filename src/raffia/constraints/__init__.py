@@ -1,4 +1,4 @@
-"""What is known of outputs beside the data: linear equalities, which hold everywhere, and inequalities, which hold at points."""
+"""Known properties of the outputs: linear equalities, which hold everywhere, and inequalities, which hold at collocation points."""
 
 from raffia.constraints.boundary import BoundaryValues
 from raffia.constraints.bounds import Bounded, Positive

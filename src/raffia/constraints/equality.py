@@ -1,9 +1,9 @@
-"""Linear equalities: predictions are changed so that they hold exactly, whatever the coefficients.
+"""Linear equalities: predictions are changed so that they hold exactly, for any coefficients.
 
 An equality turns any function f into one that satisfies it, f ↦ Pf + g(a), with a linear projection P and a function g(a) that satisfies
 it. The features are projected before training, so every sum of them satisfies the equality with zero on the right-hand side. The
 coefficients are therefore optimal for what is predicted. Predictions are changed on the grid where they are evaluated, so the equality
-holds for every input and on every grid, whatever the kind of coefficients and the normalisation.
+holds for every input and on every grid, for any kind of coefficients and normalisation.
 """
 
 from abc import ABC, abstractmethod

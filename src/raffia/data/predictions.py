@@ -104,7 +104,7 @@ def _on_mesh(mesh: Mesh, source: Path | None, node_order: Order) -> Base:
     if type(there) is Content:
         geometry = there.geometry
         if (order := _order(geometry.nodes, nodes)) is not None:
-            return there, geometry.kept[order], False
+            return there, geometry.used[order], False
         if len(geometry.simplices) and (order := _order(geometry.centres[0], nodes)) is not None:
             return there, geometry.cells[order], True
     cells = None if mesh.cells is None else mesh.cells.numpy()

@@ -1,4 +1,4 @@
-"""Pointwise functions σ: R → R by name; every one that the paper names, and GELU."""
+"""Pointwise functions σ: R → R by name: those of the paper, and GELU."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def _tanh_by_sigmoid(r: Tensor) -> Tensor:
 
 
 def _gelu_by_error_function(r: Tensor) -> Tensor:
-    """r (1 + erf(r/√2))/2, piece by piece: several times as fast as GELU in one piece."""
+    """r (1 + erf(r/√2))/2 in separate operations, several times as fast as the built-in GELU."""
     twice = r.mul(math.sqrt(0.5)).erf_().add_(1)
     return r.mul_(0.5).mul_(twice)
 
@@ -45,7 +45,7 @@ _CPU_FLOAT64: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def activate(name: str, r: Tensor) -> Tensor:
-    """σ(r), to rounding of max(1, |σ(r)|); r may be overwritten, which saves time, unless a derivative needs it."""
+    """σ(r), up to rounding of max(1, |σ(r)|). To save time, r is overwritten unless derivatives are needed."""
     if name not in ACTIVATIONS:
         raise RaffiaError(f"activation must be one of {sorted(ACTIVATIONS)}; got {name!r}.")
     if is_tracked(r):

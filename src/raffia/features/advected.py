@@ -1,4 +1,4 @@
-"""Carried random features: the input moved along velocities that are made from it, as a flow does."""
+"""Advected random features: the input moved along velocities that are computed from it."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,30 +15,55 @@ from raffia.features.walls import Within
 from raffia.spaces import Domain, Grid, Nodes, Space, interpolate
 from raffia.transforms import is_tracked
 
-FORCED = 0.1  # of the deviation of outputs: a mean change that is larger is a source
+FORCED = 0.1
+"""A mean change of the outputs above this share of their standard deviation is used as a source."""
 
 
 @dataclass(repr=False, eq=False)
 class CarriedFeatures(FeatureMap):
     """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (±turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
 
-    q is (a − shift)/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with r_θ a random smooth function, s_θ = 1 + spread·ξ_θ, and
-    G = e^(−damping |k|²/L). f is `source`/scale, a function given on any grid, or None. L is `steps`: each traces back to the middle of
-    the way first. ± is `sense`, which a search tries both ways, of one channel. Lengths are such that the longest side is 2π, or π where
-    an axis has ends. There M_θ is of sines under ∇^⊥ and of cosines under ∇, so that no velocity crosses a wall; `shift` has a part in
-    the flow, and power > 1 keeps it bounded at walls, unless functions vanish there.
+    q is (a − shift)/scale, and f is `source`/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with a random smooth function r_θ,
+    s_θ = 1 + spread·ξ_θ, and G = e^(−damping |k|²/L). Each of the L steps uses the midpoint rule. The unit of length is the longest side
+    over 2π, or over π along non-periodic axes. There M_θ acts on sines for ∇^⊥ and on cosines for ∇, so no velocity crosses a wall, and
+    power > 1 keeps it bounded at walls.
 
-    On a line the velocity is (±turn + climb ∂) M_θ p. In space a function of one channel makes no velocity but a gradient, as nothing
-    else turns with it when space is turned. Three channels, a vorticity, make ±turn curl M_θ p, which carries each of them; that it also
-    stretches them is not represented. With velocity="first" or "last" as many channels as there are dimensions are the velocity v, the
-    same in all steps, and u = (s_θ/L) (±turn) M_θ v; a particle that it leads through a wall stops there. Of several channels q is a
-    random sum. What is, or makes, a velocity is divided by its size, the root of scale² + shift² on the mean, and not shifted.
+    On a line the velocity is (±turn + climb ∂) M_θ p. In three dimensions a single channel has a gradient velocity only. Three channels
+    are a vorticity, with velocity ±turn curl M_θ p, which advects each channel; vortex stretching is not represented. If the
+    velocity is given, it is the same in all steps, u = (s_θ/L) (±turn) M_θ v, and particles stop at walls. With several channels, q is a
+    random sum of them. A velocity, or the channels it is computed from, is divided by its root mean square and not shifted.
 
-    They represent transport by a velocity that the input makes or has, for times in which particles move many grid spacings, where
-    expansions in powers of the velocity fail; vorticity has turn and power = 2. They do not represent reactions, but for what
-    coefficients="modal", which gives each wavenumber its own, adds to them: diffusion, a mean function and a linear map.
+    They represent transport over many grid spacings, where expansions in powers of the velocity fail; for a vorticity, power is 2. They do
+    not represent reactions. coefficients="modal" adds diffusion, a mean function and a linear map.
 
     Good values: `suited(a, y, domain)`, then `tune` with modal coefficients.
+
+    Parameters
+    ----------
+    steps
+        L.
+    sense
+        The sign ±, which a search tries both ways for one channel.
+    turn, climb
+        The rates of the divergence-free and the gradient part of the velocity.
+    power, shape, spread
+        The parameters of M_θ and s_θ.
+    damping
+        The rate of diffusion in G.
+    gain, source
+        The factor of the source, and a function on any grid, or None.
+    shift, scale
+        The normalisation of the input.
+    velocity
+        "made" computes the velocity from the input. "first" or "last" takes it from as many channels as dimensions.
+    domain
+        The space of the inputs.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> from raffia.features import CarriedFeatures
+    >>> features = CarriedFeatures(steps=2, power=2.0, domain=Domain(2))
     """
 
     steps: int = 1
@@ -58,9 +83,9 @@ class CarriedFeatures(FeatureMap):
 
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "CarriedFeatures":
-        """Features for such pairs: inputs are normalised, and what outputs have on the mean that inputs have not is a source.
+        """Features for these pairs: normalised inputs, and the mean difference of outputs and inputs as a source.
 
-        Where inputs have channels, the first of them are a velocity, as it is, until a search finds another.
+        If inputs have channels, the first ones are taken as the velocity until a search finds other parameters.
         """
         own: dict[str, Any]
         if domain.has_components:
@@ -76,14 +101,19 @@ class CarriedFeatures(FeatureMap):
         scale, shift = torch.std_mean(a.double())
         gained = (y - a).double().mean(0)
         own = {"shift": float(shift), "scale": float(scale) or 1.0, "power": 1.0 if domain.periodic else 1.5, "domain": domain}
-        much = max(FORCED, 4 / math.sqrt(len(a))) * float(y.double().std())  # a mean of few pairs has noise
+        much = max(FORCED, 4 / math.sqrt(len(a))) * float(y.double().std())  # the mean of few pairs is noisy
         source = gained if float(gained.std()) > much else None
         return cls(**own | {"source": source} | more)
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """How far to go, the numbers of a multiplier, and a number for each of several channels."""
+        """ξ_θ, the coefficients of r_θ, and with several channels a weight for each."""
         return (1 + SHAPES + self._roles.weights,)
+
+    @property
+    def any_grid(self) -> bool:
+        """Not between walls, where many features are nearly equal and their coefficients amplify what differs between grids."""
+        return bool(self._roles.region.periodic)
 
     @property
     def work_per_value(self) -> int:
@@ -92,7 +122,7 @@ class CarriedFeatures(FeatureMap):
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """All numbers that there are, how many steps to take, and which channels are a velocity."""
+        """The active parameters, the number of steps, and the source of the velocity."""
         return self._roles.searched(self.source is not None)
 
     def values_on(self, grid: Nodes) -> Nodes:

@@ -29,7 +29,7 @@ from raffia.transforms import is_tracked
 
 @dataclass(frozen=True)
 class Range:
-    """A number between `low` and `high`, searched on a logarithmic scale unless told otherwise; `count` of them for a vector."""
+    """A number between `low` and `high`, searched on a logarithmic scale by default; `count` of them for a vector."""
 
     low: float
     high: float
@@ -59,31 +59,34 @@ def region_of(space: Space, name: str) -> Domain:
     """The torus or box of inputs with one or several channels; other spaces are refused by the features of that name."""
     domain = space.one_channel
     if not isinstance(domain, Domain) or domain.dim < 1:
-        raise RaffiaError(f"{name} needs functions on a grid of a line, a square or a cube; got {space!r}.")
+        raise RaffiaError(f"{name} needs functions on a grid of an interval, rectangle or box; got {space!r}.")
     return domain
 
 
-EXPENSIVE = 16  # numbers on the way to a value, above which it is not found again without need
+EXPENSIVE = 16
+"""Features with more intermediate values for each value are not evaluated more often than necessary."""
 
 Prepared = tuple[Tensor, ...]
-"""Whatever `prepare` makes of θ: tensors with one row a feature."""
+"""The result of `prepare`: tensors with one row for each feature."""
 
 
 class FeatureMap(BaseEstimator, ABC):
-    """φ(a; θ): an input function and a random θ give an output function (or a number)."""
+    """φ(a; θ): maps an input function and a random θ to an output function, or to a number (scalar features)."""
 
     normalized: ClassVar[bool] = True
-    """Whether a surrogate of these features normalises its data, unless told; not where hyperparameters are in the data's own units."""
+    """Whether `raffia.fit` normalises the data by default. False if hyperparameters have the units of the data."""
 
     start_from_current_values: ClassVar[bool] = False
-    """Whether a search is easily led astray: it then begins at the present values, never at random ones, judges by ordinary
-    coefficients, and ends on the grid of the data."""
+    """Whether a search starts from the current hyperparameters only, compares ordinary coefficients, and ends on the grid of the data.
+
+    For maps whose search from random values usually fails.
+    """
 
     fine: ClassVar[bool] = False
-    """Whether features are about lengths that a coarse grid does not show: on a line, a search then looks at a finer one."""
+    """Whether features depend on lengths that a coarse grid does not resolve. On a line, a search then uses a finer grid."""
 
     fitted_to_data: ClassVar[bool] = False
-    """Whether pairs make so much of the map that leaving out one of them says too little of errors on others."""
+    """Whether the map itself is estimated from the pairs, so that leave-one-out errors with a fixed map are too small."""
 
     few: ClassVar[bool] = False
     """Whether features are so few that coefficients need no penalty: a ridge is then as small as rounding allows."""
@@ -92,72 +95,77 @@ class FeatureMap(BaseEstimator, ABC):
     """Whether a model with a coefficient for each mode has a mean function too, for sources that are fixed in space."""
 
     kept: Any = None
-    """The numbers of the features of a model, where it has not the first ones."""
+    """The indices of the features of a model, if it does not use the first ones."""
 
     domain: Any
-    """The `Space` where the inputs live, and the values of φ too where these are functions (of one channel)."""
+    """The `Space` of the inputs, and of the values of φ if they are functions (with one channel)."""
 
     @property
     def pool(self) -> "FeatureMap":
-        """The map that its features are of: itself, where a model has not only `kept` ones."""
+        """The map from which features are selected; usually the map itself."""
         return self
 
     @property
     @abstractmethod
     def theta_shape(self) -> tuple[int, ...]:
-        """The shape of one θ, independent of any grid."""
+        """The shape of one θ, independent of the grid."""
 
     @abstractmethod
     def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
 
     def values_on(self, grid: Nodes) -> Nodes:
-        """Where φ(a; θ) lives for inputs on `grid`: on it, with one channel; numbers are functions on a point.
+        """The nodes of φ(a; θ) for inputs on `grid`: `grid` with one channel, or a point for scalar features.
 
-        The default evaluates one feature to see which; a map that knows says so.
+        The default evaluates one feature to find out. Maps should override it.
         """
         one = self(torch.ones(1, *grid.shape, dtype=torch.float64), self.draw(1, seed=0))
         return POINT if one.ndim == 2 else grid.one_channel
 
     @property
+    def any_grid(self) -> bool:
+        """Whether features are the same functions on every grid; else models compute them on the grid of the training."""
+        return True
+
+    @property
     def work_per_value(self) -> int:
-        """How many numbers one value of φ takes on the way, roughly; searches look at fewer of those that take many."""
+        """The approximate number of intermediate values for one value of φ. Searches use fewer features if it is large."""
         return 1
 
     @final
     @property
     def expensive(self) -> bool:
-        """Whether features take so long that they are evaluated no more often than must be."""
+        """Whether features take so long that they are not evaluated more often than necessary."""
         return self.work_per_value > EXPENSIVE
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """What a search may vary, by the name of the constructor's argument; nothing unless a map says so."""
+        """The hyperparameters that a search varies, by the names of constructor arguments; none by default."""
         return {}
 
     @final
     def draw(self, rows: Rows, seed: int) -> Float[Tensor, "rows *theta"]:
-        """White noise: row j is a function of (seed, j) alone, float64 on the CPU."""
+        """White noise in float64 on the CPU; row j depends on (seed, j) alone."""
         return white_noise(rows, self.theta_shape, seed, stream="theta")
 
     def prepare(self, theta: Float[Tensor, "m *theta"], grid: Any) -> Prepared:
-        """What depends on θ and the grid alone; the default is θ itself."""
+        """Precompute what depends on θ and the grid alone; the default is θ itself."""
         return (theta,)
 
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
-        """φ(a_i; θ_j) from what `prepare` made of θ."""
+        """φ(a_i; θ_j) from the result of `prepare`."""
         return self(a, prepared[0])
 
     def precompute(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
-        """φ(a; ·) from what `prepare` made of some θ: `evaluate`, with what depends on the input alone computed once for all of them."""
+        """The function `evaluate(a, ·)`, with what depends on the input alone computed once for all tiles of features."""
         return lambda prepared: self.evaluate(a, prepared)
 
     def coordinates(self, a: Float[Tensor, "n *input"]) -> Float[Tensor, "n size"]:
-        """What the kernel sees of an input: numbers whose squares add up to a norm of it."""
+        """Coordinates of inputs for the kernel: their squares add up to a squared norm."""
         raise RaffiaError(f"{type(self).__name__} has no kernel in closed form, so n_features must be a number, not inf.")
 
     def kernel_of(self, x: Float[Tensor, "n size"], y: Float[Tensor, "n2 size"]) -> Float[Tensor, "n n2"]:
-        """k(a, b) for inputs with coordinates x and y; for maps whose kernel has a closed form."""
+        """k(a, b) for inputs with coordinates x and y, for maps whose kernel has a closed form."""
         raise RaffiaError(f"{type(self).__name__} has no kernel in closed form, so n_features must be a number, not inf.")
 
     @final
@@ -180,28 +188,28 @@ class FeatureMap(BaseEstimator, ABC):
 
 
 def tiles(prepared: Prepared, size: int) -> Iterator[tuple[Prepared, int]]:
-    """Slices of `size` features, each with the number of its first one."""
+    """Slices of `size` features, each with the index of its first one."""
     for start in range(0, len(prepared[0]), size):
         yield tuple(part[start : start + size] for part in prepared), start
 
 
 def tile_size(a: Tensor) -> int:
-    """How many features of inputs to hold at once."""
+    """The number of features to evaluate at once for these inputs."""
     return max(1, tile_elements(a.device) // max(1, a.numel()))
 
 
 def tile_elements(device: torch.device) -> int:
-    """How many elements of features to hold at once: what fits a CPU's cache, or fills a GPU."""
+    """The number of feature values to compute at once: what fits the cache of a CPU, or fills a GPU."""
     return 2**19 if device.type == "cpu" else 2**26
 
 
 def rows_of(phi: Float[Tensor, "n m *grid"]) -> Float[Tensor, "m n_times_points"]:
-    """One row a feature: its values at all samples and nodes. No copy is made if φ was computed feature-first."""
+    """A row for each feature, with its values at all samples and nodes. No copy if φ was computed with features first."""
     return phi.transpose(0, 1).reshape(phi.shape[1], -1)
 
 
 def sum_of(parts: Iterator[Tensor]) -> Tensor:
-    """The sum of a nonempty iteration of tensors, in place where no derivative forbids it."""
+    """The sum of tensors, in place unless derivatives are needed."""
     total = next(parts)
     for part in parts:
         total = total + part if is_tracked(total) else total.add_(part)
@@ -209,7 +217,7 @@ def sum_of(parts: Iterator[Tensor]) -> Tensor:
 
 
 def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
-    """Σ_j coef_j φ_j for one tile; `coef` has columns when φ is a number, or when outputs have channels, which come first."""
+    """Σ_j coef_j φ_j for one tile. `coef` has columns for scalar features, or for the channels of the outputs."""
     n, _, *grid = phi.shape
     if not grid:
         return phi @ coef

@@ -16,8 +16,22 @@ from raffia.spaces import POINT, Domain, Nodes
 class BrownianBridge(FeatureMap):
     """φ(x; θ) = Σ_j θ_j √2 sin(jπx) / (jπ)^s, for s = 1 with kernel k_μ(x, x') = min(x, x') − x x'   (eqn:bb, eqn:bb_kernel).
 
-    Inputs and outputs are numbers. For s = 1, `smoothness`, the truncated series has a kernel that is off by at most 2/(π² n_modes);
-    paths have about s − ½ derivatives.
+    Inputs and outputs are numbers. Paths have about s − ½ derivatives.
+
+    Parameters
+    ----------
+    n_modes
+        The number of sines. For s = 1 the error of the kernel is at most 2/(π² n_modes).
+    smoothness
+        s.
+    domain
+        `Domain(0)`, a point.
+
+    Examples
+    --------
+    >>> from raffia import RandomFeatureModel
+    >>> from raffia.features import BrownianBridge
+    >>> model = RandomFeatureModel(BrownianBridge(), n_features=500, ridge=1e-6)
     """
 
     normalized: ClassVar[bool] = False
@@ -28,16 +42,16 @@ class BrownianBridge(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """One coefficient a sine."""
+        """One coefficient for each sine."""
         return (self.n_modes,)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """How fast the coefficients decay."""
+        """The decay of the coefficients."""
         return {"smoothness": Range(0.55, 6.0)}
 
     def values_on(self, grid: Nodes) -> Nodes:
-        """Numbers."""
+        """A point: the features are scalar."""
         return POINT
 
     def __call__(self, a: Float[Tensor, "n"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m"]:

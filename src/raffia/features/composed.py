@@ -1,4 +1,4 @@
-"""Iterated random features: a recurrence that knows no equation, whose few numbers a search learns."""
+"""Iterated random features: a recurrence with a few parameters, which a search learns, and random fields."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of, sum_of
-from raffia.features.word_recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
+from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, modes_of
 from raffia.spaces.spectral import Series
@@ -22,20 +22,46 @@ Numbers = float | Float[Tensor, "..."]
 class IteratedFeatures(FeatureMap):
     """φ(a; θ) = p_L,  p₀ = K₀[s₀ (1 + w R₀)],  p_l = K_l[s₀ (1 + w R_l) + β_l s₁ p_{l−1} + γ_l ∇s₂·∇p_{l−1} + ζ_l ∇^⊥(M s₃)·∇p_{l−1}].
 
-    K_l = (τ² + |k|²)^(−α_l/2) are radial multipliers, in sines if `boundary` is "dirichlet", which suits outputs that vanish there, in
-    cosines if it is "neumann" (a word for all axes, or for each), in waves along periodic axes; M = max(|k|, 1)^(−power).
-    s_i = c₀ + c₁ q + c₂ tanh q, with a c₁ and a c₂ for each channel, are `source`, `growth`, `potential` and `stream`; q is
-    (a − shift)/scale, smoothed by e^(−(smoothing·|k|)²/2). R_l are random fields with `field_tau` and `field_regularity`, n_modes each.
-    Lengths are in units of the longest side over π, or on a torus over 2π. Where several numbers are meant one serves for all, and a
-    search then finds one. On a line the last term is ζ_l v ∂p + δ_l p ∂v with v = M s₃, and in three dimensions there is none. With a
-    function u₀ for `start`, given on any grid, p₀ = u₀ (1 + w R₀).
+    K_l = (τ² + |k|²)^(−α_l/2) and M = max(|k|, 1)^(−power) are radial multipliers. q is (a − shift)/scale, smoothed by
+    e^(−(smoothing·|k|)²/2). The four functions are s_i = c₀ + c₁ q + c₂ tanh q, with c₁ and c₂ for each channel. R_l are random fields. The
+    unit of length is the longest side over π, on a torus over 2π. On a line the last term is ζ_l v ∂p + δ_l p ∂v with v = M s₃; in three
+    dimensions there is none.
 
-    They represent what a few steps of a fixed-point iteration give: elliptic problems of moderate contrast (Darcy flow is α = 2,
-    s₀ = f/a, γ ∇s₂ = ∇log a), transport and reaction for a short time. They do not represent resonances (Helmholtz), transport over
-    long times, or sources that neither a nor smooth fields make. They are linear in 1 + w R: a trained model is one recurrence, and
-    more than (iterations + 1) · n_modes + 1 of them are linearly dependent. On a coarse grid jumps of a want more `smoothing`.
+    They represent a few steps of a fixed-point iteration: elliptic problems of moderate contrast (Darcy flow is α = 2, s₀ = f/a,
+    γ ∇s₂ = ∇log a), transport and reaction for a short time. They do not represent resonances (Helmholtz), transport over long times, or
+    sources that do not depend on a and are not smooth. They are linear in 1 + w R, so a trained model is one recurrence, and more than
+    (iterations + 1) · n_modes + 1 of them are linearly dependent.
 
-    Good values: `suited(a, y, domain)`, normalize=False, as the mean output is not what they represent, and then `tune`.
+    Good values: `suited(a, y, domain)` and normalize=False, since outputs without their mean are not what they represent, then `tune`.
+
+    Parameters
+    ----------
+    iterations
+        L, the number of steps.
+    alpha, tau
+        The exponents α_l and the shift τ of K_l. Here and below, one number serves for all steps, and a search then learns one.
+    source, growth, potential, stream
+        The coefficients (c₀, c₁, c₂) of s₀, s₁, s₂ and s₃; a number is c₀.
+    beta, gamma, zeta, delta
+        β_l, γ_l, ζ_l and δ_l.
+    power
+        The exponent of M.
+    weight, field_tau, field_regularity, n_modes
+        w, and the inverse length scale, the regularity and the number of modes of R_l.
+    smoothing, shift, scale
+        The smoothing and the normalisation of the input. Jumps of a on a coarse grid need more smoothing.
+    boundary
+        Series in K_l: "dirichlet" in sines, for outputs that vanish at the boundary, "neumann" in cosines; one for all axes or for each.
+    start
+        A function u₀ on any grid: then p₀ = u₀ (1 + w R₀).
+    domain
+        The space of the inputs.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> from raffia.features import IteratedFeatures
+    >>> features = IteratedFeatures(iterations=2, n_modes=32, domain=Domain(2))
     """
 
     normalized: ClassVar[bool] = False
@@ -66,7 +92,7 @@ class IteratedFeatures(FeatureMap):
 
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "IteratedFeatures":
-        """Features for such pairs: inputs normalised, in sines if outputs vanish at the boundary of a box."""
+        """Features for these pairs: normalised inputs, and sines if outputs vanish at the boundary of a box."""
         axes = [axis for axis in range(a.ndim) if axis != 1 or not domain.has_components]
         scale, shift = torch.std_mean(a.double(), axes)
         kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", "neumann")
@@ -75,17 +101,17 @@ class IteratedFeatures(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int, int]:
-        """A field for each p_l, by its coefficients."""
+        """The coefficients of one field for each p_l."""
         return (self.iterations + 1, self.n_modes)
 
     @property
     def work_per_value(self) -> int:
-        """The products of every iteration."""
+        """The products of all iterations."""
         return self.iterations + 1
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """All numbers, those of terms that there are."""
+        """The parameters of all active terms."""
         vectors = {name for name in ("alpha", *RATES) if torch.as_tensor(getattr(self, name)).ndim}
         return searched(self._region, self.domain.channels, self.iterations, vectors)
 

@@ -32,6 +32,7 @@ PASSES = 3  # of the eigenvalue problem: first in the units of equations, then i
 RIDGES = (None, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the correction, relative; None is no correction
 ELLIPTIC, FLOOR = 0.9, 0.05  # of the cells, in which β has one sign, and of its mean: what β is at least then in all cells
 FARTHEST = 0.1  # that random loads are from the fixed one, relative to outputs
+FAR = 8.0  # times the median residual: pairs with larger ones count less
 REFINED, ON, AMONG, DAMPING = 6, 96, 200, 1e-6  # steps of Gauss and Newton, on so many pairs and components, and their damping
 
 
@@ -118,50 +119,63 @@ class Pairs:
         """Those for which A(a_i) u_i − g(a_i) varies least, relative to what it is with the outputs of other inputs."""
         others = self.form.terms(self.u.roll(1, 0), self.powers)
         found, units = torch.ones_like(self.terms[:, 0, 0]), torch.eye(self.u.shape[1]).to(self.u)
+        weights = torch.ones_like(self.u[:, :1])
         for _ in range(PASSES):
             moved, wrong = ((terms @ units.mT) for terms in (self.terms, others))
-            varying, whole = ((f.flatten(1) @ f.flatten(1).mT) for f in (moved - moved.mean(1, keepdim=True), wrong))
+            moved = moved - (weights * moved).mean(1, keepdim=True) / weights.mean()
+            varying, whole = ((f.flatten(1) @ f.flatten(1).mT) for f in (weights.sqrt() * moved, wrong))
             size = whole.diagonal().sqrt().clamp(min=1e-300)
             values, vectors = torch.linalg.eigh(whole / size / size[:, None])
             known = values > INDEPENDENT * values[-1]
             white = vectors[:, known] / values[known].sqrt() / size[:, None]
             found = white @ torch.linalg.eigh(white.mT @ varying @ white).eigenvectors[:, 0]
-            units = torch.linalg.pinv(self.mean(found))
+            units, weights = torch.linalg.pinv(self.mean(found)), _weights(torch.einsum("t,tnr->nr", found, moved))
         return found
 
     def refined(self, numbers: Float[Tensor, "terms"]) -> Float[Tensor, "terms"]:
         """Numbers of which predictions are nearest to the outputs, with the load that suits them best, after steps of Gauss and Newton."""
-        best, least = numbers, math.inf
-        for _ in range(REFINED + 1):
+        best, least, roots = numbers, math.inf, torch.ones_like(self.u[:, :1])
+        for step in range(REFINED + 1):
             inverse, driven = torch.linalg.inv(self.matrices(numbers, self.bounds(numbers))), self.driven(numbers)
-            predicted = torch.einsum("nij,nj->ni", inverse, self._load(inverse, driven) + driven)
-            wrong = float((predicted - self.u).norm())
+            predicted = torch.einsum("nij,nj->ni", inverse, self._load(inverse, driven, roots) + driven)
+            roots = roots if step else _weights(predicted - self.u).sqrt()
+            wrong = float((roots * (predicted - self.u)).norm())
             best, least = (numbers, wrong) if wrong < least else (best, least)
-            slopes = -torch.einsum("nij,tnj->tni", inverse, self.form.terms(predicted, self.powers)).flatten(1)
+            slopes = -(roots * torch.einsum("nij,tnj->tni", inverse, self.form.terms(predicted, self.powers))).flatten(1)
             size = slopes.norm(dim=1).clamp(min=1e-300)
             slopes = slopes / size[:, None]
             normal = slopes @ slopes.mT + DAMPING * torch.eye(len(slopes)).to(slopes)
-            numbers = numbers - torch.linalg.solve(normal, slopes @ (predicted - self.u).flatten()) / size
+            numbers = numbers - torch.linalg.solve(normal, slopes @ (roots * (predicted - self.u)).flatten()) / size
         return best
 
-    def _load(self, inverse: Float[Tensor, "n r r"], driven: Float[Tensor, "n r"]) -> Float[Tensor, "r"]:
-        """The f for which A(a_i)⁻¹ (f + g(a_i)) is nearest to u_i."""
-        left = self.u - torch.einsum("nij,nj->ni", inverse, driven)
-        rows = inverse.flatten(0, 1)
+    def _load(
+        self, inverse: Float[Tensor, "n r r"], driven: Float[Tensor, "n r"], roots: Float[Tensor, "n 1"]
+    ) -> Float[Tensor, "r"]:
+        """The f for which A(a_i)⁻¹ (f + g(a_i)) is nearest to u_i, in weighted squares."""
+        left = roots * (self.u - torch.einsum("nij,nj->ni", inverse, driven))
+        rows = (roots[:, :, None] * inverse).flatten(0, 1)
         return torch.linalg.lstsq(rows.mT @ rows, rows.mT @ left.flatten()[:, None]).solution[:, 0]
 
     def closed(self, numbers: Float[Tensor, "terms"], bounds: Tensor, ridge: float | None) -> tuple[Tensor | None, Tensor]:
         """C and f, of a least-squares problem in the units of outputs; without a ridge, no C."""
         left = torch.einsum("nij,nj->ni", self.matrices(numbers, bounds), self.u) - self.driven(numbers)
-        if ridge is None:
-            return None, left.mean(0)
         mean = self.mean(numbers, bounds)
         inverse = torch.linalg.pinv(mean)
-        weight = ridge * self.u.square().mean() * len(self.u)
-        centred, moved = self.u - self.u.mean(0), (left - left.mean(0)) @ inverse.mT
-        normal = centred.mT @ centred + weight * torch.eye(centred.shape[1]).to(centred)
+        weights = _weights((left - left.median(0).values) @ inverse.mT)
+        load, centre = ((weights * f).sum(0) / weights.sum() for f in (left, self.u))
+        if ridge is None:
+            return None, load
+        centred, moved = weights.sqrt() * (self.u - centre), weights.sqrt() * ((left - load) @ inverse.mT)
+        penalty = ridge * self.u.square().mean() * len(self.u)
+        normal = centred.mT @ centred + penalty * torch.eye(centred.shape[1]).to(centred)
         correction = -mean @ torch.linalg.solve(normal, centred.mT @ moved).mT
-        return correction, left.mean(0) + correction @ self.u.mean(0)
+        return correction, load + correction @ centre
+
+
+def _weights(residuals: Float[Tensor, "n r"]) -> Float[Tensor, "n 1"]:
+    """One for each pair, less where its residual is far larger than those of the others: wrong outputs must not decide."""
+    sizes = residuals.norm(dim=1, keepdim=True)
+    return (FAR * sizes.median() / sizes.clamp(min=1e-300)).clamp(max=1).square()
 
 
 def _fields(numbers: Tensor, powers: Float[Tensor, "powers n cells"]) -> list[Float[Tensor, "n cells"]]:

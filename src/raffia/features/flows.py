@@ -1,4 +1,4 @@
-"""Velocities that are made of functions, and what they carry: what all domains share, and tori."""
+"""Velocities computed from functions, and advection along them: the interface, and its form on tori."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,10 +18,11 @@ from raffia.spaces.splines import image_around, values_at
 Number = float | Float[Tensor, ""]
 Functions = Float[Tensor, "m n functions *grid"]
 Held = Tensor
-"""Functions (m, n, functions, …) in the form that a flow works with; one in place of m where all features have the same."""
+"""Functions (m, n, functions, …) in the representation of a flow; the first size is 1 if all features share them."""
 
 
-SHAPES = 4  # random numbers of a multiplier
+SHAPES = 4
+"""Random coefficients of a multiplier."""
 
 
 def multiplier(squares: Float[Tensor, "*modes"], numbers: Tensor, power: Number, shape: Number) -> Float[Tensor, "m *modes"]:
@@ -35,7 +36,7 @@ def multiplier(squares: Float[Tensor, "*modes"], numbers: Tensor, power: Number,
 
 @dataclass(frozen=True, eq=False)
 class Flow(ABC):
-    """What moves features: M_θ and G as functions of |k|², and the rates of the turn and the climb."""
+    """The flow that advects features: M_θ and G as functions of |k|², and the rates `turn` and `climb`."""
 
     grid: Grid
     multiplier: Callable[[Tensor], Float[Tensor, "m *modes"]]
@@ -43,24 +44,24 @@ class Flow(ABC):
     turn: Number
     climb: Number
     twice: bool
-    """Whether two derivatives may be wanted."""
+    """Whether second derivatives may be needed."""
     like: Tensor
-    """Of the precision, and on the device, of all others."""
+    """A tensor with the precision and on the device of all others."""
 
     longest: ClassVar[float]
-    """How long the longest side is, in the units of |k|."""
+    """The length of the longest side in the units of 1/|k|."""
 
     @abstractmethod
     def held(self, p: Functions) -> Held:
-        """Functions in the form of this flow."""
+        """Convert functions to the representation of this flow."""
 
     @abstractmethod
     def values(self, f: Held) -> Functions:
-        """Their values at the nodes."""
+        """The values at the nodes."""
 
     @abstractmethod
     def image(self, f: Held) -> Tensor:
-        """Their images, for values between nodes."""
+        """Spline coefficients, for values between nodes."""
 
     @abstractmethod
     def blurred(self, f: Held) -> Held:

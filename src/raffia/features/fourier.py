@@ -1,4 +1,4 @@
-"""Fourier space random features on tori, boxes and what is between them (eqn:rf_fourier, eqn:filter)."""
+"""Random features in Fourier space, on tori, boxes and mixed domains (eqn:rf_fourier, eqn:filter)."""
 
 import math
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from raffia.transforms import is_tracked, outside_transforms
 Number = float | Float[Tensor, ""]
 
 MATRIX_WAVES = 80
-"""Up to so many wavenumbers a GPU sums waves faster by a matrix product than by an inverse FFT, which pads them with zeros."""
+"""Up to this number of wavenumbers, a GPU sums waves faster by a matrix product than by a zero-padded inverse FFT."""
 
 
 def _synthesis(spectrum: Complex[Tensor, "*batch waves"], points: int) -> Float[Tensor, "*batch points"]:
-    """Σ_k X_k e^(2πikx) over k and −k, from the wavenumbers 0, 1, … that there are; X₀ is real."""
+    """Σ_k X_k e^(2πikx) over k and −k, from coefficients of the wavenumbers 0, 1, …; X₀ is real."""
     if spectrum.is_cuda and spectrum.shape[-1] <= MATRIX_WAVES:
         return torch.view_as_real(spectrum).flatten(-2) @ _waves(spectrum.shape[-1], points, spectrum.device).to(spectrum.real)
     return torch.fft.irfft(spectrum, n=points, norm="forward")
@@ -54,24 +54,43 @@ def wavenumber_filter(r: Tensor, beta: Number) -> Tensor:
 class FourierFeatures(FeatureMap):
     """φ(a; θ) = σ( amplitude · F⁻¹(χ · Fa · Fθ) + bias · ξ₀ ),  θ ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)),  χ(k) = σ_χ(2πδ|k|).
 
-    A filtered random convolution followed by a pointwise function, that is, independent complex normal multipliers of standard
-    deviation w_k. `profile` says what w_k is: "filter" is the paper's χ(k)·√λ_k; "matern" is (1 + (2πk/τ)²)^(−α/2), without filter;
-    a vector gives one positive weight for each wavenumber k = 1, 2, …, and a search then learns them all. The defaults are the
-    paper's for Burgers' equation, with the factor 1024 that its text does not print but its experiments have: ELU is not
-    homogeneous, so it matters.
+    A filtered random convolution followed by a pointwise function σ. The Fourier multipliers are independent complex normal variables of
+    standard deviation w_k. The defaults are the paper's for Burgers' equation, with the factor 1024 that its text does not mention but its
+    experiments have; it matters, since ELU is not homogeneous. Waves that the grid of `a` cannot resolve are dropped, never aliased.
 
-    `n_modes` counts sines and cosines, on a line with wavenumbers up to n_modes/2; those that the grid of `a` cannot hold are dropped,
-    never aliased, so a grid that holds fewer sees a smoother feature. Features do not see the mean of a, since χ(0) = 0, so they
-    learn nothing from constant functions; with a number for `mean` they do: amplitude · mean · ξ times the mean is added before σ.
-    Good values: amplitude such that the argument of σ has a standard deviation near 1.5;
-    tau and regularity such that θ is about as smooth as the inputs.
+    Good values: amplitude such that the argument of σ has a standard deviation near 1.5; tau and regularity such that θ is about as smooth
+    as the inputs.
 
-    In several dimensions |k| is the length of the wave vector, and a profile given as a vector has one weight for each sine or cosine, in
-    the order of the Laplacian's eigenvalues. Along axes with ends the input is reflected to a torus of twice the extent, evenly
-    (`boundary="neumann"`, a cosine series, the default) or oddly ("dirichlet", a sine series, for inputs that vanish at the boundary).
+    Parameters
+    ----------
+    n_modes
+        The number of sines and cosines; on a line, wavenumbers up to n_modes/2.
+    tau, regularity
+        τ and α of the distribution of θ.
+    delta, beta
+        δ and β of the filter χ.
+    amplitude, bias
+        The scale of the argument of σ, and of its random shift.
+    activation
+        The name of σ, see `raffia.features.ACTIVATIONS`.
+    profile
+        w_k. "filter" is the paper's χ(k)·√λ_k, and "matern" is (1 + (2πk/τ)²)^(−α/2) without filter. A vector has one positive weight for
+        each wavenumber 1, 2, …, which a search then learns; in several dimensions, one for each sine or cosine in the order of the
+        eigenvalues of the Laplacian.
+    boundary
+        How inputs are extended along non-periodic axes, to a torus of twice the length: evenly ("neumann", a cosine series) or oddly
+        ("dirichlet", a sine series, for inputs that vanish at the boundary).
+    mean
+        None ignores the mean of the input, since χ(0) = 0, so nothing is learnt from constant functions. With a number, amplitude · mean ·
+        ξ times the mean of the input is added before σ.
+    domain
+        The space of the inputs. Each of several `Channels` has its own random convolution; they are added before σ, with means weighted by
+        the profile at k = 0. On a `Mesh`, coefficients are computed by its quadrature and series are summed at its nodes.
 
-    Inputs with several channels (`Channels`) have a random convolution each, which add up before σ; their means are seen, with the
-    weight that `profile` has at k = 0. On a `Mesh` the series are summed at its nodes, and coefficients come from its quadrature.
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> model = RandomFeatureModel(FourierFeatures(tau=7.0), n_features=512, ridge="auto")
     """
 
     normalized: ClassVar[bool] = False
@@ -93,12 +112,12 @@ class FourierFeatures(FeatureMap):
     def theta_shape(self) -> tuple[int]:
         """ξ₀ of the random shift, then ξ of sin 2πx, cos 2πx, sin 4πx, … in the order of the Laplacian's eigenfunctions.
 
-        Of several channels each has its own, after one for its mean; so has one channel whose mean is seen.
+        With several channels, or with `mean`, each channel has its own, after one for its mean.
         """
-        return (1 + (self.domain.channels * (1 + self.n_modes) if self._sees_means else self.n_modes),)
+        return (1 + (self.domain.channels * (1 + self.n_modes) if self._uses_means else self.n_modes),)
 
     @property
-    def _sees_means(self) -> bool:
+    def _uses_means(self) -> bool:
         return self.domain.has_components or self.mean is not None
 
     def values_on(self, grid: Nodes) -> Nodes:
@@ -110,15 +129,15 @@ class FourierFeatures(FeatureMap):
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def prepare(self, theta: Float[Tensor, "m modes"], grid: Nodes) -> Prepared:
-        """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can hold, with bias·ξ₀ in the place of k = 0.
+        """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can resolve, with bias·ξ₀ in the place of k = 0.
 
-        For several channels, or on a mesh, multipliers (m, channels, *spectrum) and the shift apart.
+        For several channels, or on a mesh, multipliers (m, channels, *spectrum) and, separately, the shift.
         """
         self._check()
         shift = (self.bias * theta[:, :1]).to(theta.dtype)
         nodes = grid.one_channel
         torus = self._torus_grid(self._grid_for(nodes) if isinstance(nodes, Mesh) else nodes)  # type: ignore[arg-type]
-        if self._sees_means:
+        if self._uses_means:
             size = 1 + self.n_modes
             parts = [theta[:, 1 + i * size : 1 + (i + 1) * size] for i in range(self.domain.channels)]
             zero = torch.zeros(1, dtype=theta.dtype, device=theta.device)
@@ -129,7 +148,7 @@ class FourierFeatures(FeatureMap):
         multiplier = self._spectrum(theta[:, 1:], torus, shift)
         missing = torus.shape[0] // 2 + 1 - multiplier.shape[-1]
         if torus.domain.dim == 1 and missing <= 0.05 * multiplier.shape[-1] and not theta.is_cuda:
-            multiplier = torch.nn.functional.pad(multiplier, (0, missing))  # once here, lest every wave be padded
+            multiplier = torch.nn.functional.pad(multiplier, (0, missing))  # once here instead of for every transform
         return (multiplier,)
 
     def _spectrum(
@@ -148,7 +167,7 @@ class FourierFeatures(FeatureMap):
         return torch.where(origin, shift.reshape(-1, *[1] * origin.ndim), spectrum)
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
-        """One inverse transform a pair."""
+        """One inverse transform for each pair (a_i, θ_j)."""
         if len(prepared) == 2:
             return self._evaluate_channels(a, *prepared)
         (multiplier,) = prepared
@@ -166,7 +185,7 @@ class FourierFeatures(FeatureMap):
     def _evaluate_channels(
         self, a: Float[Tensor, "n *shape"], multiplier: Complex[Tensor, "m channels *spectrum"], shift: Float[Tensor, "m 1"]
     ) -> Float[Tensor, "n m *grid"]:
-        """Filtered channels add up before the pointwise function; on a mesh, sums take the place of transforms."""
+        """Add filtered channels before the pointwise function. On a mesh, sums replace transforms."""
         channels = a if self.domain.has_components else a[:, None]
         nodes = self.domain.one_channel.grid_of(a)
         if isinstance(nodes, Mesh):
@@ -188,7 +207,7 @@ class FourierFeatures(FeatureMap):
         return activate(self.activation, values + shift.reshape(-1, *[1] * (values.ndim - 1))).transpose(0, 1)
 
     def combination(self, theta: Float[Tensor, "m modes"], coef: Tensor, grid: Nodes) -> Callable[[Tensor], Tensor]:
-        """Features streamed and summed; on a GPU in float32, by one kernel that writes none of them."""
+        """Stream over the features; on a GPU in float32, by one fused kernel that does not store them."""
         plain = super().combination(theta, coef, grid)
         reach = min(self.n_modes // 2, (grid.shape[0] - 1) // 2)
         circle = isinstance(self.domain, Domain) and (self.domain.dim, self.domain.periodic, self.mean) == (1, True, None)
@@ -215,7 +234,7 @@ class FourierFeatures(FeatureMap):
 
     @property
     def _domain(self) -> Domain:
-        """The torus or box of the inputs, whatever their discretisation."""
+        """The torus or box of the inputs, for any discretisation."""
         domain = self.domain.region
         if not isinstance(domain, Domain) or domain.dim < 1:
             raise RaffiaError(f"FourierFeatures needs functions on a line, a square or a cube; got {self.domain}.")
@@ -231,7 +250,7 @@ class FourierFeatures(FeatureMap):
 
     @property
     def _reflection(self) -> Domain:
-        """The torus: twice as long along axes with ends."""
+        """The torus of the extended inputs: twice as long along non-periodic axes."""
         domain = self._domain
         if domain.periodic:
             return domain
@@ -239,11 +258,11 @@ class FourierFeatures(FeatureMap):
         return Domain(domain.dim, periodic=True, extent=tuple(extent * (1 if kind.periodic else 2) for kind, extent in lengths))
 
     def _torus_grid(self, grid: Grid) -> Grid:
-        """The grid itself, or that of its reflection along axes with ends."""
+        """The grid of the extended inputs."""
         return Grid(self._reflection, tuple(kind.period(points) for kind, points, _ in grid.lines))
 
     def _reflected(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *period"]:
-        """One period of the even or odd extension along axes with ends; a function on a torus is its own."""
+        """One period of the even or odd extension along non-periodic axes."""
         for axis, kind in enumerate(self._domain.kinds, 1):
             a = kind.reflected(a, axis, odd=self.boundary == "dirichlet")
         return a
@@ -258,13 +277,13 @@ class FourierFeatures(FeatureMap):
 
     @property
     def work_per_value(self) -> int:
-        """In several dimensions an input is twice as large for each axis that it is reflected along, and every channel has its product."""
+        """The number of intermediate values: reflection doubles them along each non-periodic axis, and each channel has its own."""
         reflected = sum(not kind.periodic for kind in self._domain.kinds)
         return self.domain.channels * (2**reflected if self._domain.dim > 1 else 1)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """The four numbers that matter, and the filter's where it is used; or every weight of a profile given as a vector."""
+        """The main parameters and, if used, those of the filter; or all weights of a profile given as a vector."""
         shift: dict[str, Range | Choice] = {"bias": Range(1e-3, 30.0), "activation": Choice(("gelu", "tanh", "elu"))}
         shift |= {} if self.mean is None else {"mean": Range(1e-2, 1e2)}
         if isinstance(self.profile, Tensor):

@@ -15,21 +15,38 @@ from raffia.spaces.spectral import Series
 
 Number = float | Float[Tensor, ""]
 
-POWERS = 3  # of the Laplacian, 1 among them: derivatives up to the fifth
+POWERS = 3
+"""Powers of the Laplacian, from Δ⁰ to Δ²: derivatives up to the fifth order."""
 
 
 @dataclass(repr=False, eq=False)
 class LocalFeatures(FeatureMap):
     """φ(a; θ) = σ(amplitude · Σ_j θ_j ℓ^{o_j} D_j G a + bias·θ₀), with D_j one of 1, Δ, Δ² and their ∂₁ … ∂_d, of order o_j.
 
-    G = e^(−(ℓ|k|)²/2) smooths over the `length` ℓ, in units of the longest side over π, on a torus over 2π; along axes with ends in
-    cosines. Of several channels each has its own numbers. What makes them random is a few numbers each, so features cost one matrix
-    product however many there are.
+    G = e^(−(ℓ|k|)²/2) smooths over the `length` ℓ. The unit of length is the longest side over π, on a torus over 2π. Along non-periodic
+    axes, series are in cosines. Each channel has random coefficients of its own. Features have only a few random coefficients, so any
+    number of them costs one matrix product.
 
-    They represent what happens at a point in a short time: one step of an evolution equation, with coefficients="modal" for what is
-    linear and global in it. They do not represent what comes from afar.
+    They represent local operators: one time step of an evolution equation, with coefficients="modal" for its linear, global part. They do
+    not represent influence from far away.
 
     Good values: a length of a few grid spacings, normalize=True, coefficients="modal", then `tune`.
+
+    Parameters
+    ----------
+    length
+        ℓ, the smoothing length.
+    amplitude, bias
+        The scale of the argument of σ, and of its random shift.
+    activation
+        σ: "gelu", "tanh", "elu" or "sin".
+    domain
+        The space of the inputs.
+
+    Examples
+    --------
+    >>> from raffia import LocalFeatures, RandomFeatureModel
+    >>> model = RandomFeatureModel(LocalFeatures(0.05), 512, ridge="auto", normalize=True, coefficients="modal")
     """
 
     fine: ClassVar[bool] = True
@@ -42,12 +59,12 @@ class LocalFeatures(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """A shift, then for each channel a number for each derivative."""
+        """A shift, then for each channel one coefficient for each derivative."""
         return (1 + self.domain.channels * POWERS * (1 + self._region.dim),)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """All numbers, and the pointwise function."""
+        """All parameters, and the pointwise function."""
         ranges: dict[str, Range | Choice] = {
             "length": Range(1e-3, 1.0),
             "amplitude": Range(0.02, 50.0),

@@ -1,4 +1,4 @@
-"""Features that know where they are: those of another map, with random gains and shifts that are fields."""
+"""Features that depend on position: those of another map, with random gains and shifts that are smooth fields."""
 
 import math
 from dataclasses import dataclass, field
@@ -25,10 +25,26 @@ def _convolutions() -> FourierFeatures:
 class PlacedFeatures(FeatureMap):
     """φ(a; θ) = σ( (1 + gain·R_θ) ψ(a; θ) + shift·S_θ ): ψ are the features of another map, R_θ and S_θ random smooth fields.
 
-    Convolutions, with what is done to their values point by point, are the same everywhere; where a source is fixed, or a boundary is
-    near, outputs are not. Fields have `n_modes`, `field_tau` and `field_regularity`; ψ had better be linear, with activation="identity".
+    Convolutions followed by pointwise functions treat all positions alike. These features do not, as a fixed source or a boundary requires.
+    ψ should be linear, with activation="identity".
 
     Good values: gain and shift near 1, then `tune`.
+
+    Parameters
+    ----------
+    feature_map
+        ψ.
+    gain, shift
+        The sizes of the random fields R and S.
+    field_tau, field_regularity, n_modes
+        The inverse length scale, the regularity and the number of modes of the fields, see `GaussianField`.
+    activation
+        σ.
+
+    Examples
+    --------
+    >>> from raffia.features import FourierFeatures, PlacedFeatures
+    >>> features = PlacedFeatures(FourierFeatures(64, activation="identity", profile="matern", amplitude=2.0))
     """
 
     feature_map: FeatureMap = field(default_factory=_convolutions)
@@ -41,22 +57,22 @@ class PlacedFeatures(FeatureMap):
 
     @property
     def domain(self) -> Space:
-        """That of the other map."""
+        """Delegated to the other map."""
         return self.feature_map.domain
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """The numbers of the other map, then those of two fields."""
+        """θ of the other map, then the coefficients of two fields."""
         return (math.prod(self.feature_map.theta_shape) + 2 * self.n_modes,)
 
     @property
     def work_per_value(self) -> int:
-        """That of the other map."""
+        """Delegated to the other map."""
         return self.feature_map.work_per_value
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """How large fields are and how smooth, and what the other map has."""
+        """The sizes and the smoothness of the fields, and the hyperparameters of the other map."""
         inner = {f"feature_map__{name}": what for name, what in self.feature_map.hyperparameters.items()}
         own: dict[str, Range | Choice] = {
             "gain": Range(1e-2, 30.0),

@@ -20,18 +20,30 @@ Number = float | Float[Tensor, ""]
 
 
 class Network(BaseEstimator, ABC):
-    """An architecture: numbers that say how to build a torch module. A model with one can be saved, one with a bare module cannot."""
+    """An architecture: the sizes of a torch module and how to build it. Models with a bare module cannot be saved."""
 
     @abstractmethod
     def build(self, domain: Domain) -> nn.Module:
-        """A module from (n, *grid) to (n, *grid), or to (n,); its weights will be replaced by random ones."""
+        """Build a module from (n, *grid) to (n, *grid) or (n,). Its weights are replaced by random ones."""
 
 
 @dataclass(repr=False, eq=False)
 class NeuralFeatures(FeatureMap):
-    """φ(a; θ) = network(a) with all weights drawn: matrices N(0, weight²/fan-in), vectors N(0, bias²).
+    """φ(a; θ) = network(a) with random weights: matrices N(0, weight²/fan-in), vectors N(0, bias²).
 
-    `network` is a `Network`, or any torch module that maps (n, *grid) to (n, *grid) on every grid it is to be used on.
+    Parameters
+    ----------
+    network
+        A `Network`, or any torch module that maps (n, *grid) to (n, *grid) on every grid.
+    weight, bias
+        The standard deviations of the weights.
+    domain
+        The domain of the inputs.
+
+    Examples
+    --------
+    >>> from raffia.features import BranchTrunk, NeuralFeatures
+    >>> features = NeuralFeatures(BranchTrunk(width=16, rank=8, n_modes=16))
     """
 
     network: Network | nn.Module
@@ -41,16 +53,16 @@ class NeuralFeatures(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """One number for each weight."""
+        """One entry for each weight."""
         return (sum(parameter.numel() for parameter in self._module().parameters()),)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """The sizes of the weights."""
+        """The standard deviations of the weights."""
         return {"weight": Range(0.05, 20.0), "bias": Range(1e-3, 10.0)}
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m weights"]) -> Float[Tensor, "n m *grid_or_none"]:
-        """One pass of the network a feature, all at once."""
+        """Evaluate the networks of all features at once."""
         with outside_transforms():
             module = self._module().to(theta)
         drawn, start = {}, 0
@@ -63,16 +75,16 @@ class NeuralFeatures(FeatureMap):
     def _module(self) -> nn.Module:
         if not isinstance(self.network, Network):
             return self.network
-        with torch.random.fork_rng(devices=[]):  # torch draws weights, which are replaced, from the generator of the user
+        with torch.random.fork_rng(devices=[]):  # building draws weights from the global generator, which must not change
             return self.network.build(self.domain)
 
 
 MOST_WEIGHTS, LAYER = 2**24, 2**14
-"""Of one network, and what a layer counts at least: building one that has many takes long, however few weights it has."""
+"""The most weights of one network, and the weights that a layer counts for at least, since building many layers takes long."""
 
 
 def check_sizes(network: Network, weights: int, **sizes: int) -> None:
-    """Refuse networks that cannot be built, or whose weights, about so many, would take all memory."""
+    """Refuse invalid sizes and networks with too many weights."""
     if min(sizes.values()) < 1 or weights > MOST_WEIGHTS:
         named = ", ".join(f"{name}={size}" for name, size in sizes.items())
         raise RaffiaError(f"{type(network).__name__} needs sizes of 1 or more and at most {MOST_WEIGHTS} weights; got {named}.")
@@ -80,7 +92,7 @@ def check_sizes(network: Network, weights: int, **sizes: int) -> None:
 
 @dataclass(repr=False, eq=False)
 class BranchTrunk(Network):
-    """Σ_p b_p(z) t_p(x), a DeepONet: the branch sees coefficients of the input, the trunk coordinates. For any grid of any dimension."""
+    """Σ_p b_p(z) t_p(x), a DeepONet: the branch takes coefficients of the input, the trunk coordinates. For any grid and dimension."""
 
     width: int = 32
     rank: int = 16
@@ -88,7 +100,7 @@ class BranchTrunk(Network):
     activation: str = "tanh"
 
     def build(self, domain: Domain) -> nn.Module:
-        """Two layers each."""
+        """Branch and trunk have two layers each."""
         check_sizes(self, self.width * (self.n_modes + 2 * self.rank), width=self.width, rank=self.rank, n_modes=self.n_modes)
         return _BranchTrunk(self, domain)
 
@@ -125,7 +137,7 @@ class SpectralNetwork(Network):
     activation: str = "gelu"
 
     def build(self, domain: Domain) -> nn.Module:
-        """Wavenumbers up to n_modes in each convolution."""
+        """Each convolution has wavenumbers up to n_modes."""
         weights = 2 * self.width**2 * self.n_modes * self.layers
         check_sizes(self, max(weights, self.layers * LAYER), width=self.width, n_modes=self.n_modes, layers=self.layers)
         return _Spectral(self)

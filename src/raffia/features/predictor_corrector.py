@@ -1,4 +1,4 @@
-"""Predictor–corrector random features for Darcy flow (eqn:rf_predictor_corrector). They know the PDE."""
+"""Predictor–corrector random features for Darcy flow (eqn:rf_predictor_corrector). They contain the PDE."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,15 +26,37 @@ class PredictorCorrectorFeatures(FeatureMap):
     σ(r) = (s⁺ − s⁻)/(1 + e^(−r/δ)) + s⁻ and θ_k ~ N(0, τ² (−Δ + τ²)^(−α)) with Neumann conditions. a_ε is a after the heat flow
     ∂v/∂t = ηΔv for one unit of time.
 
-    These features know the PDE: without the random terms they are an iteration for −∇·(a∇u) = f, whose source f must be
-    given. They are affine in σ(θ_k), so a trained model is `steps` + 1 Poisson solves, however many features it has.
+    Without the random terms they are an iteration for −∇·(a∇u) = f with a given source f. They are affine in σ(θ_k), so a trained model
+    takes `steps` + 1 Poisson solves for any number of features.
 
-    Departures of the authors' code from the paper's text, which is what is followed here: they run the heat flow by 33 explicit
-    Euler steps of 0.03 (here: exactly, to time 1) and draw θ with doubled variance of the axis modes. As in their code, only
-    log a is smoothed, f/a takes the raw a, and right-hand sides are not used on the boundary.
+    This implementation follows the text of the paper. The authors' code differs: it computes the heat flow by 33 explicit Euler steps of
+    0.03 (here exactly, to time 1), and draws θ with twice the variance of the axis modes. As in their code, only log a is smoothed, f/a
+    uses a without smoothing, and right-hand sides are not used on the boundary.
 
-    Good values: the defaults, the paper's, for a ∈ {3, 12}: s_plus = 1/max a, s_minus = −1/min a. More steps are more accurate
-    while the iteration converges, that is for moderate contrast; "multiplicative" likes eta near 1e-5 and ridge near 1e-10.
+    Good values: the defaults, which are the paper's, for a ∈ {3, 12}: s_plus = 1/max a, s_minus = −1/min a. More steps are more accurate
+    while the iteration converges, for moderate contrast. "multiplicative" needs eta near 1e-5 and ridge near 1e-10.
+
+    Parameters
+    ----------
+    source
+        f, a number or a function on any grid.
+    tau, regularity, n_modes
+        τ, α and the number of modes of the random fields θ_k.
+    s_plus, s_minus, delta
+        s⁺, s⁻ and δ of σ.
+    eta
+        η, the smoothing of log a.
+    steps
+        The number of corrector steps.
+    randomisation, weight
+        "additive" or "multiplicative", and w.
+    domain
+        A square.
+
+    Examples
+    --------
+    >>> from raffia import PredictorCorrectorFeatures, RandomFeatureModel
+    >>> model = RandomFeatureModel(PredictorCorrectorFeatures(), n_features=256, ridge=1e-8)
     """
 
     normalized: ClassVar[bool] = False
@@ -54,12 +76,12 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int, int]:
-        """One field for each Poisson solve, by its Neumann coefficients."""
+        """The Neumann coefficients of one field for each Poisson solve."""
         return (self.steps + 1, self.n_modes)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """The law of the random fields, their size, the smoothing of a, and how often to correct."""
+        """The distribution and size of the random fields, the smoothing of a, and the number of steps."""
         unit = self.domain.longest
         return {
             "tau": Range(0.5 / unit, 50.0 / unit),
@@ -72,7 +94,7 @@ class PredictorCorrectorFeatures(FeatureMap):
         }
 
     def values_on(self, grid: Nodes) -> Nodes:
-        """Functions."""
+        """The grid: the features are functions."""
         return grid
 
     def __call__(self, a: Float[Tensor, "n r1 r2"], theta: Float[Tensor, "m solves modes"]) -> Float[Tensor, "n m r1 r2"]:
@@ -80,7 +102,7 @@ class PredictorCorrectorFeatures(FeatureMap):
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def prepare(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> tuple[Tensor, Tensor]:
-        """What the random part of the predictor is made of, and σ(θ_k) for the correctors, at inner nodes.
+        """The random part of the predictor, and σ(θ_k) for the correctors, at inner nodes.
 
         For multiplicative sources the first is σ(θ₀). For additive ones p₀ splits into a part of a and a part of θ, and the
         first is that of θ, (−Δ)⁻¹σ(θ₀), or its gradient where a corrector follows: one Poisson solve a pair is saved.

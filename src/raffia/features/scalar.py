@@ -1,4 +1,4 @@
-"""Scalar random features of an input function's coefficients: random Fourier features, with functions as coefficients of the model."""
+"""Scalar random features: random Fourier features of the coefficients of the input. The coefficients of the model are functions."""
 
 import math
 from collections.abc import Callable
@@ -15,9 +15,11 @@ from raffia.spaces import POINT, Boundary, Domain, LaplacianBasis, Nodes, Space
 
 Number = float | Float[Tensor, ""]
 AFFINE_SHARE = 0.25
+"""The share of affine features."""
 MATERN = {1: (1.0,), 3: (1.0, 1.0), 5: (1.0, 1.0, 1 / 3), 7: (1.0, 1.0, 2 / 5, 1 / 15)}
 """The polynomials of Matérn kernels of smoothness ½, 1½, 2½, 3½."""
-SMALLEST = 1e-14  # squared distance below which Matérn kernels are linear in it: a square root has no derivative at 0
+SMALLEST = 1e-14
+"""For smaller squared distances, Matérn kernels are linear in it, since a square root has no derivative at 0."""
 _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=torch.float64)))
 
 
@@ -25,24 +27,43 @@ _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=to
 class ScalarFeatures(FeatureMap):
     """φ(a; θ) = √2 cos(Σ_k ω_k z_k + 2πU), with z_k = ⟨a, e_k⟩ and ω_k = ξ_k / (ℓ_k r): k(a, a') is stationary in the coefficients z.
 
-    The values are numbers, so the coefficients of the model are functions, and nothing is assumed of the outputs: they may live on
-    another grid than the inputs, or be numbers. e_k are the first `n_modes` eigenfunctions of the Laplacian, normalised to mean
-    square 1. The length scales are ℓ_k = lengthscale · (1 + κ_k/τ²)^(regularity/2), or a vector `lengthscale`, one for each mode,
-    which a search then learns. `law` is that of ω: "gaussian" (r = 1, the squared exponential kernel), "student" with `dof` degrees of
-    freedom (a Matérn kernel of smoothness dof/2), "cauchy" (dof 1, the exponential kernel).
+    The values are numbers, so the coefficients of the model are functions. Outputs may be on another grid than inputs, or be numbers.
+    e_k are the first `n_modes` eigenfunctions of the Laplacian, normalised to mean square 1. A quarter of the features are affine instead:
+    affine · (Σ_k g_k z_k/ℓ_k + g₀) with normal g. They learn affine operators exactly; the other features learn the rest.
 
-    A quarter of the features are affine instead, affine · (Σ_k g_k z_k/ℓ_k + g₀) with normal g, unless `affine` is None: with
-    n_modes + 1 of these among them, affine operators of the modes are learnt exactly, and the others learn what is left.
-    With the law "affine" all features are, which is linear regression on the modes.
+    The kernel has a closed form, so n_features=inf trains with it instead of features.
 
-    The kernel has a closed form (`kernel`), so `n_features=inf` trains with it instead of features. At training inputs the predictions
-    of the law "gaussian" are smooth, those of "student" have dof − 1 derivatives, and those of "cauchy" have a kink. With a kernel,
-    `n_modes` may be None. The kernel then sees the values of an input at all nodes, in the norm of L², with one length scale or one each.
-    `whitening` > 0 divides principal components of inputs by that power of their deviations; 1 makes all of them alike. With the law
-    "affine" this is ridge regression on all that an input has.
+    Parameters
+    ----------
+    n_modes
+        The number of modes z_k of each channel. With n_features=inf it may be None: the kernel then uses all values of an input, in the
+        norm of L².
+    lengthscale
+        ℓ_k = lengthscale · (1 + κ_k/τ²)^(regularity/2), or a vector with one length scale for each mode, which a search then learns.
+    tau, regularity
+        τ and the exponent in ℓ_k.
+    affine
+        The size of the affine features; None leaves them out.
+    law
+        The distribution of ω and, with it, the kernel. "gaussian" (r = 1) is the squared exponential, whose predictions are smooth.
+        "student" with `dof` degrees of freedom is a Matérn kernel of smoothness dof/2. "cauchy" (dof 1) is the exponential kernel. With
+        "affine" all features are affine, which is linear regression on the modes or, with n_modes=None, on the whole input.
+    dof
+        Degrees of freedom of "student": 3, 5 or 7 with n_features=inf.
+    whitening
+        Divide principal components of inputs by this power of their standard deviations; 1 makes variances equal. For n_features=inf.
+    boundary
+        The boundary condition of e_k; None is "periodic" or "neumann".
+    domain
+        The space of the inputs: a `Domain` or a `Mesh`; `Channels`, each with its own modes; or `Vectors`, whose components are z_k, with
+        one length scale for all.
 
-    Inputs may be functions on a `Domain` or a `Mesh`; several of them (`Channels`), each with its own modes; or vectors (`Vectors`),
-    whose components are the coefficients, with one length scale for all.
+    Examples
+    --------
+    >>> import math
+    >>> from raffia import RandomFeatureModel, ScalarFeatures
+    >>> features = RandomFeatureModel(ScalarFeatures(32), n_features=512, ridge="auto", normalize=True)
+    >>> kernel = RandomFeatureModel(ScalarFeatures(None, law="student"), n_features=math.inf, ridge="auto", normalize=True)
     """
 
     n_modes: int | None = 64
@@ -58,16 +79,16 @@ class ScalarFeatures(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """Affine or not, the phase (or constant), normals that make r, then one for each mode of each channel."""
+        """Variables for: affine or not, the phase (or g₀), r, then each mode of each channel."""
         return (2 + self._radial + self._modes * self.domain.channels,)
 
     def values_on(self, grid: Nodes) -> Nodes:
-        """Numbers."""
+        """A point: the features are scalar."""
         return POINT
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """Length scales, their growth with the wavenumber, the law, and the size of the affine part where there is one."""
+        """Length scales, their growth with the wavenumber, the distribution, and the size of the affine part if there is one."""
         linear = self.law == "affine"
         ranges: dict[str, Range | Choice] = {} if linear else {"law": Choice(("gaussian", "student", "cauchy"))}
         if self.affine is not None and not linear:
@@ -87,7 +108,7 @@ class ScalarFeatures(FeatureMap):
         return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def prepare(self, theta: Float[Tensor, "m size"], grid: Nodes) -> tuple[Tensor, Tensor, Tensor]:
-        """Which are affine, phases or constants, and frequencies ξ_k/(ℓ_k r) or slopes g_k/ℓ_k."""
+        """Which features are affine; phases or g₀; frequencies ξ_k/(ℓ_k r) or slopes g_k/ℓ_k."""
         if self.law not in ("gaussian", "student", "cauchy", "affine"):
             raise RaffiaError(f"ScalarFeatures(law=…) must be 'gaussian', 'student', 'cauchy' or 'affine'; got {self.law!r}.")
         if self.dof < 1:
@@ -101,7 +122,7 @@ class ScalarFeatures(FeatureMap):
         return straight[:, 0], phase[:, 0], frequency
 
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m"]:
-        """One product of matrices, and a cosine."""
+        """A matrix product and a cosine."""
         straight, phase, frequency = prepared
         z = self.coefficients(a)
         argument = z @ frequency[:, : z.shape[1]].mT + phase
@@ -113,12 +134,12 @@ class ScalarFeatures(FeatureMap):
     def combination(
         self, theta: Float[Tensor, "m size"], coef: Float[Tensor, "m *columns"], grid: Nodes
     ) -> Callable[[Tensor], Tensor]:
-        """All features at once: they are numbers, and few."""
+        """All features at once, since they are scalar."""
         prepared = self.prepare(theta, grid)
         return lambda a: self.evaluate(a, prepared) @ coef
 
     def coefficients(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n modes"]:
-        """z_k = ⟨a, e_k⟩ with e_k of mean square 1, on whatever grid a is given; the components of a vector."""
+        """z_k = ⟨a, e_k⟩ with e_k of mean square 1, on any grid; for vectors, the components."""
         if self.domain.tabular:
             if a.shape[-1] > self._modes:
                 raise RaffiaError(
@@ -130,7 +151,7 @@ class ScalarFeatures(FeatureMap):
         return z / math.sqrt(math.prod(basis.domain.extents))
 
     def coordinates(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n size"]:
-        """Coefficients, each divided by its length scale but for one that all share; or all values of a, in the norm of L²."""
+        """z_k divided by relative length scales or, with n_modes=None, all values of a in the norm of L²."""
         if self.n_modes is None:
             nodes = self.domain.grid_of(a)
             x = nodes.embed(a) / math.sqrt(1.0 if self.domain.tabular else nodes.one_channel.volume)
@@ -139,7 +160,7 @@ class ScalarFeatures(FeatureMap):
         return z / (self._lengthscales(z)[: z.shape[1]] / self._shared_lengthscale)
 
     def kernel_of(self, x: Float[Tensor, "n size"], y: Float[Tensor, "n2 size"]) -> Float[Tensor, "n n2"]:
-        """A share of affine kernels, (x·y/ℓ² + 1) · affine², and one that is stationary: that of the law, in |x − y|/ℓ."""
+        """A weighted sum of the affine kernel (x·y/ℓ² + 1) · affine² and a stationary one, a function of |x − y|/ℓ."""
         inner = x @ y.mT
         scale = self._shared_lengthscale**2
         affine = 1.0 if self.law == "affine" else 0.0 if self.affine is None else AFFINE_SHARE
@@ -152,12 +173,12 @@ class ScalarFeatures(FeatureMap):
 
     @property
     def _shared_lengthscale(self) -> Number:
-        """The factor of all length scales; 1 where each has its own."""
+        """The common factor of all length scales; 1 if each mode has its own."""
         return self.lengthscale if self._own_lengthscales is None else 1.0
 
     @property
     def _own_lengthscales(self) -> Float[Tensor, "modes"] | None:
-        """One for each mode, or none."""
+        """A length scale for each mode, or None."""
         return self.lengthscale if isinstance(self.lengthscale, Tensor) and self.lengthscale.ndim else None
 
     @property
@@ -173,7 +194,7 @@ class ScalarFeatures(FeatureMap):
     def _modes(self) -> int:
         if self.n_modes is None:
             raise RaffiaError(
-                "ScalarFeatures(n_modes=None), all that inputs have, is for n_features=inf: pass a number of modes."
+                "ScalarFeatures(n_modes=None) uses the whole input and needs n_features=inf: pass a number of modes."
             )
         return self.n_modes
 
@@ -201,7 +222,7 @@ def _stationary(law: str, dof: int, squared: Tensor) -> Tensor:
         return torch.exp(-squared / 2)
     order = 1 if law == "cauchy" else dof
     if order not in MATERN:
-        raise RaffiaError(f"the kernel of the law 'student' has a closed form for dof in {tuple(MATERN)}; got dof={dof}.")
+        raise RaffiaError(f"the kernel of law='student' has a closed form for dof in {tuple(MATERN)}; got dof={dof}.")
     apart = squared.clamp(min=SMALLEST)
     s = (order * apart).sqrt()
     polynomial = sum_of(factor * s**power for power, factor in enumerate(MATERN[order]))

@@ -1,4 +1,4 @@
-"""Several feature maps in one dictionary: every feature belongs to one of them, at random."""
+"""Several feature maps together: each feature belongs to one of them, at random."""
 
 import math
 from collections.abc import Callable
@@ -16,11 +16,22 @@ from raffia.spaces import Grid, Nodes, Space
 
 @dataclass(repr=False, eq=False)
 class Union(FeatureMap):
-    """φ(a; θ) = c_i φ_i(a; θ') with i drawn by the first entry of θ: μ is a mixture, and m features are about m·share_i of each map.
+    """φ(a; θ) = c_i φ_i(a; θ') with i drawn by the first entry of θ. So μ is a mixture, and about m·share_i of m features belong to map i.
 
-    `scales` are the c_i, 1 each unless given; `shares` the probabilities, equal unless given. A parameter of map i is
-    `map{i}__name`, as in set_params(map0__tau=3.0). All maps must have functions of one domain as inputs, and either functions or numbers
-    as values.
+    Parameters
+    ----------
+    maps
+        Feature maps on one domain, all with functions or all with numbers as values. A parameter of map i is `map{i}__name`, as in
+        set_params(map0__tau=3.0).
+    scales
+        The factors c_i; 1 by default.
+    shares
+        The probabilities of the maps; equal by default.
+
+    Examples
+    --------
+    >>> from raffia.features import FourierFeatures, Union
+    >>> features = Union((FourierFeatures(tau=3.0), FourierFeatures(tau=12.0)), shares=(0.7, 0.3))
     """
 
     maps: tuple[FeatureMap, ...]
@@ -29,12 +40,12 @@ class Union(FeatureMap):
 
     @property
     def domain(self) -> Space:
-        """That of the maps."""
+        """The space of the inputs."""
         return self._check()
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """Which map, then as many numbers as the largest of them needs."""
+        """The choice of the map, then as many entries as the largest of them needs."""
         sizes = [math.prod(feature_map.theta_shape) for feature_map in self.maps]
         if min(sizes) < 1:
             raise RaffiaError(f"Union(maps=…) needs maps of one random number or more; got {sizes}. Check their n_modes.")
@@ -42,14 +53,14 @@ class Union(FeatureMap):
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
-        """Those of the maps, and their scales."""
+        """The hyperparameters of the maps, and their scales."""
         own: dict[str, Range | Choice] = {"scales": Range(1e-3, 1e3, count=len(self.maps))}
         for i, feature_map in enumerate(self.maps):
             own |= {f"map{i}__{name}": what for name, what in feature_map.hyperparameters.items()}
         return own
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """As in scikit-learn; the maps are named map0, map1, …."""
+        """The parameters, as in scikit-learn; the maps are called map0, map1, …."""
         own = super().get_params(deep=False)
         own["scales"] = torch.ones(len(self.maps), dtype=torch.float64) if self.scales is None and deep else self.scales
         for i, feature_map in enumerate(self.maps if deep else ()):
@@ -57,7 +68,7 @@ class Union(FeatureMap):
         return own
 
     def values_on(self, grid: Nodes) -> Nodes:
-        """Where the values of all maps live."""
+        """The nodes of the features, the same for all maps."""
         self._check()
         places = {feature_map.values_on(grid) for feature_map in self.maps}
         if len(places) > 1:
@@ -65,7 +76,7 @@ class Union(FeatureMap):
         return places.pop()
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m *grid_or_none"]:
-        """Each map on the features that are its own."""
+        """Evaluate each map for its own features."""
         self._check()
         parts, order = [], []
         for i, mine in enumerate(self._members(theta)):
@@ -87,7 +98,7 @@ class Union(FeatureMap):
         return lambda a: torch.stack([operator(a) for operator in operators]).sum(0)
 
     def _members(self, theta: Tensor) -> list[Bool[Tensor, "m"]]:
-        """Which features belong to each map."""
+        """A mask of the features of each map."""
         shares = torch.tensor(self.shares or (1.0,) * len(self.maps), dtype=torch.float64)
         ends = (shares.cumsum(0) / shares.sum()).to(theta.device)
         which = torch.bucketize(torch.special.ndtr(theta[:, 0].double()), ends[:-1])
@@ -101,7 +112,7 @@ class Union(FeatureMap):
         return 1.0 if self.scales is None else self.scales[i]
 
     def _check(self) -> Space:
-        """The domain of the maps, each asked once: unions of unions would ask twice as often at every level."""
+        """Check the arguments, and return the domain. Each map is asked once, since nested unions would multiply calls."""
         if not self.maps or not all(isinstance(feature_map, FeatureMap) for feature_map in self.maps):
             raise RaffiaError(
                 f"Union(maps=…) must be a tuple of feature maps, such as (FourierFeatures(), …); got {self.maps!r}."

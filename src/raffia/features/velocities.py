@@ -1,4 +1,4 @@
-"""Which channels of an input make a velocity, are one, or are carried, and what a search may vary then."""
+"""The roles of input channels in advection: velocity, source of a velocity, or advected; and the hyperparameters that follow."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +17,7 @@ Numbers = float | Float[Tensor, "..."]
 
 @dataclass(frozen=True)
 class Roles:
-    """Of inputs in a space, with a velocity that is made of them, or that is the first or the last of their channels."""
+    """The roles for inputs in a space: the velocity is computed from them, or consists of their first or last channels."""
 
     space: Space
     velocity: str
@@ -29,16 +29,16 @@ class Roles:
 
     @property
     def weights(self) -> int:
-        """How many random numbers say what is carried: one for each channel, where there are several."""
+        """The number of random weights of advected functions: one for each of several channels."""
         return self.space.channels if self.space.has_components else 0
 
     @property
     def alone(self) -> bool:
-        """Whether a function of one channel makes its own velocity."""
+        """Whether the velocity is computed from a single channel."""
         return self.weights == 0 and self.velocity == "made"
 
     def check(self, steps: int, sourced: bool) -> None:
-        """Refuse what is none."""
+        """Refuse invalid roles."""
         dim, count = self.region.dim, self.space.channels
         given = self.velocity in ("first", "last") and dim <= count
         fits = dim <= 3 and (given or self.alone or (self.velocity, count, dim) == ("made", 3, 3))
@@ -51,7 +51,7 @@ class Roles:
             )
 
     def searched(self, sourced: bool) -> dict[str, Range | Choice]:
-        """All numbers that there are, how many steps to take, and which channels are a velocity."""
+        """The active parameters, the number of steps, and which channels are the velocity."""
         dim, count = self.space.dim, self.space.channels
         ranges: dict[str, Range | Choice] = {"climb": Range(-5.0, 5.0, log=False)} if self.alone else {}
         steep = self.velocity == "made" and not self.region.periodic  # a smaller power makes velocities without bounds at walls
@@ -69,7 +69,7 @@ class Roles:
         return ranges | ({"velocity": Choice(ways)} if self.weights and ways else {})
 
     def parts(self, a: Tensor, shift: Numbers, scale: Numbers) -> tuple[Float[Tensor, "n functions *grid"], Tensor | None]:
-        """What is carried, and the velocity where it is given: of size one, but not shifted."""
+        """The advected functions, and the velocity if it is given, with root mean square one and without a shift."""
         channels, dim = a if self.weights else a[:, None], self.region.dim
         shifts, scales = (
             torch.as_tensor(numbers, dtype=a.dtype, device=a.device).expand(channels.shape[1]).reshape(-1, *[1] * dim)
@@ -84,5 +84,5 @@ class Roles:
 
 
 def mixed(p: Float[Tensor, "m n functions *grid"], weights: Tensor) -> Float[Tensor, "features n 1 *grid"]:
-    """Random sums of several functions; one is as it is."""
+    """Random sums of several functions; a single one is unchanged."""
     return p if p.shape[2] == 1 else torch.einsum("mc,mnc...->mn...", weights, p.expand(len(weights), *p.shape[1:]))[:, :, None]

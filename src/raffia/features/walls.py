@@ -18,24 +18,24 @@ from raffia.spaces.splines import image_within
 
 
 class Within(Flow):
-    """Where an axis has ends: functions are held by their values."""
+    """A flow in a domain with walls; functions are represented by their values."""
 
     longest = math.pi
 
     def held(self, p: Functions) -> Held:
-        """As they are."""
+        """The values themselves."""
         return p
 
     def values(self, f: Held) -> Functions:
-        """As they are."""
+        """The values themselves."""
         return f
 
     def image(self, f: Held) -> Tensor:
-        """From values."""
+        """Spline coefficients from values."""
         return image_within(f, self.grid)
 
     def blurred(self, f: Held) -> Held:
-        """By cosines; what G takes is taken from f, so that waves that the series does not hold are left."""
+        """Apply G in cosines, as a correction of f, so that waves outside the series stay."""
         series = self._series("neumann", "neumann")
         taken = (1 - self.blur(series.squares.to(self.like)))[..., None, None, None]
         return f - series.synthesis(taken * series.analysis(f.movedim((0, 1, 2), (-3, -2, -1)))).movedim(
@@ -43,7 +43,7 @@ class Within(Flow):
         )
 
     def filtered(self, f: Held) -> Held:
-        """Component i by sines along axis i; M − 1 of them is added, so that it is as given where they vanish."""
+        """Apply M to component i in sines along axis i, as a correction, so that the component is unchanged where they vanish."""
         parts = []
         for axis, part in enumerate(f.unbind(2)):
             series = self._series("dirichlet", "neumann", axis)
@@ -52,13 +52,13 @@ class Within(Flow):
         return torch.stack(parts, 2)
 
     def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
-        """Sines for the turn, cosines for the climb."""
+        """Sines for the divergence-free part, cosines for the gradient."""
         climbed = self._potential(f, self._series("neumann", "neumann"))
         turned = self._potential(f, self._series("dirichlet", "dirichlet")) if len(self.grid.shape) < 3 else climbed
         return turned[0], turned[1:], climbed[1:]
 
     def vector(self, f: Held) -> list[list[Held]]:
-        """Cosines along its own axis, sines along others."""
+        """Cosines along one axis, sines along the others."""
         parts = enumerate(f.unbind(2))
         return [self._potential(part, self._series("neumann", "dirichlet", axis))[1:] for axis, part in parts]
 
@@ -68,7 +68,7 @@ class Within(Flow):
         return [part.movedim((-2, -1), (0, 1)) for part in (value, *slopes)]
 
     def _series(self, along: Boundary, across: Boundary, axis: int = 0) -> Series:
-        """With one condition along an axis, another along others."""
+        """The series with one condition along an axis and another along the others."""
         kinds = self.grid.domain.kinds
         words = tuple("periodic" if kind.periodic else along if i == axis else across for i, kind in enumerate(kinds))
         return Series(self.grid, words)

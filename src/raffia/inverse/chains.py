@@ -15,7 +15,7 @@ AT_ONCE = 4096
 LEAST_ACCEPTANCE = 0.01  # share of proposals; a warning is given below it
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Chains:
     """Draws of ξ from a posterior, by many chains."""
 

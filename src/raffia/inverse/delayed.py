@@ -1,4 +1,4 @@
-"""Delayed acceptance: a surrogate walks, the true solver judges where it came to, so that its posterior is sampled with few solves."""
+"""Delayed acceptance: a surrogate makes the proposals and the true solver accepts or rejects them, so that few solves are needed."""
 
 import time
 from dataclasses import replace
@@ -29,14 +29,14 @@ def delayed_acceptance(
     keep_every: int = 1,
     seed: int = 0,
 ) -> Chains:
-    """Sample the posterior of `problem`, whose forward map is dear, with proposals of `inner` steps of `pcn` on that of `surrogate`.
+    """Sample the posterior of `problem`, whose forward map is expensive, with proposals of `inner` steps of `pcn` on that of `surrogate`.
 
     A chain that the surrogate has taken from ξ to ξ' is accepted there with probability min(1, exp(Δ(ξ) − Δ(ξ'))), Δ = Φ − Φ of the
     surrogate: steps that the surrogate rejects cost no solve, and what is sampled is the posterior of `problem`, however poor the
     surrogate is (Christen & Fox, 2005); a poor one costs acceptance. `solves` of `proposals` were made. The first half of burning in is
     the surrogate's alone, and adapts β. Both problems have the same prior; other arguments are those of `pcn`.
     """
-    course = Course(steps, chains, burn_in, start, step, keep_every, seed)
+    course = Course(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
     check_count("inner", inner)
     if problem.size != surrogate.size or problem.place != surrogate.place:
         raise RaffiaError(
@@ -54,7 +54,7 @@ def delayed_acceptance(
     accepted, promoted, solves = (torch.zeros((), dtype=torch.int64, device=problem.place) for _ in range(3))
     for number in range(burn_in // 2 - burn_in + 1, steps + 1):
         there, moved, _ = _walk(cheap, state, stride.step, inner, generator)
-        stay, judged = _judge(true, state, there, judged, moved, generator)
+        stay, judged = _judge(true, (state, there), judged, moved, generator)
         state, solves = there.where(stay, state), solves + moved.sum()
         if number > 0:
             accepted, promoted = accepted + stay.sum(), promoted + moved.sum()
@@ -62,7 +62,15 @@ def delayed_acceptance(
     proposals = (burn_in + steps) * chains * inner
     rate = float(accepted) / max(1, float(promoted))
     draws, misfits = (torch.stack(parts, 1) for parts in zip(*kept, strict=True))
-    return Chains(draws, misfits, rate, stride.step, chains + int(solves), proposals, time.perf_counter() - begun)
+    return Chains(
+        draws=draws,
+        misfits=misfits,
+        acceptance=rate,
+        step=stride.step,
+        solves=chains + int(solves),
+        proposals=proposals,
+        seconds=time.perf_counter() - begun,
+    )
 
 
 def _walk(
@@ -77,10 +85,10 @@ def _walk(
 
 
 def _judge(
-    true: Target, here: State, there: State, judged: State, moved: Bool[Tensor, "n"], generator: torch.Generator
+    true: Target, move: tuple[State, State], judged: State, moved: Bool[Tensor, "n"], generator: torch.Generator
 ) -> tuple[Bool[Tensor, "n"], State]:
     """Which of the chains that moved stay where they came to, and ψ of the true posterior where each then is; only they are solved for."""
-    rows = moved.nonzero().flatten()
+    (here, there), rows = move, moved.nonzero().flatten()
     potential = judged.potential.clone()
     if len(rows):
         potential[rows] = true.at(there.eta[rows], False).potential

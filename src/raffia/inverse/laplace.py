@@ -16,7 +16,7 @@ MORE, LARGEST_RANK = 10, 200  # random directions beyond the rank that is asked 
 
 @dataclass(frozen=True, eq=False)
 class Laplace:
-    """N(m, (I + VᵀΛV)⁻¹) in whitened coordinates: data have told Λ/(1 + Λ) of what there is to know along each row of V."""
+    """N(m, (I + VᵀΛV)⁻¹) in whitened coordinates: the data reduce the variance along each row of V by the share Λ/(1 + Λ)."""
 
     mean: Float[Tensor, "size"]
     values: Float[Tensor, "rank"]
@@ -25,7 +25,7 @@ class Laplace:
     """V, orthonormal rows."""
 
     def __call__(self, eta: Float[Tensor, "n size"]) -> Float[Tensor, "n size"]:
-        """ξ = m + (I + VᵀΛV)^(−½) η, of this law where η ~ N(0, I)."""
+        """ξ = m + (I + VᵀΛV)^(−½) η, which has this distribution if η ~ N(0, I)."""
         return self.mean + self._spread(eta)
 
     def inverse(self, xi: Float[Tensor, "n size"]) -> Float[Tensor, "n size"]:
@@ -36,11 +36,11 @@ class Laplace:
     def excess(self, eta: Float[Tensor, "n size"]) -> Float[Tensor, "n"]:
         """|ξ|²/2 − |η|²/2, written so that nothing in it grows with the number of coordinates."""
         along = eta @ self.vectors.mT
-        told = (self.values / (1 + self.values) * along.square()).sum(-1)
-        return self.mean.square().sum() / 2 + self._spread(eta) @ self.mean - told / 2
+        reduction = (self.values / (1 + self.values) * along.square()).sum(-1)
+        return self.mean.square().sum() / 2 + self._spread(eta) @ self.mean - reduction / 2
 
     def draws(self, count: int, seed: int = 0) -> Float[Tensor, "count size"]:
-        """Independent ξ of this law."""
+        """Independent draws of ξ."""
         check_count("count", count)
         generator = torch.Generator(self.mean.device).manual_seed(seed)
         size, dtype = len(self.mean), self.mean.dtype
@@ -52,8 +52,8 @@ class Laplace:
         jacobian = Linearised(of, self.mean, copies=size)
         shape = of(self.mean[None]).shape[1:]
         columns = jacobian @ torch.eye(size).to(self.mean)
-        told = (self.values / (1 + self.values)).sqrt()[:, None] * (self.vectors @ columns)
-        return (columns.square().sum(0) - told.square().sum(0)).clamp(min=0).sqrt().reshape(shape)
+        reduction = (self.values / (1 + self.values)).sqrt()[:, None] * (self.vectors @ columns)
+        return (columns.square().sum(0) - reduction.square().sum(0)).clamp(min=0).sqrt().reshape(shape)
 
     def _spread(self, eta: Tensor) -> Tensor:
         return eta + (((1 + self.values).rsqrt() - 1) * (eta @ self.vectors.mT)) @ self.vectors

@@ -14,12 +14,18 @@ from raffia.inverse.linearised import Linearised
 from raffia.inverse.problem import InverseProblem
 from raffia.validation import check_count
 
-LEAST_DAMPING, MOST_DAMPING, MOST_PRODUCTS = 1e-12, 1e12, 200
+LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
+LEAST_RATIO = 1e-4
+"""Of the decrease that the quadratic model predicts, below which a step is tried again with more damping."""
+DAMPING_FACTORS = {0.75: 0.1, 0.25: 1.0, LEAST_RATIO: 4.0}
+"""By how much the damping changes after a step whose ratio is above each of these."""
+MOST_PRODUCTS = 200
+"""Products with the Hessian, for one step."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Maximum:
-    """The most probable ξ, and how it was found."""
+    """The most probable ξ, and how it was computed."""
 
     xi: Float[Tensor, "size"]
     objective: float
@@ -86,7 +92,15 @@ def _limited_memory(problem: InverseProblem, start: Tensor, tolerance: float, it
     xi = torch.from_numpy(found.x).to(start)
     total, misfit, gradient = value_and_gradient(problem, xi)
     left = float(gradient.norm()) / scale
-    return Maximum(xi, total, misfit, left, found.nit, found.nfev + 2, left <= tolerance)
+    return Maximum(
+        xi=xi,
+        objective=total,
+        misfit=misfit,
+        gradient=left,
+        iterations=found.nit,
+        evaluations=found.nfev + 2,
+        converged=left <= tolerance,
+    )
 
 
 def _gauss_newton(problem: InverseProblem, start: Tensor, tolerance: float, iterations: int) -> Maximum:
@@ -105,18 +119,32 @@ def _gauss_newton(problem: InverseProblem, start: Tensor, tolerance: float, iter
             break
         step: Tensor | None = None
         while step is None and damping < MOST_DAMPING:
-            step, damping, tries = _damped(problem, jacobian, xi, gradient, total, damping, min(0.1, (size / first) ** 0.5))
-            evaluations += tries
+            rtol = min(0.1, (size / first) ** 0.5)
+            step, ratio = _damped(problem, jacobian, (xi, gradient, total), damping, rtol)
+            damping = _next_damping(damping, ratio)
+            evaluations += 1
         if step is None:  # no step of any length goes down: the minimum, to rounding
             break
         xi = xi + step
-    return Maximum(xi, total, misfit, size / first, iteration, evaluations, size <= tolerance * first)
+    return Maximum(
+        xi=xi,
+        objective=total,
+        misfit=misfit,
+        gradient=size / first,
+        iterations=iteration,
+        evaluations=evaluations,
+        converged=size <= tolerance * first,
+    )
 
 
 def _damped(
-    problem: InverseProblem, jacobian: Linearised, xi: Tensor, gradient: Tensor, total: float, damping: float, rtol: float
-) -> tuple[Tensor | None, float, int]:
-    """A step that goes down, or None; the damping to go on with."""
+    problem: InverseProblem, jacobian: Linearised, here: tuple[Tensor, Tensor, float], damping: float, rtol: float
+) -> tuple[Tensor | None, float]:
+    """A step that lowers the objective, or None, and the decrease relative to that of the quadratic model.
+
+    `here` is ξ with the gradient and the objective there.
+    """
+    xi, gradient, total = here
 
     def product(v: Tensor) -> Tensor:
         return jacobian.transposed(jacobian @ v[None])[0] + v
@@ -127,9 +155,15 @@ def _damped(
         after = float(problem.misfit(there[None])) + float(there.square().sum()) / 2
     promised = -float(gradient @ step) - float(step @ product(step)) / 2
     ratio = (total - after) / promised if promised > 0 else -1.0
-    if not ratio > 1e-4:
-        return None, 10 * damping, 1
-    return step, max(LEAST_DAMPING, damping * (0.1 if ratio > 0.75 else 1.0 if ratio > 0.25 else 4.0)), 1
+    return (step if ratio > LEAST_RATIO else None), ratio
+
+
+def _next_damping(damping: float, ratio: float) -> float:
+    """More damping after a poor step, less after a good one."""
+    for limit, factor in DAMPING_FACTORS.items():
+        if ratio > limit:
+            return max(LEAST_DAMPING, damping * factor)
+    return 10 * damping
 
 
 def _conjugate_gradients(product: Callable[[Tensor], Tensor], b: Tensor, rtol: float) -> Tensor:

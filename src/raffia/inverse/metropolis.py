@@ -76,7 +76,7 @@ class Stride:
 
     logit: float
     wanted: float
-    seen: int = 0
+    steps: int = 0
 
     @classmethod
     def of(cls, step: float, wanted: float) -> "Stride":
@@ -90,8 +90,8 @@ class Stride:
 
     def after(self, accepted: float) -> "Stride":
         """The stride after a step of which so much was accepted."""
-        gain = 4 / (10 + self.seen) ** 0.6
-        return replace(self, logit=min(self.logit + gain * (accepted - self.wanted), LARGEST_LOGIT), seen=self.seen + 1)
+        gain = 4 / (10 + self.steps) ** 0.6
+        return replace(self, logit=min(self.logit + gain * (accepted - self.wanted), LARGEST_LOGIT), steps=self.steps + 1)
 
 
 def advance(target: Target, state: State, step: float, generator: torch.Generator) -> tuple[State, Bool[Tensor, "n"]]:

@@ -43,7 +43,7 @@ def surrogate_error(
 ) -> Float[Tensor, "points points"]:
     """The mean of e eᵀ, e = O(y − F(a)), over pairs that F was not trained on: what a surrogate adds to the noise of observations.
 
-    Passed as `error` to `InverseProblem`, it keeps data from being believed where the surrogate cannot be. F's bias counts as error too.
+    Passed as `error` to `InverseProblem`, data are trusted less where the surrogate is inaccurate. F's bias counts as error too.
     """
     inputs, outputs = as_tensor("a", a).double(), as_tensor("y", y).double()
     check_pairs(inputs, outputs)

@@ -1,4 +1,4 @@
-"""Laws of unknown functions as maps of white noise: a = T(m + Σ_k ξ_k √λ_k φ_k), ξ ~ N(0, I)."""
+"""Priors of unknown functions as maps of white noise: a = T(m + Σ_k ξ_k √λ_k φ_k), ξ ~ N(0, I)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from raffia.measures import GaussianField, Measure
 from raffia.spaces import Grid, Mesh
 from raffia.validation import check_count
 
-DENSE = 2**24  # numbers of a matrix of modes that is kept; beyond it functions are synthesised anew at each call
+DENSE = 2**24
+"""Entries of a matrix of modes that is cached; for larger ones functions are synthesised anew at each call."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +72,12 @@ class Prior:
         return g if transform is None else transform(g)
 
     def _modes(self, device: torch.device) -> Float[Tensor, "size points"]:
-        """√λ_k φ_k at the nodes, kept on the device where they were last needed."""
-        kept = self.__dict__.get("_kept")
-        if kept is None or kept.device != device:
-            kept = self._expansion[1](torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
-            object.__setattr__(self, "_kept", kept)
-        return kept
+        """√λ_k φ_k at the nodes, cached on the device where they were last needed."""
+        modes = self.__dict__.get("_cached")
+        if modes is None or modes.device != device:
+            modes = self._expansion[1](torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
+            object.__setattr__(self, "_cached", modes)
+        return modes
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class InverseProblem:
         F, from a batch of functions as the prior makes them to a batch of outputs, tensors both: `model.predict`, `problem.solve`, or any
         other. Derivatives of all kinds need it to be differentiable by torch; `pcn` does not.
     prior
-        The law of a, as a map of white noise.
+        The distribution of a, as a map of white noise.
     data
         y, the observed numbers.
     noise

@@ -16,7 +16,7 @@ from raffia.validation import check_count, check_seed
 WANTED, WANTED_SLOPED = 0.3, 0.57  # shares of accepted proposals that are best, or nearly, in theory and practice
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Course:
     """The arguments that all samplers share; those that cannot be run are refused."""
 
@@ -76,7 +76,7 @@ def pcn(
     `burn_in` steps before those that count, β is adapted from `step` until three in ten proposals are accepted; after it, β is fixed.
     Every `keep_every`-th state is kept. All chains are one batch, where the data are, or on the device of the problem.
     """
-    course = Course(steps, chains, burn_in, start, step, keep_every, seed)
+    course = Course(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
     return run(Target(problem, reference), course, False, WANTED)
 
 
@@ -95,7 +95,7 @@ def mala(
 
     A step costs a gradient, two or three times as much as one of `pcn`.
     """
-    course = Course(steps, chains, burn_in, start, step, keep_every, seed)
+    course = Course(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
     return run(Target(problem, reference), course, True, WANTED_SLOPED)
 
 
@@ -113,5 +113,13 @@ def run(target: Target, course: Course, sloped: bool, wanted: float) -> Chains:
             accepted = accepted + share / course.steps
             kept += [target.whitened(state)] * (number % course.keep_every == 0)
     draws, misfits = (torch.stack(parts, 1) for parts in zip(*kept, strict=True))
-    proposals, seconds = (course.burn_in + course.steps) * course.chains, time.perf_counter() - begun
-    return Chains(draws, misfits, float(accepted), stride.step, proposals + course.chains, proposals, seconds)
+    proposals = (course.burn_in + course.steps) * course.chains
+    return Chains(
+        draws=draws,
+        misfits=misfits,
+        acceptance=float(accepted),
+        step=stride.step,
+        solves=proposals + course.chains,
+        proposals=proposals,
+        seconds=time.perf_counter() - begun,
+    )

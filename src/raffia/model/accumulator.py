@@ -43,7 +43,7 @@ class Accumulator:
 
     def empty(self) -> "Accumulator":
         """The same frame and form of statistics without pairs: what a worker needs to add some."""
-        assert self.statistics is not None  # some pairs have said which form
+        assert self.statistics is not None  # the first pairs fix the form
         return replace(self, statistics=self.statistics.nothing(), pairs=None)
 
     def add(self, a: object, y: object) -> "Accumulator":

@@ -1,7 +1,7 @@
-"""Fit data larger than memory: statistics add batch by batch, and a run that was killed goes on from its checkpoint.
+"""Fit data larger than memory: statistics add batch by batch, and an interrupted run continues from its checkpoint.
 
-A ridge to be found needs data held out, and here no data are kept. So batch i belongs to fold i mod `folds`, each fold has
-statistics of its own, and the ridge is the one of the least k-fold error, by the grid and the parabola of `best_ridge`:
+ridge="auto" needs held-out data, and no data are stored. So batch i belongs to fold i mod `folds`, and each fold has its own statistics.
+The ridge minimises the k-fold error, see `best_ridge`:
 
     error(λ)² = Σ_k ‖y − F(a; α_k(λ))‖² over fold k / Σ ‖y‖²,     α_k trained on all folds but k.
 """
@@ -24,6 +24,7 @@ from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.checkpoint import Checkpoint, checksum
 from raffia.model.coefficients import coefficients_of
+from raffia.model.model_defaults import BATCH_BYTES
 from raffia.model.preprocessing import Scalings, prepare
 from raffia.model.settings import Settings
 from raffia.model.trained import FOLDS, Trained
@@ -32,8 +33,6 @@ from raffia.regression import Statistics, unpacked
 from raffia.spaces import Domain, Space, bytes_of
 from raffia.storage import archive
 from raffia.validation import check_count
-
-BATCH_BYTES = 2**26  # of one batch in float64, where nobody says how many pairs it should have
 
 
 def fit_batches(
@@ -46,23 +45,22 @@ def fit_batches(
     folds: int = 5,
     verbose: bool = False,
 ) -> Trained:
-    """Train on pairs that are read a batch at a time; memory holds one batch and the statistics, however many pairs there are.
+    """Train on pairs that are read a batch at a time. Memory holds one batch and the statistics.
 
-    The first batch gives the frame, as that of `partial_fit` does. With ridge="auto" the ridge is the one of the least k-fold
-    error, relative and in the mean-square sense, which is kept under the name `FOLDS`; sums of squares cancel, so it is not below 1e-8.
+    The first batch fixes the preprocessing, as in `partial_fit`. With ridge="auto" the ridge minimises the k-fold error (relative, in the
+    mean-square sense), which is in `fold_error_`. Sums of squares cancel, so this error is not below 1e-8.
 
     Parameters
     ----------
     source
         `Pairs`, such as an open file, or any iterable of batches (a, y).
     batch_size
-        Pairs to read at once, from `Pairs`; None is 64 MiB of them, or less if there would be fewer batches than folds.
+        Pairs to read at once from `Pairs`; None is 64 MiB, or less if there would be fewer batches than folds.
     checkpoint
-        A file for the statistics so far. The same call after an interruption goes on from it, and ends with the same coefficients
-        bit for bit; it is removed when the model is trained, so save the model then. It is written after the first batch, and again
-        whenever `checkpoint_every` seconds have passed.
+        A file for the statistics so far. The same call after an interruption continues from it, with the same coefficients bit for bit. It
+        is written after the first batch and then every `checkpoint_every` seconds, and removed when the model is trained.
     folds
-        How many parts ridge="auto" holds out in turn.
+        The number of parts that ridge="auto" holds out in turn.
     verbose
         Show a bar with the time left.
     """
@@ -82,7 +80,7 @@ def fit_batches(
         reader.check = checksum(*reader.first, 0)
         if file.path.exists():
             content, done, check = file.read()
-            reader.check_seen(done, check, file.path)
+            reader.check_unchanged(done, check, file.path)
             device = _statistics(first).rhs.device
             sums = [None if one is None else replace(empty, statistics=unpacked(one, device)) for one in content]
         else:
@@ -104,40 +102,40 @@ def fit_batches(
 
 
 def begin(settings: Settings, a: object, y: object, scalings: Scalings | None = None) -> Accumulator:
-    """The first batch, whose frame and form of statistics all others share; `scalings` normalise, where more is known than it says."""
+    """The first batch, which fixes the frame and the form of statistics. `scalings` replaces the normalisation by this batch."""
     numeric = replace(settings, ridge=0.0 if settings.ridge == "auto" else settings.ridge)
     first = Accumulator(numeric).take(prepare(numeric, a, y, scalings=scalings))
     if not _statistics(first).portable:
         raise RaffiaError(
-            f"solver={settings.solver!r} goes through all pairs again and again, and here they are read once. Pass solver=None, "
+            f"solver={settings.solver!r} needs several passes over the pairs, and here they are read once. Pass solver=None, "
             "Cholesky(), Pseudoinverse(), NystromPCG() or TriangularQR()."
         )
     return first
 
 
 def finish(settings: Settings, folds: Sequence[Accumulator]) -> Trained:
-    """All folds together, with the ridge of the least k-fold error if it is to be found."""
+    """Solve for all folds together; with ridge="auto", choose the ridge of the least k-fold error first."""
     total = sum(folds[1:], start=folds[0])
     if settings.ridge != "auto":
         return replace(total, settings=settings).finish()
-    found = coefficients_of(settings).choose_ridge_by_folds([_statistics(fold) for fold in folds])
-    trained = replace(total, settings=replace(settings, ridge=found.ridge)).finish()
-    return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, found.error)
+    choice = coefficients_of(settings).choose_ridge_by_folds([_statistics(fold) for fold in folds])
+    trained = replace(total, settings=replace(settings, ridge=choice.ridge)).finish()
+    return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, choice.error)
 
 
 def default_size(n: int, elements: int, folds: int) -> int:
-    """How many pairs, of so many elements each, to read at once: 64 MiB of them, or less if there would be fewer batches than folds."""
+    """The number of pairs with `elements` values each to read at once: 64 MiB, or less if there would be fewer batches than folds."""
     return max(1, min(BATCH_BYTES // (8 * elements), math.ceil(n / folds)))
 
 
 class _Reader:
-    """The batches of a source, in order, and what is known of them; those already done are not read again where that can be."""
+    """The batches of a source in order. Batches that are already done are not read again if possible."""
 
     def __init__(self, source: Pairs | Iterable[Batch], batch_size: int | None, folds: int) -> None:
         self.n: int | None = None
         self.size: int | None = None
         self.after: Callable[[int], Iterator[Batch]]
-        """The batches from this number on, once the first has been read."""
+        """The batches from this index on, after the first has been read."""
         if isinstance(source, Pairs):
             size = default_size(len(source), elements_of(source), folds) if batch_size is None else batch_size
             self.n, self.size, self.total = len(source), size, math.ceil(len(source) / size)
@@ -157,27 +155,27 @@ class _Reader:
         self.first: Batch = first
         self.source = source
         self.check = 0
-        """A checksum of the batches that were read, where there is a checkpoint."""
+        """A checksum of the batches read so far, if there is a checkpoint."""
 
     @cached_property
     def stamp(self) -> str:
-        """What tells pairs from others, where the source knows."""
+        """A text that identifies the pairs, if the source has one."""
         return str(getattr(self.source, "stamp", ""))
 
-    def check_seen(self, done: int, wanted: int, path: Path) -> None:
-        """Refuse to go on where the batches already done are others now: by their stamp, or where there is none by reading them."""
+    def check_unchanged(self, done: int, wanted: int, path: Path) -> None:
+        """Refuse to continue if the batches already done have changed: by their stamp or, if there is none, by reading them."""
         if not self.stamp:
             for a, y in islice(self.after(1), done - 1):
                 self.check = checksum(a, y, self.check)
             if self.n is None:
-                rest, self.after = self.after(1), lambda _: rest  # an iterable stands where it was read to
+                rest, self.after = self.after(1), lambda _: rest  # an iterable cannot be rewound
             if self.check != wanted:
                 raise RaffiaError(f"the pairs have changed since {path} was written: delete it to start from the first batch.")
         self.check = wanted
 
 
 def _problem(settings: Settings, reader: _Reader, folds: int) -> dict[str, str]:
-    """What the sums depend on, by name."""
+    """Everything that the sums depend on, by name."""
     tensors: dict[str, Tensor] = {}
     parameters = settings.arguments | {"device": str(settings.device)}
     encoded = {name: json.dumps(archive.encode(value, tensors)) for name, value in parameters.items()}
@@ -208,9 +206,9 @@ def _pair(batch: object) -> Batch:
 
 
 def _check_domain(trained: Space, domain: Space | None) -> None:
-    """A source that says where its inputs live must say what the model says; a length of 1 is what is said where nothing is known."""
-    alike = isinstance(trained, Domain) and domain == replace(trained, extent=1.0)
-    if domain is not None and domain != trained and not alike:
+    """Refuse a source whose domain is not that of the model; a length of 1 also stands for an unknown length."""
+    same_but_length = isinstance(trained, Domain) and domain == replace(trained, extent=1.0)
+    if domain is not None and domain != trained and not same_but_length:
         raise RaffiaError(
             f"the inputs of the source are in {domain}, those of the model in {trained}: pass feature_map=…(domain=…)."
         )

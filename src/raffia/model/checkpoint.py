@@ -1,4 +1,4 @@
-"""Sums of statistics in a file that says which problem they belong to, so that a run that was killed can go on."""
+"""Checkpoints: statistics in a file, with a description of their problem, so that an interrupted run can continue."""
 
 import hashlib
 import time
@@ -19,10 +19,10 @@ from raffia.storage.atomic import remove_leftovers
 
 
 class Checkpoint:
-    """The statistics of the batches done, a sum for each fold, written at most every `every` seconds."""
+    """The statistics of the finished batches, one sum for each fold, written at most every `every` seconds."""
 
     def __init__(self, path: Path, problem: dict[str, str], every: float) -> None:
-        destination(path)  # before the work: no folder can be written to
+        destination(path)  # fails early if the folder cannot be written to
         self.path = path
         self.problem = problem
         self.every = every
@@ -34,14 +34,14 @@ class Checkpoint:
         return time.monotonic() - self._written >= self.every
 
     def write(self, sums: Sequence[Statistics | None], done: int, check: int) -> None:
-        """Replace the file; if that fails, the one before stays as it was."""
+        """Replace the file; if that fails, the old one stays."""
         content = [None if one is None else one.packed() for one in sums]
         digest = _digest(content, done, check)
         archive.write(self.path, {"problem": self.problem, "done": done, "check": check, "sums": content, "digest": digest})
         self._written = time.monotonic()
 
     def read(self) -> tuple[list[Packed | None], int, int]:
-        """The sums, how many batches are in them and their checksum; anything but a whole file of this problem is an error."""
+        """The sums, the number of their batches and their checksum. Refuses damaged files and those of other problems."""
         try:
             content = archive.read(self.path)
             problem, sums, done, check = (content[name] for name in ("problem", "sums", "done", "check"))
@@ -62,14 +62,14 @@ class Checkpoint:
         return sums, done, check
 
     def remove(self) -> None:
-        """Remove the file, and what killed processes have left beside it; another run of this name keeps what it is writing."""
+        """Remove the file and temporary files of killed processes; files that another run is writing stay."""
         target = destination(self.path)
         target.unlink(missing_ok=True)
         remove_leftovers(target)
 
 
 def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
-    """A hash that no damaged file has."""
+    """A hash that detects damage."""
     hashed = hashlib.sha256(f"{done} {check}".encode())
     for one in sums:
         for name, value in ({} if one is None else one).items():
@@ -80,5 +80,5 @@ def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
 
 
 def checksum(a: Array, y: Array, before: int) -> int:
-    """Of one more batch, after others."""
+    """The checksum of one more batch, given that of those before."""
     return zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), before))

@@ -1,8 +1,8 @@
-"""Fit data larger than one machine, with Dask: each block of samples becomes statistics where it lies, and statistics add in a tree.
+"""Fit data larger than one machine with Dask: workers compute the statistics of blocks of samples, which are added in a tree.
 
-θ never travels: each worker draws it from the seed, once. Tasks are pure and the tree is fixed by the numbers of the blocks, so
-neither which worker did what nor a worker that dies changes the sums. The first block gives the frame, and block i belongs to
-fold i mod `folds` where the ridge is to be found, as in `batches.py`, whose results these are to rounding.
+θ is not sent: each worker draws it from the seed, once. Tasks are pure and the tree is fixed by the indices of the blocks, so the sums do
+not depend on which worker computed what, nor on workers that die. As in `batches.py`, the first block fixes the preprocessing, and with
+ridge="auto" block i belongs to fold i mod `folds`. The results are equal up to rounding.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.batches import begin, default_size, finish
 from raffia.model.inputs import output_space
+from raffia.model.model_defaults import INTERVAL, PATIENCE
 from raffia.model.scaling import Moments
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
@@ -32,14 +33,13 @@ from raffia.regression import Packed, unpacked
 from raffia.spaces import POINT
 from raffia.validation import as_tensor, check_count
 
-PATIENCE = 60.0  # seconds to wait for a scheduler, and for workers where there are none
-GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)  # what Dask raises for tasks whose scheduler is gone
-INTERVAL = 2.0  # seconds between checks whether there are
+GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)
+"""What Dask raises for tasks whose scheduler has died."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A part of pairs that whoever calls it opens and reads."""
+    """A range of pairs of a file; calling it opens the file and reads them."""
 
     opened: Callable[[], Readable]
     start: int
@@ -47,10 +47,10 @@ class Rows:
     stamp: str = ""
 
     def __call__(self) -> Batch:
-        """The pairs, unless the file is another by now."""
+        """Read the pairs; refuse if the file has changed."""
         source = self.opened()
         if getattr(source, "stamp", "") != self.stamp:
-            raise RaffiaError("the file of the pairs changed while it was read: fit again, once nobody writes to it.")
+            raise RaffiaError("the file of the pairs changed while it was read: fit again when it is complete.")
         return source.read(slice(self.start, self.stop))
 
 
@@ -64,21 +64,21 @@ def fit_arrays(
     folds: int = 5,
     patience: float = PATIENCE,
 ) -> Trained:
-    """Train on Dask arrays (n, *grid), each block of samples where it lies; the coefficients are those of a whole fit.
+    """Train on Dask arrays (n, *grid), each block of samples on its worker. The coefficients are those of a fit in memory.
 
     `a` and `y` are Dask arrays, xarray DataArrays that hold them, or paths of Zarr arrays. Blocks are those of `a` along the first
-    axis; other axes are not split. With ridge="auto" the ridge is found by k-fold errors, see `batches.fit_batches`.
+    axis; other axes are not split. With ridge="auto" the ridge minimises the k-fold error, see `batches.fit_batches`.
 
     Parameters
     ----------
     client
         A `distributed.Client`; None is the current one, or threads of this process if there is none.
     split_every
-        How many statistics to add in one task: sums go up a tree of this fan-in.
+        The number of statistics to add in one task.
     folds
-        How many parts ridge="auto" holds out in turn.
+        The number of parts that ridge="auto" holds out in turn.
     patience
-        How many seconds to wait for workers where there are none, because all died or none has come.
+        Seconds to wait for workers if there are none.
     """
     a, y = dask_array("a", a), dask_array("y", y)
     if len(a) != len(y):
@@ -100,12 +100,20 @@ def fit_file(
     folds: int = 5,
     patience: float = PATIENCE,
 ) -> Trained:
-    """Train on a file that every worker can open, on the cluster of the scheduler at this address, such as tcp://10.0.0.1:8786.
+    """Train on a file that every worker can open. No data go through this process.
 
-    `opened` opens it, for example `functools.partial(raffia.data.open_source, path)`; workers call it and read `block_size` pairs at
-    a time, so that no data go through this process. None is 64 MiB of them, or less if there would be fewer blocks than folds.
-    `stop` leaves out the pairs from this number on. After `patience` seconds a scheduler that does not answer is given up, and one that has
-    no workers, from the first or because all died.
+    Parameters
+    ----------
+    opened
+        Opens the file on a worker, for example `functools.partial(raffia.data.open_source, path)`.
+    scheduler
+        The address of the scheduler, such as tcp://10.0.0.1:8786.
+    stop
+        Use the pairs before this index only.
+    block_size
+        Pairs to read at a time; None is 64 MiB, or less if there would be fewer blocks than folds.
+    split_every, folds, patience
+        As in `fit_arrays`. A scheduler that does not answer for `patience` seconds is an error too.
     """
     if block_size is not None:
         check_count("block_size", block_size)
@@ -118,7 +126,7 @@ def fit_file(
 
 
 def predict_blocks(predict: Callable[[np.ndarray], torch.Tensor], a: Any) -> Any:
-    """Predictions block by block, as a Dask array; `predict` goes to the workers."""
+    """Predictions block by block, as a Dask array. `predict` is sent to the workers."""
     dask = _dask()
     blocks = dask_array("a", a)
     blocks = blocks.rechunk(dict.fromkeys(range(1, blocks.ndim), -1))
@@ -132,13 +140,13 @@ def predict_blocks(predict: Callable[[np.ndarray], torch.Tensor], a: Any) -> Any
 
 
 def applies(*arrays: object) -> bool:
-    """Whether any of these is a collection of Dask's, or of xarray's that holds one."""
+    """Whether any of these is a Dask collection, or an xarray object that holds one."""
     held = (getattr(f, "data", f) if type(f).__module__.startswith("xarray") else f for f in arrays)
     return any(type(f).__module__.split(".")[0] == "dask" for f in held)
 
 
 def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every: int, folds: int, patience: float) -> Trained:
-    """Statistics of every block, added up by folds; the solution is found here."""
+    """Add the statistics of all blocks by folds, and solve in this process."""
     for name, value, least in (("split_every", split_every, 2), ("folds", folds, 2)):
         if value < least:
             raise RaffiaError(f"{name} must be {least} or more; got {value!r}.")
@@ -157,13 +165,13 @@ def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every:
 
 
 def _tree(add: Any, parts: list[Any], split_every: int) -> Any:
-    """The sum of neighbours, then of neighbouring sums, and so on: the order is that of the list, whoever computes it."""
+    """The sum of neighbours, then of neighbouring sums, and so on, in the order of the list."""
     while len(parts) > 1:
         parts = [add(parts[i : i + split_every]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), split_every)]
     return parts[0]
 
 
-# What follows runs on workers.
+# The following functions run on workers.
 
 
 def _moments(settings: Settings, block: object) -> tuple[Moments, Moments]:
@@ -181,7 +189,7 @@ def _sum_of_moments(parts: Sequence[tuple[Moments, Moments]]) -> tuple[Moments, 
 
 
 def _first(settings: Settings, block: object, moments: tuple[Moments, Moments] | None) -> tuple[Accumulator, Packed]:
-    """What the first block gives: a frame and a form for the others, and its own statistics."""
+    """The frame and the form of statistics for the other blocks, and the statistics of the first one."""
     scalings = None if moments is None else (moments[0].scaling, moments[1].scaling)
     first = begin(_here(settings), *_pair(block), scalings)
     assert first.statistics is not None  # it has a block
@@ -206,7 +214,7 @@ def _called(predict: Callable[[np.ndarray], torch.Tensor], a: np.ndarray) -> np.
 
 
 def _extent(opened: Callable[[], Readable]) -> tuple[int, int, str]:
-    """How many pairs there are, how many elements each has, and what tells their file from other versions of it."""
+    """The number of pairs, the number of values in each, and a stamp of the version of the file."""
     source = opened()
     return len(source), sum(math.prod(v.shape[1:]) for v in source.read(slice(0, 1))), getattr(source, "stamp", "")
 
@@ -216,11 +224,11 @@ def _pair(block: Any) -> Batch:
 
 
 def _here(settings: Settings) -> Settings:
-    """The device that was asked for, where it is there; that of the data elsewhere."""
+    """The requested device if it exists on this worker, else that of the data."""
     return replace(settings, device=settings.device if torch.cuda.is_available() else None)
 
 
-# Dask itself.
+# The following functions handle Dask itself.
 
 
 def _dask() -> Any:
@@ -255,7 +263,7 @@ def dask_array(name: str, values: Any) -> Any:
 
 
 def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
-    """By the client, else by the current one, else by threads of this process."""
+    """Compute with the client, else with the current one, else with threads of this process."""
     dask = _dask()
     import distributed
 
@@ -268,7 +276,7 @@ def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
 
 
 def _check_versions(client: Any) -> None:
-    """Refuse workers with another version of raffia, whose features may differ."""
+    """Refuse workers with another version of raffia: their features may differ."""
     versions = client.get_versions(packages=["raffia"])
     here = versions["client"]["packages"]["raffia"]
     workers = {address: worker["packages"]["raffia"] for address, worker in versions["workers"].items()}
@@ -282,7 +290,7 @@ def _check_versions(client: Any) -> None:
 
 
 def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
-    """The results of workers; an error if there are no workers for `patience` seconds, or if the scheduler is gone."""
+    """The results of workers. It is an error if there are no workers for `patience` seconds, or if the scheduler dies."""
     import distributed
 
     last_seen = time.monotonic()
@@ -335,7 +343,7 @@ def _connected(scheduler: str, patience: float) -> Iterator[Any]:
 
 
 def _check_answers(scheduler: str, patience: float) -> None:
-    """Open a connection with a time limit: Dask's client waits for ever if a server accepts connections and says nothing."""
+    """Open a connection with a time limit. The client of Dask waits forever for a server that accepts connections without answering."""
     import distributed
     from distributed.utils import LoopRunner, sync
 

@@ -1,4 +1,4 @@
-"""Training on a coarser grid than the data's: coefficients do not depend on resolution, so long as inner products do not.
+"""Training on a coarser grid than that of the data. Coefficients do not depend on the resolution as long as inner products do not.
 
 The check evaluates a few features at a few samples on both grids, and compares their inner products with one another and with the
 outputs.
@@ -12,14 +12,12 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
+from raffia.model.model_defaults import CHECKED_FEATURES, CHECKED_SAMPLES, CONVERGED, DOUBTFUL
 from raffia.spaces import Grid, resample
-
-CHECKED_FEATURES, CHECKED_SAMPLES = 64, 8
-CONVERGED, DOUBTFUL = 1e-3, 1e-2  # relative change of inner products that "auto" allows, and that a warning is for
 
 
 def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int) -> float:
-    """Relative change of ⟨φ_j, φ_k⟩ and of ⟨φ_j, y⟩, the larger, from the grid of the data to one of `points` along an axis."""
+    """The relative change of ⟨φ_j, φ_k⟩ or ⟨φ_j, y⟩, whichever is larger, from the grid of the data to one with `points` along an axis."""
     fine = _grid_of(feature_map, a)
     theta = _spread(theta, CHECKED_FEATURES)
     a, y = (_spread(f, CHECKED_SAMPLES).to(theta) for f in (a, y))
@@ -32,10 +30,7 @@ def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: T
 
 
 def coarse_grid(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int | Literal["auto"]) -> Grid:
-    """The grid to train on, with `points` points along every axis that has more.
-
-    "auto" halves their number while inner products change by 1e-3 at most.
-    """
+    """The training grid, with `points` points along every axis that has more. "auto" halves them while inner products converge."""
     fine = _grid_of(feature_map, a)
     if points == "auto":
         wanted = max(fine.shape)
@@ -56,7 +51,7 @@ def coarse_grid(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, po
 def _grid_of(feature_map: FeatureMap, a: Tensor) -> Grid:
     grid = feature_map.domain.one_channel.grid_of(a)
     if not isinstance(grid, Grid):
-        raise RaffiaError("points=… is for functions on a grid: a mesh has the nodes it has.")
+        raise RaffiaError("points=… is for functions on a grid; the nodes of a mesh are fixed.")
     return grid
 
 
@@ -65,7 +60,7 @@ def _coarse(fine: Grid, points: int) -> Grid:
 
 
 def _half(fine: Grid, points: int) -> int:
-    """So many points that an axis like the longest has half the intervals."""
+    """The number of points with half the intervals, for the kind of the longest axis."""
     kind = fine.domain.kinds[fine.shape.index(max(fine.shape))]
     return kind.points(kind.intervals(points) // 2)
 

@@ -1,4 +1,4 @@
-"""What the parts of a model in a file must agree on before they are believed: a model that was trained agrees by itself."""
+"""Consistency checks of a model that is read from a file."""
 
 import math
 
@@ -7,16 +7,14 @@ from torch import Tensor, isfinite
 from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
 from raffia.model.coefficients import coefficients_of
+from raffia.model.model_defaults import MOST_DRAWN, MOST_PER_FEATURE
 from raffia.model.scaling import Scaling
 from raffia.model.trained import Trained
 from raffia.spaces import Nodes, Space
 
-MOST_DRAWN, MOST_PER_FEATURE = 2**26, 2**14
-"""Random numbers that the features of a model may take: 512 MiB of them, or so many for each coefficient in the file."""
-
 
 def check(trained: Trained) -> None:
-    """Refuse settings that no model has, and sizes that contradict one another or that the file does not account for."""
+    """Refuse invalid settings, sizes that contradict one another, and features that need too much memory."""
     settings, frame, coef = trained.settings, trained.frame, trained.solution.coef
     settings.check()
     kind = coefficients_of(settings)
@@ -53,17 +51,17 @@ def check(trained: Trained) -> None:
 
 
 def check_drawn(n_features: int, shape: tuple[int, ...]) -> None:
-    """Refuse features that would take more random numbers than a file of so few coefficients accounts for."""
+    """Refuse features with far more random numbers than a file of this size can need."""
     if any(size < 1 for size in shape):
         raise RaffiaError(f"its features have random numbers of shape {shape}: a count in its settings is not positive.")
     if n_features * math.prod(shape) > max(MOST_DRAWN, n_features * MOST_PER_FEATURE):
         raise RaffiaError(
-            f"its {n_features} features take {math.prod(shape):.3g} random numbers each, far more than such a file accounts for."
+            f"its {n_features} features take {math.prod(shape):.3g} random numbers each, far more than a file of this size can need."
         )
 
 
 def _check_scaling(name: str, scaling: Scaling, space: Space, nodes: Nodes) -> None:
-    """One pair of numbers, or one for each component; the shift may be a function."""
+    """Refuse scalings that do not have one shift and scale for each component; a shift may be a function."""
     shape = tuple(nodes.shape[0] if axis == 0 and space.has_components else 1 for axis in range(space.ndim))
     _check_shape(name, scaling.scale, None if scaling.shift is None else shape)
     if scaling.shift is not None:

@@ -1,7 +1,8 @@
 """The random feature model F(a; α) = (1/m) Σ_j α_j φ(a; θ_j) as a scikit-learn estimator (def:rfm)."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -16,12 +17,13 @@ from raffia.features.base import FeatureMap
 from raffia.model import cluster, file
 from raffia.model.accumulator import Accumulator
 from raffia.model.conformal import ConformalBand, band_of
-from raffia.model.export import export
-from raffia.model.inputs import inputs_of, pairs_of
+from raffia.model.fitted_state import FittedState
+from raffia.model.inputs import inputs_of, like, pairs_of
 from raffia.model.novelty import warning_of
 from raffia.model.operator import Operator, elsewhere
 from raffia.model.posterior import Posterior
 from raffia.model.preprocessing import prepare
+from raffia.model.program_export import export
 from raffia.model.pruning import pruned
 from raffia.model.search import tuned
 from raffia.model.settings import Settings
@@ -36,82 +38,57 @@ from raffia.tuning import History, Search
 from raffia.validation import check_count
 
 
-@dataclass
-class _State:
-    """What a model holds beside its parameters; training replaces all of it at once."""
-
-    trained: Trained | None = None
-    sums: Accumulator | None = None
-    """Pairs that partial_fit has added and nobody has solved for yet."""
-    history: History | None = None
-    operator: Operator | None = None
-    posterior: Posterior | None = None
-
-    def operator_of(self, trained: Trained, settings: Settings) -> Operator:
-        """The operator, made again where it is to compute elsewhere."""
-        settings.check_same(trained.settings)
-        if self.operator is None or self.operator.settings.resources != settings.resources:
-            self.operator = Operator(trained, settings)
-        return self.operator
-
-    def posterior_of(self, operator: Operator) -> Posterior:
-        """The error bars of an operator, whose noise level is kept."""
-        if self.posterior is None or self.posterior.operator is not operator:
-            self.posterior = Posterior(operator)
-            self.trained = replace(operator.trained, noise=self.posterior.known().noise)
-        return self.posterior
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a file with statistics would hold: data and what was kept for speed stay behind."""
-        light = self.trained and self.trained.light(statistics=True)
-        return {"trained": light, "sums": self.sums, "history": self.history, "operator": None, "posterior": None}
-
-    def __deepcopy__(self, memo: object) -> "_State":
-        return replace(self)
-
-
 class RandomFeatureModel(RegressorMixin, BaseEstimator):
-    """Learn a map between function spaces from pairs (a_i, y_i): one convex least-squares problem for α ∈ R^m.
+    """Learn a map between function spaces from pairs (a_i, y_i), by one linear least-squares problem for α ∈ R^m.
 
-    Training is done in float64 whatever the data are, because the normal equations need it; prediction in the precision of
-    its input. Functions are arrays (n, *grid), grid axes last; NumPy in gives NumPy out, a tensor in gives a tensor out.
+    Functions are arrays (n, *grid), with the grid axes last. NumPy arrays in give NumPy arrays out, tensors give tensors. Training is in
+    float64, which the normal equations need; prediction is in the precision of its input.
 
     Parameters
     ----------
     feature_map
         The random feature pair (φ, μ).
     n_features
-        m, the number of random features; `math.inf` trains with their kernel, where it has a closed form, in a few times 8 n² bytes.
+        m, the number of random features. `math.inf` trains with their kernel, if it has a closed form, in a few times 8 n² bytes.
     ridge
-        λ of the normal equations (G + λI) α = b; 0 is the minimum-norm least-squares solution; "auto" is the one of the least
-        leave-one-function-out error, kept in `ridge_` with its error in `loo_error_`.
+        λ of the normal equations (G + λI) α = b; 0 is the minimum-norm least-squares solution. "auto" minimises the
+        leave-one-function-out error; the result is in `ridge_`, with its error in `loo_error_`.
     solver
-        How to solve them; None chooses by sizes and memory, by the table in `docs/solvers.md`, and `solution_.solver` says what.
+        The solver of these equations. None chooses by sizes and memory, see `docs/solvers.md`; the choice is in `solution_.solver`.
     batch_size
-        Samples whose features are in memory at once; None chooses from `memory_budget`.
+        The number of samples whose features are in memory at once; None derives it from `memory_budget`.
     random_state
         The seed of θ. Feature j is a function of (random_state, j): models with more features extend those with fewer.
     device
-        Where to compute; None is where the data are. Data too large for it stay where they are and are sent in batches.
+        The device that computes; None is that of the data. Data too large for it are sent in batches.
     memory_budget
-        Bytes that features may take while fitting and predicting; None is 1 GiB on a CPU and 8 GiB on a GPU. The Gram
-        matrix, 8 m² bytes and a few copies of it while solving, comes on top.
+        Bytes for features while fitting and predicting; None is 1 GiB on a CPU and 8 GiB on a GPU. The Gram matrix needs 8 m² bytes, and a
+        few copies of it while solving, in addition.
     points
-        Train on so many points along an axis, if the data have more: coefficients do not depend on resolution, as long as inner
-        products have converged, which is checked, with a warning if they have not. "auto" takes the fewest that serve; None all.
+        Train on this number of points along an axis, if the data have more. Coefficients do not depend on the resolution as long as inner
+        products have converged; a warning tells if they have not. "auto" takes the smallest sufficient number, None all points.
     output
-        The space of the outputs: a Domain, a Mesh, Vectors, Channels of one. None is that of the inputs, with as many channels as y has,
-        or numbers where y has one a sample. Features that are functions need the outputs where the inputs are; numbers do not.
+        The space of the outputs: a Domain, a Mesh, Vectors or Channels. None is the space of the inputs with the channels of y, or numbers
+        if y has one value for each sample. Features that are functions need inputs and outputs on the same nodes; scalar ones do not.
     normalize
-        Whether to subtract the mean of inputs and outputs and divide by their standard deviation, one pair of numbers for each channel
-        or component, found by the first call of fit or partial_fit and kept in `input_scaling_` and `output_scaling_`. With "function",
-        the mean function of outputs is subtracted, which features that know no places cannot make where a source is fixed.
+        Whether to subtract the mean of inputs and outputs and divide by their standard deviation, for each channel or component. The first
+        call of fit or partial_fit estimates them; they are in `input_scaling_` and `output_scaling_`. "function" subtracts the mean
+        function of the outputs, which features that treat all positions alike cannot represent.
     coefficients
-        "ordinary" is a number for each feature; "modal" one for each feature and mode of the outputs, α_j(k) of ⟨φ(a; θ_j), ψ_k⟩, with
-        the input as one more feature, for features that are functions. Its ridge is a number, or one a mode, as "auto" finds them.
+        "ordinary" has one α_j for each feature. "modal", for features that are functions, has one for each feature and mode of the
+        outputs, α_j(k) of ⟨φ(a; θ_j), ψ_k⟩, with the input as an additional feature. Its ridge is a number, or a vector with one for each
+        mode, as "auto" chooses it.
     constraints
-        What outputs are known to obey, as [Conserved(), Positive()], from `raffia.constraints`: equalities hold for every input on every
-        grid, inequalities at collocation points of the training inputs alone; `solution_.guarantees` says what was reached, and where.
+        Known properties of the outputs from `raffia.constraints`, such as [Conserved(), Positive()]. Equalities hold for every input on
+        every grid, inequalities at collocation points of the training inputs only. `solution_.guarantees` describes what holds where.
+
+    Examples
+    --------
+    >>> from raffia import Burgers, FourierFeatures, RandomFeatureModel
+    >>> data = Burgers(fine_points=256).dataset(60, points=64, seed=0)
+    >>> model = RandomFeatureModel(FourierFeatures(), n_features=128, ridge="auto").fit(data.a[:50], data.y[:50])
+    >>> model.predict(data.a[50:]).shape
+    torch.Size([10, 64])
     """
 
     solution_ = FittedAttribute(lambda trained: trained.solution, "The coefficients and how the solver found them.")
@@ -160,58 +137,88 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         self.points, self.output, self.normalize = points, output, normalize
         self.coefficients, self.constraints = coefficients, constraints
 
-    def fit(self, a: Any, y: Any = None, **how: Any) -> "RandomFeatureModel":
-        """Train on the pairs (a_i, y_i), forgetting all earlier ones.
+    def fit(self, a: Any, y: Any = None, **options: Any) -> "RandomFeatureModel":
+        """Train on pairs (a_i, y_i), forgetting all earlier ones.
 
-        Without y, `a` is the path of a file, `Pairs` or any iterable of batches (a, y), read a batch at a time in bounded memory; `how`
-        has the options of `raffia.model.batches.fit_batches`. Dask arrays, or xarray's, are fitted where they lie, with the options
-        of `raffia.model.cluster.fit_arrays`; with `scheduler=…`, what `a()` opens is fitted by workers there, see `fit_file`.
+        Parameters
+        ----------
+        a, y
+            Inputs and outputs, (n, *grid). Without y, `a` is the path of a file, `Pairs` or an iterable of batches (a, y), which are read a
+            batch at a time in bounded memory. Dask arrays are fitted block by block on their workers.
+        **options
+            For batches, those of `raffia.model.batches.fit_batches`; for Dask arrays, those of `raffia.model.cluster.fit_arrays`. With
+            `scheduler=…`, workers of that cluster open and fit the file, see `raffia.model.cluster.fit_file`.
+
+        Returns
+        -------
+        RandomFeatureModel
+            The model itself.
         """
-        self._state = _State()
+        self._state = FittedState()
         self.settings.check()
-        if y is not None and not how and not cluster.applies(a, y):
+        if y is not None and not options and not cluster.applies(a, y):
             a, y = pairs_of(self, a, y, first=True)
-        return self.adopt(train(self.settings, a, y, **how))
+        return self.adopt(train(self.settings, a, y, **options))
 
     def partial_fit(self, a: Any, y: Any) -> "RandomFeatureModel":
-        """Add pairs to those already seen; when next used, the model is that of all (with `normalize`, in the units of the first)."""
+        """Add pairs to those before. They are solved when the model is next used; `normalize` keeps the first scaling."""
         state, settings = self._states, self.settings
         settings.check()
         sums = state.sums or (Accumulator.resume(state.trained) if state.trained else Accumulator(settings.frozen()))
         settings.check_same(sums.settings)
         a, y = pairs_of(self, a, y, first=sums.frame is None)
-        self._state = _State(sums=replace(sums, settings=settings.frozen()).add(a, y))
+        self._state = FittedState(sums=replace(sums, settings=settings.frozen()).add(a, y))
         return self
 
     def tune(self, a: Any, y: Any, search: Search | None = None) -> "RandomFeatureModel":
-        """Set the hyperparameters of the feature map and the ridge to the best found on these data, and train on all of them.
+        """Choose the hyperparameters of the feature map and the ridge by a search, and train on all pairs.
 
-        A search (None is `GradientSearch()`) looks at small models on a coarse grid; `raffia.model.search` says what it sees, and what
-        `held_out_error_` is the error on. What was tried stays in `history_`.
+        Parameters
+        ----------
+        a, y
+            Inputs and outputs.
+        search
+            A search of `raffia.tuning`; None is `GradientSearch()`. It compares small models on a coarse grid.
+
+        Returns
+        -------
+        RandomFeatureModel
+            The model itself. `history_` holds what was tried, and `held_out_error_` the error on pairs that the search did not use.
         """
-        self._state, settings = _State(), self.settings
+        self._state, settings = FittedState(), self.settings
         settings.check()
         trained, history = tuned(settings, prepare(settings, *pairs_of(self, a, y, first=True)), search)
         self.set_params(feature_map=clone(trained.settings.feature_map), ridge=trained.settings.ridge)
-        self._state = _State(trained, history=history)
+        self._state = FittedState(trained, history=history)
         return self
 
     def predict(self, a: Any, return_std: bool = False) -> Any:
-        """F(a_i; α) on the grid of a, whatever grid the model was trained on.
+        """F(a_i; α) on the grid of a, which may differ from the training grid.
 
-        With `return_std`, also the standard deviation of y at each point. With scalar-valued features outputs are on the grid of the
-        training outputs, or if that was also the inputs', interpolated to the grid of a. Of a Dask array, predictions are one too; of
-        a tensor, they can be differentiated as it can, forwards and backwards.
+        Parameters
+        ----------
+        a
+            Inputs, (n, *grid). A Dask array gives a Dask array. Predictions of a tensor have derivatives, forwards and backwards.
+        return_std
+            Also return the standard deviation of y at each point.
+
+        Returns
+        -------
+        array, or a pair of arrays
+            Predictions and, with `return_std`, their standard deviations. With scalar features they are on the grid of the training
+            outputs; if that was also the grid of the training inputs, they are interpolated to the grid of a.
         """
         operator = self._operator()
         if cluster.applies(a):
             return cluster.predict_blocks(Operator(operator.trained.light(), operator.settings), a)
         inputs = operator.inputs(inputs_of(self, a))
+        if words := operator.resolution_warning(inputs):
+            warnings.warn(words, stacklevel=2)
         mean = like(a, operator.mean(inputs))
         return (mean, like(a, self._posterior(operator).std(inputs))) if return_std else mean
 
     def novelty(self, a: Array) -> Array:
-        """How unlike the training inputs each of these is: below 1 they are like them, above 1 predictions are extrapolations.
+        """The distance of each input from the training inputs: below 1 they are similar, above 1 predictions are extrapolations.
 
         Parameters
         ----------
@@ -227,26 +234,26 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return like(a, self._posterior(operator).novelty(operator.inputs(inputs_of(self, a))))
 
     def novelty_warning(self, a: Array) -> str:
-        """Which of these inputs lie outside the training data, in a sentence; empty where none does, or where it is not known."""
+        """A warning that names inputs outside the training data; empty if there are none or if it is unknown."""
         return "" if self.trained_.novelty is None else warning_of(torch.as_tensor(self.novelty(a)))
 
     def at(self, grid: Any = None, prior: Any = None) -> FlatOperator:
-        """The operator of flat vectors, with derivatives, on a grid (None is that of the training); of ξ ~ N(0, I), with a prior."""
+        """The model as an operator of flat vectors with derivatives, on a grid (None: that of training). With a prior, of ξ ~ N(0, I)."""
         return FlatOperator(self._operator(), grid, prior)
 
     def export(self, path: archive.Path, grid: Any = None) -> float:
-        """Write a program for one grid, by `torch.export` (.pt2) or as ONNX (.onnx); return its relative difference to `predict`."""
+        """Write a program for one grid by `torch.export` (.pt2) or as ONNX (.onnx). Returns its relative difference from `predict`."""
         return export(self._operator(), path, grid)
 
     def compose(self, a: Array, times: int) -> Array:
-        """F ∘ … ∘ F (a), `times` times: a learnt flow over one step gives the flow over many (eqn:semigroup)."""
+        """F ∘ … ∘ F (a), `times` times: a learnt flow over one time step gives the flow over many (eqn:semigroup)."""
         check_count("times", times)
         return self.rollout(a, times, every=times)[:, -1]
 
     def rollout(self, a: Array, steps: int, every: int = 1) -> Array:
-        """The path a, F(a), F(F(a)), …, with a state after each `every` of the `steps`: (n, 1 + steps // every, *state).
+        """The trajectory a, F(a), F(F(a)), …, (n, 1 + steps // every, *state): the states after every `every` steps.
 
-        States of one channel may have an axis for it, (n, 1, *grid), as in files of trajectories; then those of the path have it too.
+        States of one channel may have an axis for it, (n, 1, *grid), as in files of trajectories. Then the result has it too.
         """
         space = self.feature_map.domain
         if not space.has_components and getattr(a, "ndim", 0) == 2 + space.ndim and a.shape[1] == 1:
@@ -254,7 +261,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return like(a, self._operator().path(inputs_of(self, a), steps, every))
 
     def states(self, a: Array) -> Iterator[Array]:
-        """The states of that path, from the newest in a on, one after the other and without end. See `raffia.model.time_stepping`."""
+        """The states of that trajectory one after the other, without end. See `raffia.model.time_stepping`."""
         return (like(a, state) for state in self._operator().states(inputs_of(self, a)))
 
     def score(self, a: Any, y: Any) -> float:
@@ -262,111 +269,121 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return -float(self.errors(a, y).detach().mean())
 
     def errors(self, a: Any, y: Any) -> Tensor:
-        """The relative error of each prediction, by the measure of the model, in `raffia.metrics`; of normalised outputs, in deviations."""
+        """The error of each prediction by the error measure of the model, see `raffia.metrics`."""
         return self.compare(a, y)[1]
 
     def compare(self, a: Any, y: Any) -> tuple[Tensor, Tensor]:
-        """Predictions and their errors at once."""
+        """Predictions and their errors."""
         return self._operator().compare(*pairs_of(self, a, y))
 
     def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
-        """Draws of the function F(a_i) from its posterior: (count, n, *grid)."""
+        """Posterior draws of the functions F(a_i), (count, n, *grid)."""
         check_count("count", count)
         operator = self._operator()
         return like(a, self._posterior(operator).sample(operator.inputs(inputs_of(self, a)), count, seed))
 
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
-        """A band that holds a whole new function with probability `level` or more, by pairs that training did not see."""
+        """A conformal band that contains a whole new function with probability at least `level`, from pairs not used in training."""
         return self._posterior(self._operator()).band(inputs_of(self, a), y, level)
 
     def band(self, level: float = 0.9) -> ConformalBand:
-        """Such a band by the pairs that `raffia.fit` held out, as the model was before it was trained on them too."""
+        """A conformal band from the pairs that `raffia.fit` held out, with scores from before they were used for training."""
         return band_of(self._operator().centre, self.trained_.scores, level)
 
     def log_marginal_likelihood(self, noise: float | None = None) -> float:
-        """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
+        """log p(y) of the linear-Gaussian model, with each embedded coordinate an observation. noise=None takes the most likely value."""
         return Posterior(self._operator()).log_marginal_likelihood(noise)
 
     def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
-        """The same trained operator for functions given on a mesh instead of a grid, or the other way round.
+        """The same trained operator for functions on a mesh instead of a grid, or on a grid instead of a mesh.
 
-        The mesh must lie in the domain that the model was trained on: `Mesh(nodes, domain=model.feature_map.domain)`.
+        The mesh must lie in the domain of the training: `Mesh(nodes, domain=model.feature_map.domain)`.
         """
         return of(elsewhere(self._operator(), space))
 
     def prune(self, m: int) -> "RandomFeatureModel":
-        """A model of the m features that are worth the most, fitted again: from a pool of several times m, about half the error."""
+        """A model of the m most useful features, fitted again. From a pool of several times m, about half the error of m random ones."""
         return of(pruned(self._operator().trained, m))
 
     def save(self, path: archive.Path, statistics: bool = False) -> None:
-        """Write one file that `raffia.load` needs and nothing else; with `statistics`, `partial_fit` can go on after loading."""
+        """Write a file that `raffia.load` reads. With `statistics`, `partial_fit` can continue after loading."""
         file.write(path, replace(self.trained_, settings=self._operator().settings), statistics)
 
     def adopt(self, trained: Trained) -> "RandomFeatureModel":
-        """Become the model that was trained so, forgetting all else."""
-        self._state = _State(trained)
+        """Replace the state by a trained model."""
+        self._state = FittedState(trained)
         if trained.frame.input.tabular:
             self.n_features_in_ = trained.frame.input_nodes.size
         return self
 
     @property
     def settings(self) -> Settings:
-        """The parameters, as a value."""
+        """The parameters as a value."""
         return Settings.of(self.get_params(deep=False))
 
     @property
     def trained_(self) -> Trained:
-        """All that training found."""
+        """The result of training."""
         state = self._states
         if state.sums is not None:
-            state = self._state = _State(state.sums.finish())
+            state = self._state = FittedState(state.sums.finish())
         if state.trained is None:
             raise NotFittedError("this RandomFeatureModel is not fitted yet: call fit(a, y) first.")
         return state.trained
 
     @property
     def history_(self) -> History:
-        """What the search of `tune` tried."""
+        """The trials of the search of `tune`."""
         if self._states.history is None:
             raise AttributeError("this RandomFeatureModel has no history_: it was not tuned.")
         return self._states.history
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is something to predict with."""
+        """Whether the model is fitted."""
         return self._states.trained is not None or self._states.sums is not None
 
     def __sklearn_tags__(self) -> Tags:
         """Vectors or functions in, several of them out."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = tags.target_tags.required = True
-        tags.regressor_tags.poor_score = True  # ours is at most 0: minus a relative error
+        tags.regressor_tags.poor_score = True  # scores are at most 0: minus a relative error
         tags.input_tags.two_d_array = self.feature_map.domain.tabular
         return tags
 
     @property
-    def _states(self) -> _State:
-        return self.__dict__.setdefault("_state", _State())
+    def _states(self) -> FittedState:
+        return self.__dict__.setdefault("_state", FittedState())
 
     @outside_transforms()
     def _operator(self) -> Operator:
-        """The trained operator with the parameters of today, compared once a call with those it was trained with."""
+        """The trained operator with the current parameters, which are checked against those of training."""
         return self._states.operator_of(self.trained_, self.settings)
 
     def _posterior(self, operator: Operator) -> Posterior:
-        """Error bars; the noise level that they need becomes part of what training found."""
+        """Error bars; the noise level that they need is stored with the trained model."""
         return self._states.posterior_of(operator)
 
 
 def of(trained: Trained, device: str | torch.device | None = None) -> RandomFeatureModel:
-    """The model that was trained so."""
+    """The model of a training result."""
     return RandomFeatureModel(**trained.settings.arguments | {"device": device}).adopt(trained)  # type: ignore[arg-type]
 
 
 def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.device | None = None) -> RandomFeatureModel:
-    """Read a model written by `RandomFeatureModel.save`; `classes` names feature maps and solvers of your own."""
+    """Read a model written by `RandomFeatureModel.save`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    classes
+        User-defined feature maps and solvers that the file may contain.
+    device
+        The device of the model; None is that of the data.
+
+    Returns
+    -------
+    RandomFeatureModel
+        The fitted model.
+    """
     return of(file.read(path, classes), device)
-
-
-def like(given: object, values: Tensor) -> Array:
-    """As an array if the user gave an array, on the device of the tensor if a tensor."""
-    return values.to(given.device) if isinstance(given, Tensor) else values.numpy(force=True)

@@ -1,4 +1,4 @@
-"""The file of a model: what training found, and back."""
+"""Model files: training results are written and read."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -25,12 +25,12 @@ from raffia.validation import check_kinds
 
 
 def stored_mesh(nodes: Tensor, weights: Tensor, domain: Domain, origin: tuple[float, ...], cells: Tensor | None = None) -> Mesh:
-    """A mesh of a file has its weights: estimating those of many nodes takes long, so no file may leave it to the reader."""
+    """A mesh from a file, which must contain the weights, since estimating them takes long for many nodes."""
     return Mesh(nodes, weights, domain, origin, cells)
 
 
 def stored_trained(reading: data.Schema | None = None, **fields: Any) -> Trained:
-    """A trained model of a file; what is `schema` now was `reading` in files of version 0.1."""
+    """A training result from a file. In files of version 0.1, `schema` is called `reading`."""
     check_kinds("Trained", Trained, fields)
     return Trained(**{"schema": reading} | fields)
 
@@ -44,7 +44,7 @@ def stored_reading(
     steps: data.Steps | None = None,
     **sides: Any,
 ) -> data.Schema:
-    """The schema that a file of version 0.1 has as a `Reading`, with names such as `input_layouts` for the parts of its sides."""
+    """The schema of a file of version 0.1, which stores it as a `Reading` with arguments such as `input_layouts`."""
     parts: dict[str, dict[str, Any]] = {"input": {}, "output": {}}
     for name, value in sides.items():
         side, _, part = name.partition("_")
@@ -72,11 +72,11 @@ CLASSES: dict[str, Callable[..., Any]] = {
     "Reading": stored_reading,
     "Trained": stored_trained,
 }
-"""What a file may name: the public classes of these packages, and the parts of `Trained`."""
+"""The classes that a file may contain: the public classes of these packages, and the parts of `Trained`."""
 
 
 def write(path: archive.Path, trained: Trained, statistics: bool) -> None:
-    """Everything that predictions need; θ follows from `random_state`, and where to compute is for the reader to say."""
+    """Write everything that predictions need. θ follows from `random_state`; the device is chosen when the file is read."""
     if statistics and (trained.statistics is None or not trained.statistics.portable):
         raise RaffiaError(
             "statistics=True needs a model with normal equations or a triangular factor: fitted here, by a solver that forms them."
@@ -85,7 +85,7 @@ def write(path: archive.Path, trained: Trained, statistics: bool) -> None:
 
 
 def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
-    """What `write` wrote; files of format version 2 too."""
+    """Read a file of `write`, or of format version 2."""
     content = archive.read(path, CLASSES | {cls.__name__: cls for cls in classes})
     try:
         trained = content["trained"] if "trained" in content else _of_version_2(content)
@@ -102,12 +102,14 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
 
 
 def _of_version_2(content: dict[str, Any]) -> Trained:
-    """Version 2 has the parts of a model side by side, and nothing of the measure of its errors but what follows from them."""
+    """Convert a file of version 2, which stores the parts of a model side by side and not the error measure."""
     settings, learnt, values = _built("Settings", content["parameters"]), content["learnt"], content["values"]
     solution = _built("Solution", content["solution"])
     inputs, outputs = content["input_grid"], content["output_grid"]
     scalings = [_built("Scaling", values.get(name, {})) for name in ("input_scaling_", "output_scaling_")]
-    numbers = solution.coef.numel() == settings.n_features * outputs.size  # features that are functions have a column a channel
+    numbers = (
+        solution.coef.numel() == settings.n_features * outputs.size
+    )  # features that are functions have one column for each channel
     measure = metrics.measure_for(outputs, bool(settings.normalize))(scalings[1].offset, None)
     domain, output = settings.feature_map.domain, settings.output or outputs.space
     frame = Frame(domain, output, inputs, outputs, POINT if numbers else outputs.one_channel, scalings[0], scalings[1], measure)

@@ -1,4 +1,4 @@
-"""Inequalities at collocation points as bounds on coefficients: rows of features there, and what is left to reach a bound."""
+"""Inequalities at collocation points as linear inequalities for the coefficients."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from raffia.spaces import POINT
 
 
 def bounded(settings: Settings, pairs: Prepared, equations: NormalEquations, ridge: float) -> Solution:
-    """The coefficients of the least sum of squares that meet the inequalities of a model for these inputs, in training units."""
+    """The coefficients of the least sum of squares that satisfy the inequalities of a model for these inputs, in training units."""
     _check(settings, pairs.frame)
     inequalities = settings.inequalities
     parts = [
@@ -39,7 +39,7 @@ def bounded(settings: Settings, pairs: Prepared, equations: NormalEquations, rid
 
 
 def everywhere(equalities: Sequence[Equality]) -> list[str]:
-    """What holds for all inputs, in words."""
+    """Descriptions of what holds for all inputs."""
     return [f"{one.in_words}: for every input, on every grid, to rounding ({one})" for one in equalities]
 
 
@@ -49,7 +49,7 @@ def _bounds(settings: Settings, frame: Frame, points: Collocation, number: int) 
         others, column_of_others, known_there = _at(settings, frame, points.inputs, points.less_sample, points.less_element)
         if not torch.equal(column, column_of_others):
             raise RaffiaError(
-                f"constraints: {settings.inequalities[number]} compares values at different nodes, and where features are numbers each "
+                f"constraints: {settings.inequalities[number]} compares values at different nodes, and with scalar features each "
                 "node has coefficients of its own. Use features that are functions, such as FourierFeatures."
             )
         rows, known = rows - others, known - known_there
@@ -59,7 +59,7 @@ def _bounds(settings: Settings, frame: Frame, points: Collocation, number: int) 
 def _at(
     settings: Settings, frame: Frame, inputs: Tensor, sample: Tensor, element: Tensor
 ) -> tuple[Float[Tensor, "p m"], Int[Tensor, "p"], Float[Tensor, "p"]]:
-    """F(a_i)_e = row · α_column + known, in the units of the data, for each sample i and element e."""
+    """Rows, columns and constants with F(a_i)_e = row · α_column + constant, in the units of the data, for samples i and elements e."""
     used, position = sample.unique(return_inverse=True)
     inputs, nodes = inputs[used.to(inputs.device)], frame.output_nodes
     one = nodes.one_channel
@@ -76,7 +76,7 @@ def _at(
 
 
 def _features(settings: Settings, frame: Frame, inputs: Tensor, position: Tensor, node: Tensor) -> Float[Tensor, "p m"]:
-    """Embedded features of input `position` at a node, a batch of inputs at a time."""
+    """Embedded features of the inputs `position` at nodes, a batch of inputs at a time."""
     nodes = frame.output_nodes
     stream = settings.stream(inputs, nodes, frame.values_at(inputs))
     size, first = stream.values_at(inputs).size, 0
@@ -90,20 +90,20 @@ def _features(settings: Settings, frame: Frame, inputs: Tensor, position: Tensor
 
 
 def _check(settings: Settings, frame: Frame) -> None:
-    """Inequalities are about values that one column of coefficients decides."""
+    """Refuse equalities that mix columns of coefficients, whose values inequalities cannot bound."""
     mixing = [one for one in frame.equalities if frame.values == POINT or not one.channelwise]
     if mixing:
         raise RaffiaError(
-            f"constraints: {mixing[0]} changes predictions after the features have been summed, so {settings.inequalities[0]} could not "
-            "be held beside it. Drop one of them, or use features that are functions and equalities of all channels."
+            f"constraints: {mixing[0]} changes predictions after the features have been summed, so {settings.inequalities[0]} cannot "
+            "be imposed as well. Drop one of them, or use features that are functions and equalities for all channels."
         )
 
 
 def _contradiction(inequalities: Sequence[Inequality], equalities: Sequence[Equality]) -> RaffiaError:
     names = " and ".join(map(str, inequalities))
-    beside = f", where {' and '.join(map(str, equalities))} holds whatever they are" if equalities else ""
+    beside = f", where {' and '.join(map(str, equalities))} always holds" if equalities else ""
     alone = "they contradict one another: drop one, or widen its bounds."
     few = "the features cannot reach these bounds: take more of them, or widen its bounds."
     return RaffiaError(
-        f"constraints: no coefficients meet {names} at all of their collocation points{beside}; {alone if len(inequalities) > 1 else few}"
+        f"constraints: no coefficients satisfy {names} at all collocation points{beside}; {alone if len(inequalities) > 1 else few}"
     )

@@ -7,6 +7,7 @@ import torch
 from sklearn.utils.validation import check_array, validate_data
 from torch import Tensor
 
+from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Nodes, Space, Vectors
 from raffia.spaces.robust_sizes import largest
@@ -36,6 +37,11 @@ def pairs_of(model: Any, a: Any, y: Any, first: bool = False) -> tuple[Any, Any]
         raise RaffiaError(str(error)) from None
 
 
+def like(given: object, values: Tensor) -> Array:
+    """Values as an array if `given` is an array, else on the device of the tensor `given`."""
+    return values.to(given.device) if isinstance(given, Tensor) else values.numpy(force=True)
+
+
 def _values(array: Any) -> Any:
     """What an xarray DataArray holds; anything else as it is."""
     return array.values if type(array).__module__.startswith("xarray") else array
@@ -56,7 +62,7 @@ def check_function(name: str, f: Tensor, space: Space) -> None:
 
 
 def output_space(domain: Space, y: Tensor, numbers: bool) -> Space:
-    """Where outputs live if nobody says: in the space of the inputs, with channels if there is an axis more.
+    """The default space of the outputs: that of the inputs, with channels if y has one axis more.
 
     Features that are `numbers` may have numbers as outputs; vectors have numbers or vectors.
     """

@@ -1,4 +1,4 @@
-"""The trained operator a ↦ F(a; α) = (1/m) Σ_j α_j φ(a; θ_j), on whatever grid inputs come."""
+"""The trained operator a ↦ F(a; α) = (1/m) Σ_j α_j φ(a; θ_j), on any grid."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,15 +17,18 @@ from raffia.model.copies import groups_of
 from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
 from raffia.model.time_stepping import Lost, Marching
-from raffia.model.trained import Trained
+from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
 from raffia.regression import arriving, joined
 from raffia.spaces import Space
 from raffia.transforms import is_abstract, outside_transforms
 from raffia.validation import as_tensor, check_count, check_pairs
 
+RESOLVED = 0.01
+"""An error of interpolation that needs no warning where the error of a model is not known."""
+
 
 class Operator:
-    """Predicts with what training found; `settings` say where to compute, and in how much memory."""
+    """Predicts with a training result. `settings` give the device and the limits of memory."""
 
     def __init__(self, trained: Trained, settings: Settings) -> None:
         self.trained = trained
@@ -41,19 +44,31 @@ class Operator:
         return self.mean(self.inputs(a))
 
     def again(self, a: Tensor) -> Tensor:
-        """Predictions for what was predicted: it is not looked at as what a user passes is, and may repeat its first point by chance."""
+        """Predictions for predictions, without the checks of user input (predicted functions may repeat their first point by chance)."""
         return self.mean(self.frame.input_scaling.apply(a))
 
     def moved(self, device: torch.device) -> "Operator":
-        """The same, computing elsewhere."""
+        """The same operator on another device."""
         return Operator(self.trained, replace(self.settings, device=device))
 
     def inputs(self, a: object) -> Tensor:
-        """Inputs, checked and in training units."""
+        """Checked inputs in training units."""
         return self.frame.inputs(self.settings, a)
 
+    def resolution_warning(self, inputs: Tensor) -> str:
+        """A sentence if these inputs are on a finer grid, to which interpolation of the training outputs is worse than the model."""
+        here, there = self.frame.nodes_for(inputs).one_channel, self.frame.output_nodes.one_channel
+        error = self.trained.errors.get(HELD_OUT, self.trained.errors.get(LEFT_OUT, RESOLVED))
+        finer = len(here.shape) == len(there.shape) and any(n > m for n, m in zip(here.shape, there.shape, strict=True))
+        if not finer or not error < self.frame.interpolation_error:
+            return ""
+        return (
+            f"the training outputs are hardly resolved by their grid of {there.shape} points: between its nodes, errors may be about "
+            f"{self.frame.interpolation_error:.1g}, where the model has {error:.1g} at them. Predict on that grid, or train on a finer one."
+        )
+
     def mean(self, inputs: Tensor) -> Tensor:
-        """Predictions for inputs in training units, with the share of a partner's."""
+        """Predictions for inputs in training units, averaged with those of the second model if there is one."""
         if self.partner is None:
             return self._mean(inputs)
         return torch.lerp(self._mean(inputs), self.partner.again(self.frame.input_scaling.undo(inputs)), self.trained.share)
@@ -87,12 +102,12 @@ class Operator:
         return torch.stack(kept, 1)
 
     def states(self, a: object) -> Iterator[Tensor]:
-        """The state in a, and one after the other those that it leads to, without end."""
+        """The states of the trajectory from a, one after the other, without end."""
         steps = None if self.trained.schema is None else self.trained.schema.steps
         return Marching.of(self.frame.input, self.frame.output, steps).path(self, as_tensor("a", a), self.again)
 
     def compare(self, a: object, y: object) -> tuple[Tensor, Tensor]:
-        """Predictions for a, and the error of each against y, by the measure of the model."""
+        """Predictions for a, and the error of each with respect to y by the error measure of the model."""
         outputs, inputs = as_tensor("y", y), self.inputs(a)
         check_pairs(inputs, outputs)
         predicted = self.mean(inputs)
@@ -103,12 +118,12 @@ class Operator:
         return predicted, self.frame.errors(outputs, predicted)
 
     def centre(self, a: object) -> tuple[Tensor, Tensor]:
-        """Predictions, and the deviations of the training outputs as a scale of their errors."""
+        """Predictions, with the standard deviations of the training outputs as the scale of their errors."""
         mean = self(a)
         return mean, self.frame.output_scaling.stretch(torch.ones_like(mean))
 
     def has_seen(self, inputs: Tensor) -> bool:
-        """Whether any of these, in training units, was trained on, as far as the model still has its training pairs."""
+        """Whether any of these inputs (in training units) is a training input, as far as they are known."""
         if self.trained.pairs is None or self.trained.pairs[0].shape[1:] != inputs.shape[1:]:
             return False
         known = self.trained.pairs[0].cpu()
@@ -120,7 +135,7 @@ class Operator:
         return self.frame.measure.errors(pairs.outputs, guess, pairs.grid)
 
     def _combination(self, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """That of the trained coefficients; kept, so that predicting one input at a time is fast."""
+        """The trained operator for such inputs; cached, so that predicting one input at a time is fast."""
         key, kept = (self.frame.input.grid_of(inputs), inputs.dtype, self.settings.place(inputs)), self._kept
         if kept is None or not _same(kept[0], key):
             kind = coefficients_of(self.settings)
@@ -129,18 +144,18 @@ class Operator:
         return kept[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was kept, which can be made again and cannot be sent."""
+        """Without the cache, which cannot be sent to other processes."""
         return vars(self) | {"_kept": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Where the GPU that was asked for is not there, compute where the data are."""
+        """If the GPU does not exist here, compute on the device of the data."""
         vars(self).update(state)
         if not torch.cuda.is_available():
             self.settings = replace(self.settings, device=None)
 
 
 def elsewhere(operator: Operator, space: Space) -> Trained:
-    """What was trained, for functions given on a mesh instead of a grid, or the other way round."""
+    """The training result for functions on a mesh instead of a grid, or on a grid instead of a mesh."""
     settings, frame = operator.settings, operator.frame
     if frame.modes is not None:
         raise RaffiaError("modal coefficients are those of the modes of a grid or mesh: fit a model there, or pass 'ordinary'.")
@@ -159,5 +174,5 @@ def elsewhere(operator: Operator, space: Space) -> Trained:
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    """Equal; a mesh is not compared with itself node by node."""
+    """Whether all entries are equal; identical objects are not compared node by node."""
     return all(p is q or p == q for p, q in zip(one, other, strict=True))

@@ -1,4 +1,4 @@
-"""How sure a model is: the noise level, and the posterior of its predictions under the linear-Gaussian model."""
+"""Error bars: the noise level, and the posterior distribution of predictions under the linear-Gaussian model."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -21,7 +21,7 @@ from raffia.transforms import outside_transforms
 
 
 class Posterior:
-    """Error bars of what an operator predicts: y = F(a) + noise, with coefficients whose law `CoefficientPosterior` is."""
+    """Error bars of an operator: y = F(a) + noise, with the posterior distribution of the coefficients."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -29,14 +29,14 @@ class Posterior:
         self.partner = None if operator.partner is None else Posterior(operator.partner)
 
     def centre(self, a: object) -> tuple[Tensor, Tensor]:
-        """Predictions and their standard deviations; those of the training outputs, where the model has none of its own."""
+        """Predictions and their standard deviations. A model without error bars uses those of the training outputs."""
         if not self.has_bars:
             return self.operator.centre(a)
         inputs = self.operator.inputs(a)
         return self.operator.mean(inputs), self.std(inputs)
 
     def novelty(self, inputs: Tensor) -> Tensor:
-        """How unlike the training inputs these are, which are in training units: above 1 they lie outside."""
+        """The distance of inputs (in training units) from the training inputs: above 1 they lie outside."""
         trained = self.trained
         if trained.novelty is None:
             raise RaffiaError(
@@ -47,10 +47,10 @@ class Posterior:
         return trained.novelty(frame.input_scaling.undo(inputs), frame.input, frame.input_nodes).to(inputs.device)
 
     def band(self, a: Array, y: Array, level: float) -> ConformalBand:
-        """A conformal band by pairs that training did not see."""
+        """A conformal band from pairs that were not used in training."""
         if self.operator.has_seen(self.operator.inputs(a)):
             raise RaffiaError(
-                "conformal needs pairs that training did not see; some of these it saw. Hold pairs out, or call band()."
+                "conformal needs pairs that were not used in training; some of these were. Hold pairs out, or call band()."
             )
         return band_of(self.centre, scores_of(self.centre, a, y).tolist(), level)
 
@@ -62,7 +62,7 @@ class Posterior:
         variance = self.kind.variance(self.known(), self.posterior, inputs.double())
         own = self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
         if self.partner is None:
-            return own  # that of a sum is at most the sum of both
+            return own  # the standard deviation of a sum is at most the sum of both
         theirs = self.partner.std(self.partner.operator.inputs(self.trained.frame.input_scaling.undo(inputs)))
         return torch.lerp(own, theirs, self.trained.share)
 
@@ -74,7 +74,7 @@ class Posterior:
         return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
 
     def log_marginal_likelihood(self, noise: float | None) -> float:
-        """log p(y) of the linear-Gaussian model, each embedded coordinate an observation; `noise=None` takes the likeliest."""
+        """log p(y) of the linear-Gaussian model, with each embedded coordinate an observation. noise=None takes the most likely value."""
         if noise is not None and not noise > 0:
             raise RaffiaError(f"noise must be positive; got {noise!r}.")
         if not self.kind.one_noise:
@@ -88,13 +88,13 @@ class Posterior:
 
     @property
     def kind(self) -> Coefficients:
-        """The kind of coefficients, which knows their law."""
+        """The kind of coefficients, which defines their posterior distribution."""
         return coefficients_of(self.operator.settings)
 
     @cached_property
     @outside_transforms()
     def posterior(self) -> Any:
-        """The law of the coefficients given the data."""
+        """The posterior distribution of the coefficients."""
         self._statistics("error bars")
         return self.kind.posterior(replace(self.trained, noise=self.noise))
 
@@ -109,7 +109,7 @@ class Posterior:
             return trained.noise
         if trained.pairs is None and self.kind.noise_needs_pairs:
             raise RaffiaError(
-                "error bars need a noise level, which is read off the training data: call fit on all of them, and predict with "
+                "error bars need a noise level, which is estimated from the training data: call fit on all of them, and predict with "
                 "return_std=True once before saving with statistics=True."
             )
         self._statistics("return_std")
@@ -117,7 +117,7 @@ class Posterior:
 
     @property
     def has_bars(self) -> bool:
-        """Whether the model has error bars: by its kind, its statistics, and a noise level or what it is read off."""
+        """Whether the model has error bars: its kind allows them, and it has statistics and a noise level (or can estimate it)."""
         trained = self.trained
         if trained.error_bars is not None:
             return True
@@ -126,7 +126,7 @@ class Posterior:
         return own and (self.partner is None or self.partner.has_bars)
 
     def known(self) -> Trained:
-        """What training found, with the noise level where error bars need one."""
+        """The training result, with the noise level if error bars need one."""
         if self.trained.error_bars is not None or self.trained.noise is not None or not self.has_bars:
             return self.trained
         return replace(self.trained, noise=self.noise)
@@ -150,7 +150,7 @@ def left_out_errors(trained: Trained) -> Tensor | None:
 
 
 def without_copies(operator: Operator) -> Trained:
-    """What was trained, with statistics of distinct inputs alone: repeated ones would pass for many independent observations."""
+    """The training result with statistics of distinct inputs only: repeated ones would count as independent observations."""
     trained, frame = operator.trained, operator.trained.frame
     if trained.pairs is None or trained.statistics is None or trained.error_bars is not None:
         return trained

@@ -14,10 +14,12 @@ from raffia.model.inputs import check_function, check_one_grid, output_space
 from raffia.model.scaling import Scaling
 from raffia.model.settings import Settings
 from raffia.regression import fits, gains_of, root_mean_squares
-from raffia.spaces import POINT, Grid, Modes, Nodes, Space, interpolate, modes_of, resample
+from raffia.spaces import POINT, Grid, Modes, Nodes, Space, interpolate, interpolation_error, modes_of, resample
 from raffia.validation import as_tensor, check_pairs
 
 Scalings = tuple[Scaling, Scaling]
+SOME = 256
+"""Outputs from which the error of interpolation is estimated."""
 
 
 def checked_tensor(name: str, values: object, settings: Settings) -> Tensor:
@@ -49,6 +51,8 @@ class Frame:
     """The factor of each input channel, which is an additional feature of modal coefficients."""
     equalities: tuple[Equality, ...] = ()
     """Equalities that all predictions satisfy."""
+    interpolation_error: float = 0.0
+    """An estimate of the relative error of interpolating training outputs from their grid to others."""
 
     @classmethod
     def of(cls, settings: Settings, inputs: Tensor, outputs: Tensor, scalings: Scalings | None = None) -> "Frame":
@@ -64,6 +68,7 @@ class Frame:
         if values != POINT:
             check_one_grid(nodes, grid, domain, space)
         check_spaces(settings.constraints, domain, space)
+        wrong = interpolation_error(outputs[:SOME], grid)
         outputs = unprescribed(settings.equalities, outputs, grid, inputs, nodes)
         if settings.normalize and scalings is None:
             function = settings.normalize == "function"
@@ -82,6 +87,7 @@ class Frame:
             output_scaling=output_scaling,
             measure=measure,
             equalities=settings.equalities,
+            interpolation_error=wrong,
         )
         if settings.points is None:
             return frame

@@ -1,7 +1,7 @@
-"""Fewer features from many: those whose absence costs the least are dropped, a few at a time, and the others are fitted again.
+"""Pruning: features whose absence costs the least are dropped, a few at a time, and the others are fitted again.
 
-Without feature j the misfit grows by α_j² / (m (G + λ)⁻¹_jj). No data are needed, since
-statistics of some features are a part of those of all; with 1/m in G and α, a penalty stays what it was if λ goes with 1/m.
+Without feature j the misfit grows by α_j² / (m (G + λ)⁻¹_jj). No data are needed, since the statistics of some features are a part of
+those of all. G contains 1/m, so the penalty stays the same if λ is proportional to 1/m.
 """
 
 from dataclasses import replace
@@ -12,15 +12,14 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.wrapped import Selected
 from raffia.model.coefficients.ordinary import positive_ridge
+from raffia.model.model_defaults import DROPPED
 from raffia.model.trained import Trained
 from raffia.regression import NormalEquations, Statistics, direct_solution
 from raffia.validation import check_count
 
-DROPPED = 0.2  # of the features, at a time
-
 
 def pruned(trained: Trained, count: int) -> Trained:
-    """The model of the `count` features that were worth the most."""
+    """The model of the `count` most useful features."""
     check_count("m", count)
     settings, statistics = trained.settings, trained.statistics
     if not isinstance(statistics, NormalEquations) or not isinstance(trained.ridge, float):
@@ -30,7 +29,7 @@ def pruned(trained: Trained, count: int) -> Trained:
         )
     if trained.partner is not None:
         raise RaffiaError(
-            "prune needs a model of its own: this is a sum of two, as a contest found it. Name the features: features=…."
+            "prune needs a single model, and this is a weighted sum of two. Fit one with a given feature map: features=…."
         )
     if settings.inequalities:
         raise RaffiaError(
@@ -55,7 +54,7 @@ def pruned(trained: Trained, count: int) -> Trained:
 
 
 def _worth(statistics: Statistics, ridge: float) -> Tensor:
-    """By how much the misfit grows without each feature."""
+    """The increase of the misfit without each feature."""
     shifted = statistics.gram.clone()
     shifted.diagonal().add_(positive_ridge(ridge, statistics))
     inverse = torch.cholesky_inverse(torch.linalg.cholesky(shifted))

@@ -1,6 +1,6 @@
 """The operations of a batched function as an `fx` graph, for any number of rows.
 
-Rows are mapped by `torch.func.vmap`, so the function sees one row. It is run on two batches: whatever does not depend on the rows becomes
+Rows are mapped by `torch.func.vmap`, so the function sees one row. It is run on two batches: what does not depend on the rows becomes
 a constant of the graph, and sizes that differ between the two runs are multiples of the number of rows.
 """
 
@@ -16,9 +16,8 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils.weak import WeakIdKeyDictionary
 
 from raffia.errors import RaffiaError
+from raffia.model.model_defaults import ROWS
 
-ROWS = (5, 7)
-"""Numbers of rows of the two batches."""
 VIEWS = ("aten.view.default", "aten._unsafe_view.default")
 
 

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor
 
 from raffia.constraints import Equality, impose
+from raffia.model.model_defaults import ROUNDING
 from raffia.spaces import Nodes, Space, interpolate
-
-ROUNDING = 64.0
-"""A standard deviation below this many rounding errors of the mean counts as zero."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from raffia.errors import RaffiaError
 from raffia.features import ScalarFeatures
 from raffia.model.accumulator import Accumulator
+from raffia.model.model_defaults import COMPARED_PAIRS, FEW_PAIRS, SEARCHED_PAIRS
 from raffia.model.operator import Operator
 from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
@@ -18,27 +19,22 @@ from raffia.model.trained import HELD_OUT, Trained
 from raffia.regression import ridge_for
 from raffia.tuning import GradientSearch, History, Search, Trial, never, objective_for, search_kernel
 
-SEARCHED = 2**13  # pairs that a search looks at, at most
-COMPARED = 300  # pairs that kernels are compared on, at most
-FEW = 100  # distinct pairs, below which those held out are too few to find a ridge on
-
 
 def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> tuple[Trained, History]:
-    """The model of the best hyperparameters found, trained on all pairs, and what was tried.
+    """The model with the best hyperparameters, trained on all pairs, and the history of the search.
 
-    A fifth of the pairs is kept from the search, and the error on them of a model that was not trained on them is that on pairs held
-    out. The ridge is the best there; of fewer than a hundred pairs, of kernels and of modal coefficients, the best by leaving out one
-    at a time.
+    A fifth of the pairs is held out from the search. The reported error is that of a model trained on the others. The ridge minimises this
+    error; with fewer than a hundred pairs, for kernels and for modal coefficients, it minimises the leave-one-out error.
     """
     distinct = pairs.distinct()
     n = len(distinct)
     if n < 8:
-        raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs or more; got {n} with inputs of their own.")
+        raise RaffiaError(f"tune holds out a part of the data, so it needs 8 pairs with distinct inputs or more; got {n}.")
     held = torch.zeros(n, dtype=torch.bool)
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
     settings, history = searched(settings, distinct.part(~held), search)
     pairs, distinct = pairs.with_modes(settings), distinct.with_modes(settings)
-    if n < FEW or settings.modal or math.isinf(settings.n_features):
+    if n < FEW_PAIRS or settings.modal or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
         error = _held_out_error(auto, distinct.part(~held), distinct.part(held))
         trained = Accumulator(auto, expected=len(pairs)).take(pairs).finish()
@@ -47,13 +43,13 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
         inputs, outputs, frame = distinct.inputs, distinct.outputs, pairs.frame
         stream = settings.stream(inputs, pairs.grid, frame.values)
         ridge, error = ridge_for(stream, inputs, outputs, held.to(inputs.device), frame.measure)
-        copied = len(pairs) / n  # sums over all pairs are so much larger, and so must be the ridge
+        copied = len(pairs) / n  # sums over all pairs are larger by this factor, so the ridge must be too
         trained = Accumulator(replace(settings, ridge=copied * ridge), expected=len(pairs)).take(pairs).finish()
     return trained.with_error(HELD_OUT, error), history
 
 
 def _held_out_error(settings: Settings, pairs: Prepared, held: Prepared) -> float:
-    """The mean error on pairs held out of a model of the others, which is not kept."""
+    """The mean error on held-out pairs of a model trained on the others."""
     trained = Accumulator(settings, expected=len(pairs)).take(pairs).finish()
     return float(Operator(trained, settings).errors_of(held).mean())
 
@@ -61,10 +57,10 @@ def _held_out_error(settings: Settings, pairs: Prepared, held: Prepared) -> floa
 def searched(
     settings: Settings, pairs: Prepared, search: Search | None = None, stopped: Callable[[], bool] = never
 ) -> tuple[Settings, History]:
-    """The settings with the best hyperparameters found on these pairs, and what was tried, until the search is `stopped`."""
+    """The settings with the best hyperparameters for these pairs, and the history of the search, which ends early if `stopped()`."""
     if math.isinf(settings.n_features):
         return _searched_kernel(settings, pairs.distinct(), bool(getattr(search, "verbose", False)))
-    device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED), device=pairs.inputs.device)
+    device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED_PAIRS), device=pairs.inputs.device)
     few = pairs.part(some)
     objective = objective_for(
         settings.feature_map,
@@ -82,11 +78,11 @@ def searched(
 
 
 def _searched_kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tuple[Settings, History]:
-    """The kernel of the least leave-one-out error; a linear map has nothing to find but its ridge."""
-    feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only ones with a kernel in closed form
+    """The kernel of the least leave-one-out error; a linear map has no hyperparameters but its ridge."""
+    feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only maps with a kernel in closed form
     if feature_map.law == "affine":
         return settings, History([Trial({}, 0.0)])
-    few = pairs.part(torch.linspace(0, len(pairs) - 1, min(len(pairs), COMPARED)).round().long())
+    few = pairs.part(torch.linspace(0, len(pairs) - 1, min(len(pairs), COMPARED_PAIRS)).round().long())
     sizes = frame.measure.sizes(few.outputs, few.grid)
     feature_map = clone(feature_map).set_params(lengthscale=1.0)
     x, y = feature_map.coordinates(few.inputs), few.grid.embed(few.outputs)

@@ -1,4 +1,4 @@
-"""A trained operator as a function of flat vectors, with its derivatives: what optimisers, samplers and other programs call."""
+"""A trained operator as a function of flat vectors, with derivatives, for optimisers, samplers and other programs."""
 
 import math
 from collections.abc import Callable
@@ -12,13 +12,11 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
+from raffia.model.model_defaults import DERIVATIVE_COPIES
 from raffia.model.operator import Operator
 from raffia.model.posterior import Posterior
 from raffia.spaces import Nodes
 from raffia.validation import as_tensor
-
-COPIES = 8
-"""Of the features of an input that derivatives keep in memory, roughly."""
 
 
 class FlatOperator:
@@ -74,7 +72,7 @@ class FlatOperator:
         return torch.func.vjp(self._values, x)[1](s)[0]
 
     def _over(self, result: Callable[..., Tensor], **vectors: Any) -> Any:
-        """A result for all rows of these vectors, a few rows at a time; like the first of them."""
+        """Evaluate `result` for all rows of these vectors, a few rows at a time. The type is that of the first vector."""
         sizes = {"x": self.input_size, "v": self.input_size, "s": self.output_size}
         found = {name: _vectors(name, given, sizes[name]) for name, given in vectors.items()}
         if len({given.shape[:-1] for given in found.values()}) > 1:
@@ -87,17 +85,17 @@ class FlatOperator:
         return values.to(found["x"].device) if torch.is_tensor(vectors["x"]) else values.numpy(force=True)
 
     def _rows(self, device: torch.device) -> int:
-        """Inputs whose features, and what derivatives keep of them, the memory of the model holds."""
+        """The number of inputs whose features and derivatives fit into the memory limit of the model."""
         settings, frame = self.operator.settings, self.operator.frame
         features = settings.n_features if math.isfinite(settings.n_features) else len(self.operator.trained.solution.coef)
         values = (
             int(features) * frame.values_at(torch.empty(1, *self.input_grid.shape)).size + self.input_size + self.output_size
         )
-        return max(1, settings.workspace(device).budget // (COPIES * values))
+        return max(1, settings.workspace(device).budget // (DERIVATIVE_COPIES * values))
 
 
 def _nodes(operator: Operator, grid: Any) -> Nodes:
-    """The nodes of the inputs: those of the training, or others of their space, by their numbers or themselves."""
+    """The nodes of the inputs: those of training, given nodes, or a grid with given numbers of points."""
     frame = operator.frame
     if grid is None:
         return frame.input_nodes
@@ -117,7 +115,7 @@ def _nodes(operator: Operator, grid: Any) -> Nodes:
 
 
 def _expansion(prior: Any, nodes: Nodes) -> tuple[int, Callable[[Tensor], Tensor]]:
-    """How many numbers make a function on the nodes, and what makes it of them: its values, or the coordinates of a prior."""
+    """The number of variables of a function on the nodes, and the map from variables to the function: its values, or ξ of a prior."""
     if prior is None:
         return nodes.size, lambda x: x.reshape(len(x), *nodes.shape)
     if not isinstance(prior, Measure):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array, panel
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, panel
 from raffia.tuning import History
 
 
@@ -56,7 +56,7 @@ def search(history: History) -> Figure:
 
 
 def brownian_bridge(x: Array, truth: Array, x_train: Array, y_train: Array, curves: Mapping[str, Array]) -> Figure:
-    """The panels of fig:bb_compare: each curve of `curves` on x, beside the truth and the training points."""
+    """The panels of fig:bb_compare: each curve of `curves` on x, with the truth and the training points."""
     columns = min(2, len(curves))
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(4.4 * columns, 3.0 * rows), layout="constrained")

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.tri import Triangulation
 
+from raffia.plotting.layout import Width, limits, short_numbers
 from raffia.plotting.ruler import Ruler, axis_name, to_turn
-from raffia.plotting.style import Width, limits, short_numbers
 from raffia.spaces.simplices import Between
 
 LONGEST_SIDE = 4
@@ -35,7 +35,7 @@ class Field(ABC):
 
     @property
     def where(self) -> str:
-        """Which part of the function is seen, where it is not the whole."""
+        """Which part of the function is shown, if it is not the whole."""
         return ", ".join(f"{self.name(axis, short=True)} = {self.at(axis, place)}" for axis, place in self.held)
 
     def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> "Field":
@@ -73,7 +73,7 @@ class Field(ABC):
 
     @abstractmethod
     def pick(self, values: np.ndarray) -> np.ndarray:
-        """The values that are seen."""
+        """The values that are shown."""
 
     @abstractmethod
     def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
@@ -88,7 +88,7 @@ class Field(ABC):
         return ratio if alike and 1 / LONGEST_SIDE <= ratio <= LONGEST_SIDE else 0.9
 
     def show(self, axes: Axes, values: np.ndarray, colours: str, ends: tuple[float, float] | None = None) -> None:
-        """One function with its bar of colours, between its own least and greatest value unless told."""
+        """One function with its bar of colours, between its least and greatest value unless `ends` is given."""
         low, high = limits(self.pick(values)) if ends is None else ends
         shown = self.draw(axes, values, cmap=colours, vmin=low, vmax=high)
         across, up = (self.name(axis) for axis in self.shown)
@@ -147,7 +147,7 @@ class Triangles(Field):
         return replace(super().turned(), triangulation=new)  # type: ignore[call-arg]  # of this class still
 
     def outline(self, axes: Axes) -> None:
-        """The triangles, if they can be told apart."""
+        """The triangles, unless there are too many to tell them apart."""
         if len(self.triangulation.triangles) <= MOST_TRIANGLES:
             axes.triplot(self.triangulation, color="black", lw=0.2, alpha=0.5)
 
@@ -196,9 +196,9 @@ class Cut(Field):
 
     def pick(self, values: np.ndarray) -> np.ndarray:
         """The values on the plane, (points along the first, points along the second)."""
-        found = np.array(self.values_at(values.reshape(-1)), dtype=np.float64)
-        found[self.values_at.outside] = np.nan
-        return found.reshape(self.shape)
+        plane = np.array(self.values_at(values.reshape(-1)), dtype=np.float64)
+        plane[self.values_at.outside] = np.nan
+        return plane.reshape(self.shape)
 
     def draw(self, axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
         """An image, its first axis to the right unless that is turned upward."""

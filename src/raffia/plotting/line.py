@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
 from raffia.plotting.ruler import Ruler
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
 
 MOST_NAMES = 12  # of components, under their bars
 
@@ -21,7 +21,7 @@ class Line(ABC):
     titles = ("truth and prediction", "pointwise error |F(a) − y|")
     """What the panels that compare a prediction with the truth show."""
     where, ratio = "", 0.9
-    """All of the function is seen; the panel is so high, for its width."""
+    """The whole function is shown; the height of the panel over its width."""
 
     @abstractmethod
     def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:

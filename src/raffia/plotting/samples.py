@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.plotting.layout import INK, Array, Sheet, Width
 from raffia.plotting.line import Curve
 from raffia.plotting.ruler import Labels
-from raffia.plotting.sheet import Sheet
-from raffia.plotting.style import INK, Array, Width
 from raffia.plotting.views import View, looks
 from raffia.spaces import Domain, Space
 
@@ -63,7 +62,7 @@ def fields(
     """Input, truth, prediction and pointwise error of one sample; truth and prediction share a panel or a scale of colours.
 
     A row for each of the first sixteen channels of the output, or for each of three slices in 3-D. `output_space=None` is the space of
-    the input; `title=None` says the relative error. `input_labels` and `output_labels` tell the names, units and true coordinates of
+    the input; `title=None` writes the relative error. `input_labels` and `output_labels` have the names, units and true coordinates of
     axes, as `reading.input_frame` does; `input_names` and `output_names` those of channels or components. `widths` are half of those of
     a band around curves: one, or one for each channel or component.
     """
@@ -114,7 +113,7 @@ def pair(
         rows = [[*inputs, *outputs]]
     else:
         rows = [side[i : i + MOST_ACROSS] for side in (inputs, outputs) for i in range(0, len(side), MOST_ACROSS)]
-    sheet = Sheet(len(rows), max(map(len, rows)), [view for *_, view in (*inputs, *outputs)])
+    sheet = Sheet(len(rows), max(map(len, rows)), [view.ratio for *_, view in (*inputs, *outputs)])
     for i, row in enumerate(rows):
         for j, (side, name, values, view) in enumerate(row):
             axes = sheet.panel(i, j)
@@ -142,29 +141,29 @@ def _rows(values: np.ndarray, space: Space, labels: Labels = (), names: Sequence
     space.grid_of(torch.as_tensor(values))
     one = space.one_channel
     channels = values if space.ndim > one.ndim else values[None]
-    seen, count = looks(one, channels.shape[1:], labels, names), channels.shape[-1 - one.ndim]
+    shown, count = looks(one, channels.shape[1:], labels, names), channels.shape[-1 - one.ndim]
     if count == 1:
         alone = names[0] if names is not None and len(names) == 1 and len(names[0]) > 1 and not one.tabular else ""
-        titles = [", ".join(filter(None, (alone, view.where))) for view in seen]
+        titles = [", ".join(filter(None, (alone, view.where))) for view in shown]
         return [
-            (title, channels[0, ...], view) for title, view in zip(titles, seen, strict=True)
+            (title, channels[0, ...], view) for title, view in zip(titles, shown, strict=True)
         ]  # ...: of numbers too an array
-    suffix = ("" if count <= MOST_CHANNELS else f" of {count}") + (seen[0].where and f", {seen[0].where}")
+    suffix = ("" if count <= MOST_CHANNELS else f" of {count}") + (shown[0].where and f", {shown[0].where}")
     named = names if names is not None and len(names) == count else [f"channel {i}" for i in range(count)]
-    return [(f"{named[i]}{suffix}", channels[i], seen[0]) for i in range(min(count, MOST_CHANNELS))]
+    return [(f"{named[i]}{suffix}", channels[i], shown[0]) for i in range(min(count, MOST_CHANNELS))]
 
 
 def _layout(inputs: list[Row], outputs: list[Row], heading: bool) -> tuple[Sheet, list[Axes], list[list[Axes]]]:
     """Inputs to the left of the outputs; above them, if there are more of them."""
     columns, above = len(outputs[0][2].titles), len(inputs) > len(outputs)
-    views = [view for _, _, view in (*inputs, *outputs)]
+    ratios = [view.ratio for _, _, view in (*inputs, *outputs)]
     if above:
         across = max(min(len(inputs), MOST_ACROSS), columns)
         first = -(-len(inputs) // across)
-        sheet = Sheet(first + len(outputs), across, views, heading)
+        sheet = Sheet(first + len(outputs), across, ratios, heading)
         places, shift = [divmod(i, across) for i in range(len(inputs))], (first, 0)
     else:
-        sheet = Sheet(len(outputs), 1 + columns, views, heading)
+        sheet = Sheet(len(outputs), 1 + columns, ratios, heading)
         places, shift = [(i, 0) for i in range(len(inputs))], (0, 1)
     left = [sheet.panel(*place) for place in places]
     return sheet, left, [[sheet.panel(shift[0] + i, shift[1] + j) for j in range(columns)] for i in range(len(outputs))]

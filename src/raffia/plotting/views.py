@@ -23,10 +23,9 @@ View = Line | Field
 
 
 def looks(space: Space, shape: tuple[int, ...], labels: Labels = (), names: Sequence[str] | None = None) -> list[View]:
-    """The ways to look at one channel, in true coordinates where `labels` tell them; `names` are those of the components of vectors."""
+    """The ways to look at one channel, in true coordinates where `labels` has them; `names` are those of the components of vectors."""
     known = rulers(space, shape, labels)
-    found = views(space, shape)
-    return [view.labelled(known, names) for view in found]
+    return [view.labelled(known, names) for view in views(space, shape)]
 
 
 @singledispatch
@@ -105,8 +104,8 @@ def _components(shape: tuple[int, ...]) -> list[View]:
 
 
 def _triangulation(nodes: np.ndarray, cells: Tensor | None) -> Triangulation | None:
-    """The cells of the mesh. Without any, a triangulation of the nodes, less the triangles that span a hole or a bay; None if those
-    cannot be told from the others, and for the cells of a curve."""
+    """The cells of the mesh. Without any, a triangulation of the nodes, less the triangles that span a hole or a bay; None if many
+    triangles are long, and for the cells of a curve."""
     if cells is not None:
         return Triangulation(nodes[:, 0], nodes[:, 1], cells.numpy()) if cells.shape[1] == 3 else None
     try:

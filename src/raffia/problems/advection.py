@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
+from raffia.problems.evolution import Evolution
 from raffia.problems.exponential import Spectrum, integrate
 from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
@@ -41,7 +41,7 @@ class Advection(Evolution, Problem):
     @property
     def input_measure(self) -> Measure:
         """ν = N(0, C), or its signs."""
-        law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, 1.0, degree=1)
+        law = self.periodic_field(1.0, degree=1)
         return law if self.profile == "smooth" else Pushforward(law, lambda g: torch.where(g >= 0, 1.0, -1.0).to(g))
 
     def check_together(self) -> None:

@@ -1,17 +1,15 @@
 """The Allen–Cahn equation on a torus: two phases, separated by thin interfaces that shrink."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from jaxtyping import Float
 from torch import Tensor
 
-from raffia.measures import Measure
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, Positive, Times
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
@@ -23,6 +21,8 @@ class AllenCahn(Evolution, Problem):
     at a point.
     """
 
+    smoothing: ClassVar[str] = "width"
+
     width: Positive = 0.05
     time: Times = 5.0
     deviation: Positive = 0.5
@@ -32,20 +32,6 @@ class AllenCahn(Evolution, Problem):
     step: Positive = 0.1
     domain: Domain = field(default_factory=lambda: Domain(2))
 
-    @property
-    def input_measure(self) -> Measure:
-        """ν = N(0, C), mean zero."""
-        return periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
-
-    @property
-    def smoother(self) -> str:
-        """Wider interfaces."""
-        return f", or a larger width than {self.width:g}"
-
-    def flow(self, u: Float[Tensor, "n *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *shape"]:
-        """Exponential integration: ℓ_k = 1 − ε²|k|² and N(u) = −u³."""
-        spectrum = Spectrum(grid, u.device)
-        return integrate(
-            u, times, spectrum, 1 - self.width * self.width * spectrum.squared,
-            lambda v: -spectrum.of(spectrum.values(v) ** 3), self.step, name="AllenCahn",
-        )  # fmt: skip
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k = 1 − ε²|k|² and N(u) = −u³."""
+        return 1 - self.width * self.width * spectrum.squared, lambda v: -spectrum.of(spectrum.values(v) ** 3)

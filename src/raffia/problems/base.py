@@ -29,7 +29,7 @@ class Problem(BaseEstimator, ABC):
     @property
     @abstractmethod
     def input_measure(self) -> Measure:
-        """ν, the law of the inputs."""
+        """ν, the distribution of the inputs."""
 
     @abstractmethod
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *output"]:
@@ -51,8 +51,8 @@ class Problem(BaseEstimator, ABC):
     def dataset(self, n: Rows, points: int | tuple[int, ...] | None = None, seed: int = 0) -> Dataset:
         """Pairs on a grid of `points`; pair i is a function of (seed, i) alone. `n` is a count or a range of pair numbers.
 
-        Inputs are drawn and solved on a fine grid and evaluated on the one asked for, so the grid changes what is seen of a
-        pair, not the pair.
+        Inputs are drawn and solved on a fine grid and evaluated on the one asked for, so a pair is the same
+        on every grid.
         """
         check_parameters(self)
         target = grid_with(self.domain, points, type(self).__name__)

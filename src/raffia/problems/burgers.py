@@ -43,6 +43,7 @@ class Burgers(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
+    smoothing: ClassVar[str] = "viscosity"
 
     viscosity: Positive = 0.01
     time: Times = 1.0
@@ -57,11 +58,6 @@ class Burgers(Evolution, Problem):
     def input_measure(self) -> GaussianField:
         """ν = N(0, C), mean zero   (eqn:prior_burgers)."""
         return GaussianField(self.domain, "periodic", self.tau, self.regularity, n_modes=2 * ((self.fine_points - 1) // 2))
-
-    @property
-    def smoother(self) -> str:
-        """What makes solutions smoother, as words for a warning: a larger viscosity."""
-        return f", or a larger viscosity than {self.viscosity:g}"
 
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
         """Solve for u at increasing times. Each sample has its own numbers of modes and time steps, chosen anew as it gets smoother."""

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
 from raffia.measures.noise import Rows, as_rows
 from raffia.problems.base import check_tensor, grid_with, refined
+from raffia.problems.exponential import Slope, Spectrum, integrate
 from raffia.problems.parameters import (
     Count,
     FinePoints,
@@ -32,8 +32,8 @@ MODES_OF_DEVIATION = 10_000  # the same number for every grid, so that a grid do
 BALLS = (1.0, 2.0, math.pi, 4 / 3 * math.pi)  # the volume of the unit ball in dimension 0 to 3
 
 
-class Evolution(ABC):
-    """What problems with a time share, beside `Problem`: class Heat(Evolution, Problem) writes `flow` and its law.
+class Evolution:
+    """What problems with a time share: `class Heat(Evolution, Problem)` defines `terms`, or `flow`.
 
     Inputs on any grid are interpolated to `fine_points` points or more along an axis, and the solution is evaluated back on their grid.
     `time` is T > 0, or increasing times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, *grid).
@@ -41,7 +41,11 @@ class Evolution(ABC):
 
     domain: Domain
     time: Times
+    tau: float
+    regularity: float
+    deviation: float | None
     fine_points: FinePoints
+    step: float | None
 
     degree: ClassVar[int] = 2
     """Modes are kept up to points / (degree + 1); 0 where nothing is lost on any grid."""
@@ -49,15 +53,23 @@ class Evolution(ABC):
     """Those that the domain may have."""
     whole: ClassVar[bool] = False
     """Whether times are whole numbers."""
+    smoothing: ClassVar[str] = ""
+    """The parameter whose larger values make solutions smoother, named in warnings."""
 
     @property
-    @abstractmethod
     def input_measure(self) -> Measure:
-        """ν, the law of u(0)."""
+        """ν = N(0, C), the distribution of u(0), with mean zero and the standard deviation `deviation` at a point."""
+        return self.periodic_field(self.deviation)
 
-    @abstractmethod
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k and N of û_k' = ℓ_k û_k + N̂_k(û), for exponential integration; equations that are solved otherwise override `flow`."""
+        raise NotImplementedError(f"{type(self).__name__} must define terms, or flow.")
+
     def flow(self, u: Float[Tensor, "n *state"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *state"]:
-        """u at increasing times, from u(0), in float64."""
+        """u at increasing times, from u(0), in float64: exponential integration with steps of at most `step`."""
+        spectrum = Spectrum(grid, u.device)
+        linear, nonlinear = self.terms(spectrum)
+        return integrate(u, times, spectrum, linear, nonlinear, step=self.step or math.inf, name=type(self).__name__)
 
     @property
     def channels(self) -> int:
@@ -78,10 +90,19 @@ class Evolution(ABC):
     def _several(self) -> bool:
         return has_several(self.time)
 
-    @property
-    def smoother(self) -> str:
-        """What makes solutions smoother, as words for a warning; empty if nothing is known."""
-        return ""
+    def periodic_field(self, deviation: float | None, degree: int = 2) -> Measure:
+        """N(0, C) on the torus, C = τ^(2α−d) (−Δ + τ²)^(−α).
+
+        It has about as many modes as an equation of this degree keeps on `fine_points` points. With a `deviation`, draws are scaled so
+        that this is their standard deviation at a point.
+        """
+        dim, radius = self.domain.dim, (self.fine_points - 1) // (degree + 1)
+        field = GaussianField(self.domain, "periodic", self.tau, self.regularity, max(1, int(BALLS[dim] * radius**dim)))
+        if deviation is None:
+            return field
+        total = GaussianField(self.domain, "periodic", self.tau, self.regularity, MODES_OF_DEVIATION).variances.sum()
+        scale = deviation / math.sqrt(float(total) / math.prod(self.domain.extents))
+        return Pushforward(field, lambda g: scale * g)
 
     def fine_grid(self, grid: Grid) -> Grid:
         """At least `fine_points` points along each axis, and a multiple of those of the grid, so that nodes are shared."""
@@ -161,9 +182,10 @@ class Evolution(ABC):
             if end > UNRESOLVED:
                 decay = max(math.log(half / end) / (last / 2), 1e-3) if half > end else 1e-3
                 need = 2 ** math.ceil(math.log2((self.degree + 1) * (last + math.log(end / UNRESOLVED) / decay)))
+                smoother = f", or a larger {self.smoothing} than {getattr(self, self.smoothing):g}" if self.smoothing else ""
                 warnings.warn(
                     f"{type(self).__name__} is not resolved: with {points} points the last modes of a solution still have "
-                    f"{end:.1g} of its size. Pass fine_points={min(max(need, 2 * points), 64 * points)} or more{self.smoother}.",
+                    f"{end:.1g} of its size. Pass fine_points={min(max(need, 2 * points), 64 * points)} or more{smoother}.",
                     stacklevel=4,
                 )
                 return
@@ -179,19 +201,3 @@ class Evolution(ABC):
         wrong = a.ndim != 1 + self.space.ndim or (self.channels > 1 and a.shape[1] != self.channels)
         if wrong or not torch.isfinite(a).all():
             raise RaffiaError(f"a must be finite and of shape ({shape}); got shape {tuple(a.shape)}.")
-
-
-def periodic_field(
-    domain: Domain, tau: float, regularity: float, points: int, deviation: float | None = None, degree: int = 2
-) -> Measure:
-    """N(0, C) on a torus, C = τ^(2α−d) (−Δ + τ²)^(−α), by about as many modes as an equation of that degree keeps on `points` points.
-
-    With a `deviation` draws are multiplied by the number that makes it their standard deviation at a point.
-    """
-    radius = (points - 1) // (degree + 1)
-    law = GaussianField(domain, "periodic", tau, regularity, n_modes=max(1, int(BALLS[domain.dim] * radius**domain.dim)))
-    if deviation is None:
-        return law
-    total = GaussianField(domain, "periodic", tau, regularity, MODES_OF_DEVIATION).variances.sum()
-    scale = deviation / math.sqrt(float(total) / math.prod(domain.extents))
-    return Pushforward(law, lambda g: scale * g)

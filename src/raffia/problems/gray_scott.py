@@ -1,18 +1,16 @@
 """The Gray–Scott reaction of two substances that diffuse: spots that divide, stripes, waves."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, NotNegative, Positive, Times
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
@@ -44,7 +42,7 @@ class GrayScott(Evolution, Problem):
     @property
     def input_measure(self) -> Measure:
         """ν: smooth patches of v in a sea of u."""
-        law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, deviation=1.0)
+        law = self.periodic_field(1.0)
 
         def patches(g: Tensor) -> Tensor:
             s = 0.5 + 0.5 * torch.tanh(4 * (g - 1))
@@ -52,18 +50,14 @@ class GrayScott(Evolution, Problem):
 
         return Pushforward(law, patches)
 
-    def flow(self, u: Float[Tensor, "n 2 *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times 2 *shape"]:
-        """Exponential integration: ℓ = −D|k|² − (F, F + κ) and N = (F − uv², uv²)."""
-        spectrum = Spectrum(grid, u.device)
-        linear = torch.stack(
-            [-d * spectrum.squared - loss for d, loss in zip(self.diffusion, (self.feed, self.feed + self.kill), strict=True)]
-        )
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ = −D|k|² − (F, F + κ) and N = (F − uv², uv²)."""
+        losses, channel = (self.feed, self.feed + self.kill), -1 - len(spectrum.grid.shape)
+        linear = torch.stack([-d * spectrum.squared - loss for d, loss in zip(self.diffusion, losses, strict=True)])
 
         def nonlinear(v: Tensor) -> Tensor:
-            w = spectrum.values(v)
-            one = w.select(-1 - len(grid.shape), 0)
-            other = w.select(-1 - len(grid.shape), 1)
+            one, other = spectrum.values(v).unbind(channel)
             made = one * other.square()
-            return spectrum.of(torch.stack([self.feed - made, made], dim=-1 - len(grid.shape)))
+            return spectrum.of(torch.stack([self.feed - made, made], dim=channel))
 
-        return integrate(u, times, spectrum, linear, nonlinear, self.step, name="GrayScott")
+        return linear, nonlinear

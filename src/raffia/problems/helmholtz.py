@@ -54,7 +54,7 @@ class Helmholtz(Problem):
 
     @property
     def input_measure(self) -> Measure:
-        """ν, the law of mean_speed + tanh(q)."""
+        """ν, the distribution of mean_speed + tanh(q)."""
         law = GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes)
 
         def speeds(g: Tensor) -> Tensor:
@@ -102,8 +102,8 @@ class Helmholtz(Problem):
                 f"Helmholtz: the equations are singular for frequency={self.frequency!r} on {grid.shape} points. "
                 "Pass another frequency, or more fine_points."
             ) from None
-        found = factors.solve(right.numpy().ravel())
-        return torch.from_numpy(found.reshape(grid.shape)).to(c.device)
+        solution = factors.solve(right.numpy().ravel())
+        return torch.from_numpy(solution.reshape(grid.shape)).to(c.device)
 
     def _warn_if_unresolved(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> None:
         """Warn where solutions change by much if every second point is left: Richardson's estimate of their error, of order 4."""

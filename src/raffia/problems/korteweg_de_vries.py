@@ -1,18 +1,15 @@
 """The Korteweg–de Vries equation on the circle: solitons, dispersive waves, nothing that smooths."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from jaxtyping import Float
 from torch import Tensor
 
-from raffia.measures import Measure
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, Positive, Times
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
@@ -25,6 +22,7 @@ class KortewegDeVries(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
+    smoothing: ClassVar[str] = "dispersion"
 
     dispersion: Positive = 5e-4
     time: Times = 0.5
@@ -35,21 +33,7 @@ class KortewegDeVries(Evolution, Problem):
     step: Positive = 5e-4
     domain: Domain = field(default_factory=lambda: Domain(1))
 
-    @property
-    def input_measure(self) -> Measure:
-        """ν = N(0, C), mean zero."""
-        return periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
-
-    @property
-    def smoother(self) -> str:
-        """More dispersion."""
-        return f", or a larger dispersion than {self.dispersion:g}"
-
-    def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
-        """Exponential integration: ℓ_k = iδ²k³ and N(u) = −∂(u²/2)/∂x."""
-        spectrum = Spectrum(grid, u.device)
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k = iδ²k³ and N(u) = −∂(u²/2)/∂x."""
         (k,) = spectrum.waves
-        return integrate(
-            u, times, spectrum, 1j * self.dispersion * k**3,
-            lambda v: -0.5j * k * spectrum.of(spectrum.values(v).square()), self.step, name="KortewegDeVries",
-        )  # fmt: skip
+        return 1j * self.dispersion * k**3, lambda v: -0.5j * k * spectrum.of(spectrum.values(v).square())

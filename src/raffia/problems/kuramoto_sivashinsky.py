@@ -1,18 +1,16 @@
 """The Kuramoto–Sivashinsky equation on the circle: chaos in space and time."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from jaxtyping import Float
 from torch import Tensor
 
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, NotNegative, Positive, Times
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
@@ -26,6 +24,7 @@ class KuramotoSivashinsky(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
+    smoothing: ClassVar[str] = "viscosity"
 
     viscosity: Positive = 1.0
     time: Times = 5.0
@@ -40,19 +39,10 @@ class KuramotoSivashinsky(Evolution, Problem):
     @property
     def input_measure(self) -> Measure:
         """ν: a Gaussian field, carried along by the flow for `warm_up`."""
-        law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
+        law = self.periodic_field(self.deviation)
         return Pushforward(law, replace(self, time=self.warm_up, warm_up=0.0).solve) if self.warm_up else law
 
-    @property
-    def smoother(self) -> str:
-        """More viscosity."""
-        return f", or a larger viscosity than {self.viscosity:g}"
-
-    def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
-        """Exponential integration: ℓ_k = k² − νk⁴ and N(u) = −∂(u²/2)/∂x."""
-        spectrum = Spectrum(grid, u.device)
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k = k² − νk⁴ and N(u) = −∂(u²/2)/∂x."""
         (k,) = spectrum.waves
-        return integrate(
-            u, times, spectrum, k**2 - self.viscosity * k**4,
-            lambda v: -0.5j * k * spectrum.of(spectrum.values(v).square()), self.step, name="KuramotoSivashinsky",
-        )  # fmt: skip
+        return k**2 - self.viscosity * k**4, lambda v: -0.5j * k * spectrum.of(spectrum.values(v).square())

@@ -1,7 +1,7 @@
 """The incompressible Navier–Stokes equations on the two-dimensional torus, in vorticity form."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -12,8 +12,8 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
 
@@ -39,6 +39,7 @@ class NavierStokes(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2,)
+    smoothing: ClassVar[str] = "viscosity"
 
     viscosity: Positive = 1e-3
     forcing: Forcing | None = "diagonal"
@@ -54,31 +55,25 @@ class NavierStokes(Evolution, Problem):
     @property
     def input_measure(self) -> Measure:
         """ν = N(0, C), mean zero."""
-        law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
+        law = self.periodic_field(self.deviation)
         if self.deviation is not None:
             return law
         return Pushforward(law, lambda g: math.sqrt(self.variance) / self.tau ** (self.regularity - 1) * g)
 
-    @property
-    def smoother(self) -> str:
-        """More viscosity."""
-        return f", or a larger viscosity than {self.viscosity:g}"
-
-    def flow(self, u: Float[Tensor, "n r1 r2"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times r1 r2"]:
-        """Exponential integration: ℓ_k = −ν|k|² and N(ω) = f − u·∇ω = f + (∂²/∂y² − ∂²/∂x²) u₁u₂ + ∂²/∂x∂y (u₁² − u₂²)."""
-        spectrum = Spectrum(grid, u.device)
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k = −ν|k|² and N(ω) = f − u·∇ω = f + (∂²/∂y² − ∂²/∂x²) u₁u₂ + ∂²/∂x∂y (u₁² − u₂²)."""
         kx, ky = spectrum.waves
         inverse = torch.where(spectrum.squared > 0, 1 / spectrum.squared, 0)
         to_u1, to_u2 = 1j * ky * inverse, -1j * kx * inverse
         across, along = kx**2 - ky**2, -kx * ky
-        force = spectrum.of(self._force(grid).to(u)) * (spectrum.squared > 0)
+        force = spectrum.of(self._force(spectrum.grid).to(spectrum.device)) * (spectrum.squared > 0)
 
         def nonlinear(v: Tensor) -> Tensor:
             u1, u2 = spectrum.values(to_u1 * v), spectrum.values(to_u2 * v)
             product, difference = spectrum.of(u1 * u2), spectrum.of((u1 - u2) * (u1 + u2))
             return torch.addcmul(force, across, product).addcmul_(along, difference)
 
-        return integrate(u, times, spectrum, -self.viscosity * spectrum.squared, nonlinear, self.step, name="NavierStokes")
+        return -self.viscosity * spectrum.squared, nonlinear
 
     def _force(self, grid: Grid) -> Float[Tensor, "r1 r2"]:
         force = self.forcing if callable(self.forcing) else FORCINGS[self.forcing]

@@ -1,4 +1,4 @@
-"""What parameters of problems may be, said once by their annotations, for Python and the command line: viscosity: Positive = 0.01."""
+"""Ranges of the parameters of problems, in their annotations (`viscosity: Positive = 0.01`), for Python and the command line."""
 
 import math
 import sys

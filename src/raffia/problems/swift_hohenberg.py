@@ -1,18 +1,15 @@
 """The Swift–Hohenberg equation on a torus: stripes and hexagons of one wavelength."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jaxtyping import Float
 from torch import Tensor
 
-from raffia.measures import Measure
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, Positive, Times
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
@@ -33,18 +30,11 @@ class SwiftHohenberg(Evolution, Problem):
     step: Positive = 0.1
     domain: Domain = field(default_factory=lambda: Domain(2, extent=16 * math.pi))
 
-    @property
-    def input_measure(self) -> Measure:
-        """ν = N(0, C), mean zero."""
-        return periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation)
-
-    def flow(self, u: Float[Tensor, "n *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *shape"]:
-        """Exponential integration: ℓ_k = r − (1 − |k|²)² and N(u) = g u² − u³."""
-        spectrum = Spectrum(grid, u.device)
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k = r − (1 − |k|²)² and N(u) = g u² − u³."""
 
         def nonlinear(v: Tensor) -> Tensor:
             w = spectrum.values(v)
             return spectrum.of((self.quadratic - w) * w.square())
 
-        linear = self.growth - (1 - spectrum.squared) ** 2
-        return integrate(u, times, spectrum, linear, nonlinear, self.step, name="SwiftHohenberg")
+        return self.growth - (1 - spectrum.squared) ** 2, nonlinear

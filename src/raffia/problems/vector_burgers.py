@@ -1,20 +1,18 @@
 """Burgers' equation of a velocity in the plane or in space: waves that steepen, meet and merge."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from raffia.measures import Measure
 from raffia.measures.pushforward import Copies
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
-from raffia.problems.exponential import Spectrum, integrate
+from raffia.problems.evolution import Evolution
+from raffia.problems.exponential import Slope, Spectrum
 from raffia.problems.parameters import FinePoints, Positive, Times
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 
 
 @dataclass(repr=False, eq=False)
@@ -26,6 +24,7 @@ class VectorBurgers(Evolution, Problem):
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)
+    smoothing: ClassVar[str] = "viscosity"
 
     viscosity: Positive = 0.01
     time: Times = 0.5
@@ -44,20 +43,15 @@ class VectorBurgers(Evolution, Problem):
     @property
     def input_measure(self) -> Measure:
         """ν: independent components, each N(0, C)."""
-        return Copies(periodic_field(self.domain, self.tau, self.regularity, self.fine_points, self.deviation), self.channels)
+        return Copies(self.periodic_field(self.deviation), self.channels)
 
-    @property
-    def smoother(self) -> str:
-        """More viscosity."""
-        return f", or a larger viscosity than {self.viscosity:g}"
-
-    def flow(self, u: Float[Tensor, "n dim *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times dim *shape"]:
-        """Exponential integration: ℓ_k = −ε|k|² and N(u) = −Σ_j u_j ∂_j u."""
-        spectrum, channel = Spectrum(grid, u.device), -1 - len(grid.shape)
+    def terms(self, spectrum: Spectrum) -> tuple[Tensor, Slope]:
+        """ℓ_k = −ε|k|² and N(u) = −Σ_j u_j ∂_j u."""
+        channel = -1 - len(spectrum.grid.shape)
 
         def nonlinear(v: Tensor) -> Tensor:
             velocity = spectrum.values(v).unsqueeze(channel - 1).unbind(channel)  # the component u_j, beside all components
-            carried = [w * spectrum.values(1j * k * v) for w, k in zip(velocity, spectrum.waves, strict=True)]
-            return -spectrum.of(torch.stack(carried).sum(0))
+            products = [w * spectrum.values(1j * k * v) for w, k in zip(velocity, spectrum.waves, strict=True)]
+            return -spectrum.of(torch.stack(products).sum(0))
 
-        return integrate(u, times, spectrum, -self.viscosity * spectrum.squared, nonlinear, self.step, name="VectorBurgers")
+        return -self.viscosity * spectrum.squared, nonlinear

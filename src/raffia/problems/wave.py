@@ -10,7 +10,7 @@ from torch import Tensor
 
 from raffia.measures import Measure, Pushforward
 from raffia.problems.base import Problem
-from raffia.problems.evolution import Evolution, periodic_field
+from raffia.problems.evolution import Evolution
 from raffia.problems.exponential import Spectrum
 from raffia.problems.parameters import FinePoints, Positive, Times
 from raffia.spaces import Domain, Grid
@@ -42,7 +42,7 @@ class Wave(Evolution, Problem):
     @property
     def input_measure(self) -> Measure:
         """ν = N(0, C), mean zero, at rest."""
-        law = periodic_field(self.domain, self.tau, self.regularity, self.fine_points, 1.0, degree=1)
+        law = self.periodic_field(1.0, degree=1)
         return Pushforward(law, lambda g: torch.stack([g, torch.zeros_like(g)], dim=1)) if self.velocity else law
 
     def flow(self, u: Float[Tensor, "n *state"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *state"]:

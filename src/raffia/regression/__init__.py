@@ -18,8 +18,9 @@ from raffia.regression.memory_budget import Workspace, arriving, available_memor
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_ridge import ModalLeftOut, ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges
-from raffia.regression.modal_stream import ONES, SAMPLES, ModalStream, gains_of, root_mean_squares
+from raffia.regression.modal_stream import ModalStream, gains_of, root_mean_squares
 from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.regression_defaults import ONES, PRODUCT_SAMPLES
 from raffia.regression.ridge_choice import dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
 from raffia.regression.ridge_search import best_ridge

@@ -15,15 +15,8 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.regression_defaults import FOUND, INFEASIBLE, LARGEST_RESIDUAL, MARGIN, NEGLIGIBLE_ROW
 from raffia.regression.solvers.base import Solution, columns_of, condition_of
-
-MARGIN = 1e-9
-"""Of the largest value at a row: so much is kept from bounds, lest rounding in predictions cross them."""
-NOTHING = 1e-13
-"""Of the longest row: a shorter one is the same for all coefficients, as it is where an equality holds values."""
-LARGEST_RESIDUAL = 1e-6
-"""Of the optimality conditions."""
-FOUND, INFEASIBLE = 1, -1  # what daqp answers
 
 Vector = Float[Tensor, "p"]
 
@@ -76,7 +69,7 @@ def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -
     free = torch.cholesky_solve(rhs, factor)
     white = torch.linalg.solve_triangular(factor, bounds.rows.mT, upper=False).mT
     size, lengths = float(bounds.values(free).abs().max()), white.norm(dim=1)
-    live = lengths > NOTHING * lengths.max()
+    live = lengths > NEGLIGIBLE_ROW * lengths.max()
     bounds, (steps, multipliers, rounds) = _moved(white, bounds, free, live, MARGIN * size)
     coef = free + torch.linalg.solve_triangular(factor.mT, steps, upper=True)
     residual = _optimality(shifted, coef, rhs, bounds, multipliers, size, float((free * rhs).sum()))

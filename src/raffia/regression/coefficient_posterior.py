@@ -24,7 +24,7 @@ from raffia.regression.modal_stream import Features, factorised, ranges, squared
 
 @dataclass(frozen=True, eq=False)
 class CoefficientPosterior:
-    """The Gaussian law of the coefficients given the data: mean α and covariance s² m (G + λ)⁻¹, through G + λ = L Lᵀ."""
+    """The Gaussian posterior of ordinary coefficients: mean α and covariance s² m (G + λ)⁻¹, through G + λ = L Lᵀ."""
 
     mean: Float[Tensor, "m"]
     factor: Float[Tensor, "m m"]
@@ -45,7 +45,7 @@ class CoefficientPosterior:
 
 @dataclass(frozen=True, eq=False)
 class ModalPosterior:
-    """Gaussian in every block, through G_k + λ_k = L_k L_kᴴ; blocks whose ridge is infinite do not vary."""
+    """The Gaussian posterior of modal coefficients, through G_k + λ_k = L_k L_kᴴ. Blocks with an infinite ridge are fixed."""
 
     mean: Inexact[Tensor, "blocks p columns"]
     factors: Inexact[Tensor, "blocks p p"]
@@ -54,13 +54,13 @@ class ModalPosterior:
     features: int
 
     def variance(self, V: Features) -> Float[Tensor, "blocks n columns"]:
-        """Of the coefficients of new outputs, noise included."""
+        """The variance of the modes of new outputs, with noise."""
         squares = torch.cat([squared(self._half(part, V[part])).sum(1) for part in ranges(self.factors)])
         moves = torch.where(self.fixed[:, None].to(V.device), 0.0, squares / self.features)
         return (1 + moves)[..., None] * self.noise[:, None].to(V.device)
 
     def moved(self, z: Inexact[Tensor, "count blocks p columns"]) -> Inexact[Tensor, "count blocks p columns"]:
-        """Draws of the coefficients, made of standard normal numbers z."""
+        """Draws of the coefficients from standard normal z."""
         upper = self.factors.mH.to(z)
         step = torch.linalg.solve_triangular(upper, z.permute(1, 2, 0, 3).flatten(2).to(upper), upper=True)
         step = step.reshape(*step.shape[:2], len(z), -1).permute(2, 0, 1, 3)
@@ -72,7 +72,7 @@ class ModalPosterior:
 
 
 def modal_posterior(statistics: ModalEquations | ModalDual, ridges: Tensor, coef: Tensor, noise: ModalNoise) -> ModalPosterior:
-    """From statistics, the ridges (λ₀, λ₁, …) and coefficients (1 + blocks, p, columns) found with them, and the noise."""
+    """From statistics, ridges (λ₀, λ₁, …), the coefficients for them, (1 + blocks, p, columns), and the noise."""
     equations, own = statistics.primal, ridges[1:].to(statistics.twice)
     factors = torch.empty_like(equations.grams)
     for part in ranges(equations.grams):

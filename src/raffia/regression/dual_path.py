@@ -12,12 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.regression.regression_defaults import NEGLIGIBLE, SCANNED_PAIRS
 from raffia.regression.ridge_search import best_ridge
-
-SCANNED = 400
-"""Ridges are compared by leaving out this many pairs, one at a time."""
-NEGLIGIBLE = 1e-12
-"""Directions of the outputs with a smaller share of their energy are neglected when ridges are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +66,7 @@ class DualPath:
         Ridges are compared on some of the pairs; the error of the best ridge is over all of them.
         """
         few = coordinates_of(y)
-        rows = torch.linspace(0, len(y) - 1, min(len(y), SCANNED)).round().long().to(y.device)
+        rows = torch.linspace(0, len(y) - 1, min(len(y), SCANNED_PAIRS)).round().long().to(y.device)
         projected, U = self.U.mT @ few, self.U[rows]
         outside = 0.0 if self.whole else few[rows] - U @ projected
 

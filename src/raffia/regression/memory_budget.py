@@ -9,6 +9,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements
+from raffia.regression.regression_defaults import ROWS_PER_PRODUCT
 from raffia.transforms import is_tracked
 
 Batch = tuple[Tensor, ...]
@@ -16,8 +17,6 @@ CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
-ROWS_PER_PRODUCT = 2048
-"""The inner length of one matrix product: long enough for full speed, short enough for the cache."""
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,9 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.regression.modal_stream import ModalStream, Sampled, Targets, factorised, ranges, squared
 from raffia.regression.normal_equations import NormalEquations, add_lower_triangle, mirror
+from raffia.regression.regression_defaults import LEAST_GAP
 from raffia.regression.ridge_path import RidgePath
 from raffia.regression.statistics import Statistics, refuse_other_problem
-
-LEAST_GAP = 1e-9
-"""Values of 1 − h below this are rounding errors."""
 
 
 class ModalProblem:

@@ -21,16 +21,17 @@ from raffia.regression.leave_one_out import leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets, squared
-from raffia.regression.ridge_choice import LEFT_OUT_SAMPLES, SCANNED_SAMPLES, best_ridge, fold_ridge
+from raffia.regression.regression_defaults import (
+    LEFT_OUT_BYTES,
+    LEFT_OUT_SAMPLES,
+    MOST_ORDINARY,
+    ORDINARY_SAMPLES,
+    SCANNED_SAMPLES,
+)
+from raffia.regression.ridge_choice import best_ridge, fold_ridge
 from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual
-ORDINARY_SAMPLES = 32
-"""Samples to leave out for the ridge of the ordinary part; each has many grid points."""
-MOST_ORDINARY = 8192
-"""With more features there is no ordinary part, which takes an eigendecomposition of their Gram matrix."""
-LEFT_OUT_BYTES = 2**31
-"""Bytes of features in memory while samples are left out in turn."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,15 +17,13 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.regression.feature_stream import FeatureStream
+from raffia.regression.regression_defaults import FACTORISED_BYTES, GAIN, LEAST_TILE_SAMPLES, ONES
 from raffia.spaces import Modes, Nodes
-
-BYTES = {"cpu": 2**27, "cuda": 2**33}
-"""Bytes of the matrices that are factorised at once."""
 
 
 def ranges(matrices: Inexact[Tensor, "blocks p p"]) -> Iterator[slice]:
     """Slices of the blocks that fit into memory together, with a few copies."""
-    size = max(1, BYTES[matrices.device.type] // max(1, matrices[0].nbytes))
+    size = max(1, FACTORISED_BYTES[matrices.device.type] // max(1, matrices[0].nbytes))
     return (slice(start, start + size) for start in range(0, len(matrices), size))
 
 
@@ -42,17 +40,6 @@ def squared(z: Inexact[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """|z|², without a square root on the way."""
     return torch.view_as_real(z.resolve_conj()).square().sum(-1) if z.is_complex() else z.square()
 
-
-GAIN = 30.0
-"""The size of input channels relative to random features. Larger ones are no less penalised, and lose digits of the others."""
-ONES = 10.0
-"""The size of the constant relative to random features: a ridge of a share s of the trace reduces a mean function by s/100."""
-SAMPLES = {"cpu": 256, "cuda": 2048}
-"""Samples in one matrix product, enough for full speed."""
-
-FEWEST = 8
-"""At least this many samples in one tile of features, since what all features of a sample share is computed once a tile. Tiles of expensive
-features are smaller: they have more intermediate values."""
 
 Features = Inexact[Tensor, "blocks p n"]
 Targets = Inexact[Tensor, "blocks n columns"]
@@ -107,8 +94,8 @@ class ModalStream:
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
         """(V, Y) of each batch. V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
         nodes, m = self.stream.values_at(a), self.n_features
-        fewest = 1 if self.stream.feature_map.expensive else FEWEST
-        at_once = max(fewest, self.stream.tile // (m * nodes.size * (FEWEST // fewest)))
+        fewest = 1 if self.stream.feature_map.expensive else LEAST_TILE_SAMPLES
+        at_once = max(fewest, self.stream.tile // (m * nodes.size * (LEAST_TILE_SAMPLES // fewest)))
         for tiled, inputs, outputs in self.stream.tiled(a, y, at_once):
             V: Tensor | None = None
             for phi, start, first in tiled:

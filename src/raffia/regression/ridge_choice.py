@@ -11,19 +11,12 @@ from raffia.metrics import ErrorMeasure
 from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.leave_one_out import LeftOut, leave_one_out, leave_one_out_dual
 from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.regression_defaults import FINE, LEAST_LEFT_OUT, LEAST_SCANNED, LEFT_OUT_SAMPLES, SCANNED_SAMPLES
 from raffia.regression.ridge_path import RidgePath, k_fold_errors
 from raffia.regression.ridge_search import best_ridge
 from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import Statistics
 from raffia.regression.streamed import Streamed
-
-SCANNED_SAMPLES = 128
-"""Ridges are compared by leaving out this many samples, one at a time. The error of the best ridge is over all samples."""
-LEFT_OUT_SAMPLES = 512
-"""The error and the noise level are estimated from this many samples where all would take too long."""
-FINE = 2**12
-"""Functions with more points than this tell more each, and take longer: fewer are left out, in proportion, but not fewer than these:"""
-LEAST_SCANNED, LEAST_LEFT_OUT = 16, 64
 
 
 def ridge_for(stream: FeatureStream, a: Tensor, y: Tensor, out: Tensor, measure: ErrorMeasure) -> tuple[float, float]:

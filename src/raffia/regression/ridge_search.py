@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.regression.regression_defaults import AROUND, COARSE, EXPLAINED, FAINT, LARGE, SMALL, VARIANT_TOLERANCE
 
 DECADES = tuple(range(-16, 1))
 
@@ -37,12 +38,6 @@ def best_ridge(
     return ridge, float(errors([ridge]).mean())
 
 
-COARSE, AROUND, SMALL, LARGE = (-12.0, -8.0, -4.0), (-2.0, 2.0), -15.5, 0.0
-"""Exponents of ten, relative to the scale of a block: tried first, around the best, and where a smaller or a larger one may be better."""
-FAINT, EXPLAINED = 1e-13, 0.5
-"""A mode with a smaller share of the usual mean square may be rounding, unless a model explains this share of it."""
-CLOSE = 1.05
-"""The variant without an ordinary part may have this multiple of the least error: it adds no errors to faint modes."""
 INF = float("inf")
 
 Squares = Float[Tensor, "blocks n variants"]
@@ -82,7 +77,7 @@ class _Tried:
             raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
         best = finite.index(min(finite))
         spoilt = self.faint & (self.sums(best).amin(0) > self.there)
-        return 0 if best and bool(spoilt.any()) and finite[0] <= CLOSE * finite[best] else best
+        return 0 if best and bool(spoilt.any()) and finite[0] <= VARIANT_TOLERANCE * finite[best] else best
 
     @property
     def there(self) -> Float[Tensor, "blocks"]:

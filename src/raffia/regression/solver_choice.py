@@ -2,9 +2,8 @@
 
 from raffia.errors import RaffiaError
 from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.regression_defaults import GRAM_COPIES
 from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solution, Solver
-
-GRAM_COPIES = 4  # G, its mirror image or its shift, the factor, and work space
 
 
 def choose_solver(n_features: int, n_rows: int, ridge: float, memory: int) -> Solver:

@@ -49,7 +49,7 @@ def report(
     notes: Sequence[str] = (),
     level: float | None = None,
 ) -> None:
-    """Write a page about a surrogate: its errors on held-out pairs, beside those of simple predictions, and how to use it.
+    """Write a page about a surrogate: its errors on held-out pairs, those of simple predictions, and how to use it.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class _HeldOut:
             self.widths = None
 
     def errors_section(self, band: list[str]) -> Section:
-        """How good the model is: the spread of the errors, and tables beside simple predictions."""
+        """How good the model is: the distribution of its errors, and tables of them and of those of simple predictions."""
         surrogate, space, pictures = self.surrogate, self.data.output_space, []
         if np.isfinite(self.errors).any():
             figure = plotting.errors(self.errors)

@@ -1,4 +1,4 @@
-"""The sentences of a report: how good a model is beside simple predictions, and what its errors do not say."""
+"""The sentences of a report: how good a model is, compared with simple predictions, and what its errors do not say."""
 
 from collections.abc import Mapping
 
@@ -42,7 +42,7 @@ def band_in_words(surrogate: Surrogate, level: float) -> str:
     each = f" (one for each of {len(widths)} components)" if 1 < len(widths) <= 4 else ""
     return (
         f"band of {100 * level:g} %: with at least this probability a new output lies, as a whole, within ± {reach}{each} of its "
-        f"prediction, by {len(surrogate.model.trained_.scores)} pairs that training had not seen"
+        f"prediction, by {len(surrogate.model.trained_.scores)} pairs that were not trained on"
     )
 
 
@@ -112,7 +112,7 @@ def caveats(errors: np.ndarray, split: str) -> list[str]:
     """What the errors do not say."""
     finite = errors[np.isfinite(errors)]
     points = [
-        "The errors are those of samples that training did not see. For inputs that look different from these (larger, "
+        "The errors are those of samples that were not trained on. For inputs that look different from these (larger, "
         "rougher, another regime) they may be larger: model.novelty(a) says which inputs those are, and raffia predict warns of them.",
         "The truth is what the file says. Whatever error its outputs have (of a solver, a grid, a measurement) comes on top.",
         "The error is an average over each output. A small one can hide a large error in a small part: see the pointwise errors.",

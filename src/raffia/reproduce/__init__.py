@@ -1,4 +1,4 @@
-"""The paper's tables and figures beside ours, and beyond them: experiments, their results as files, and pages made of these."""
+"""The tables and figures of the paper compared with ours, and experiments beyond them: results as files, and pages made of these."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ BEYOND: dict[str, Callable[[Lab], Result]] = {
 }
 
 PAGES = {
-    "index.html": (ITEMS, "The paper, reproduced", "Nelsen and Stuart, SIAM Review (2024), beside raffia."),
+    "index.html": (ITEMS, "The paper, reproduced", "Nelsen and Stuart, SIAM Review (2024), compared with raffia."),
     "beyond.html": (BEYOND, "Beyond the paper", "The same experiments with features tuned on the same data."),
 }
 

@@ -55,11 +55,13 @@ def bb_compare(lab: Lab) -> Result:
     errors = np.array([list(bridge.errors.values()) for bridge in bridges])
     rows = [[name, f"{theirs['test'][j]:.4f}", *mean_and_range(errors[:, j])] for j, name in enumerate(names)]
     return Result(
-        "fig:bb_compare",
-        "The Brownian bridge: the model and its limit m = ∞",
-        f"n = {paper.n_samples}, λ = 0, {len(lab.seeds)} seeds",
-        "The authors store no numbers; their column is from their script and seed, for one path. The error depends on the path and on "
-        "where its 32 points fall, so only the approach to the interpolant can be compared.",
+        item="fig:bb_compare",
+        title="The Brownian bridge: the model and its limit m = ∞",
+        settings=f"n = {paper.n_samples}, λ = 0, {len(lab.seeds)} seeds",
+        remark=(
+            "The authors store no numbers; their column is from their script and seed, for one path. The error depends on the path and on "
+            "where its 32 points fall, so only the approach to the interpolant can be compared."
+        ),
         tables=[Table("Relative L² error.", ["m", "authors' path", "ours", "range"], rows)],
         pictures=[Picture.of(bridges[0].figure(), "Red: truth. Blue: model. Circles: training points.")],
         numbers={name: float(errors[:, j].mean()) for j, name in enumerate(names)},

@@ -39,11 +39,13 @@ def rf_and_filter(lab: Lab) -> Result:
     right.plot(k, chi, color=plotting.INK)
     right.set(xlabel="wavenumber k", ylabel="χ(k)", xlim=(0, 300))
     return Result(
-        "fig:rf_and_filter",
-        "A random feature for Burgers' equation, and its filter",
-        f"δ = {features.delta}, β = {features.beta:g}, τ' = {features.tau:g}, α' = {features.regularity:g}, 1024 points",
-        "The draw is the authors' first feature and a test input; their picture does not say which it shows. The factor 1024 inside "
-        "the activation is not in the paper's formula, but in the code behind its figures.",
+        item="fig:rf_and_filter",
+        title="A random feature for Burgers' equation, and its filter",
+        settings=f"δ = {features.delta}, β = {features.beta:g}, τ' = {features.tau:g}, α' = {features.regularity:g}, 1024 points",
+        remark=(
+            "The draw is the authors' first feature and a test input; their picture does not say which it shows. The factor 1024 inside "
+            "the activation is not in the paper's formula, but in the code behind its figures."
+        ),
         pictures=[Picture.of(figure, "Left: an input and the feature of it. Right: the filter.")],
         numbers={"peak of the filter": float(chi.argmax())},
     )
@@ -52,7 +54,7 @@ def rf_and_filter(lab: Lab) -> Result:
 def sample_burg(lab: Lab) -> Result:
     """fig:sample_burg: one test sample, n = 512, m = 1024, the finest grid."""
     study, draw = lab.burgers(AUTHORS)
-    coef = lab.coef("burgers", AUTHORS, 1024, 512, 1024, ONE)
+    coef = lab.coef("burgers", AUTHORS, points=1024, n=512, m=1024, time=ONE)
     few = draw.on(1024, ONE)
     predicted = study.predict(coef, few.test_a[:64])
     errors = relative_errors(few.test_y[:64], predicted, study.feature_map.domain.grid_of(predicted)).cpu()
@@ -60,11 +62,13 @@ def sample_burg(lab: Lab) -> Result:
     shown = int((errors - paper).abs().argmin())
     figure = plotting.prediction(few.test_a[shown].cpu(), few.test_y[shown].cpu(), predicted[shown].cpu())
     return Result(
-        "fig:sample_burg",
-        "One test sample of Burgers' equation, T = 1",
-        "n = 512, m = 1024, 1024 points, λ = 0, the authors' draws",
-        f"The paper shows a sample with relative error {paper}; which one is not stored. Of the first 64 tests we show the one whose "
-        f"error is nearest: {errors[shown]:.4f}. The median of the 64 is {np.median(errors):.4f}.",
+        item="fig:sample_burg",
+        title="One test sample of Burgers' equation, T = 1",
+        settings="n = 512, m = 1024, 1024 points, λ = 0, the authors' draws",
+        remark=(
+            f"The paper shows a sample with relative error {paper}; which one is not stored. Of the first 64 tests we show the one whose "
+            f"error is nearest: {errors[shown]:.4f}. The median of the 64 is {np.median(errors):.4f}."
+        ),
         pictures=[Picture.of(figure, "Input, truth and prediction; pointwise error.")],
         numbers={"error of the sample": float(errors[shown]), "median": float(np.median(errors))},
     )
@@ -76,7 +80,7 @@ def time_upscale(lab: Lab) -> Result:
     table = {}
     for source in (AUTHORS, *lab.seeds):
         study, draw = lab.burgers(source)
-        coef = lab.coef("burgers", source, 128, 512, 1024, 0)
+        coef = lab.coef("burgers", source, points=128, n=512, m=1024, time=0)
         u, errors = draw.on(128, 0).test_a, []
         for j in range(len(TIMES)):
             u = study.predict(coef, u)
@@ -85,10 +89,10 @@ def time_upscale(lab: Lab) -> Result:
     fresh = np.array([table[seed] for seed in lab.seeds])
     rows = [[f"{T}", *beside(theirs["test"][j], table[AUTHORS][j], fresh[:, j])] for j, T in enumerate(TIMES)]
     return Result(
-        "tab:time_upscale",
-        "Time upscaling: trained on the flow over 0.5 and composed",
-        f"n = 512, m = 1024, 128 points, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds",
-        EXACT,
+        item="tab:time_upscale",
+        title="Time upscaling: trained on the flow over 0.5 and composed",
+        settings=f"n = 512, m = 1024, 128 points, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds",
+        remark=EXACT,
         tables=[Table("Mean relative error at time T.", ["T", *BESIDE], rows)],
         numbers={f"T={T}": table[AUTHORS][j] for j, T in enumerate(TIMES)}
         | {f"fresh T={T}": float(fresh[:, j].mean()) for j, T in enumerate(TIMES)},
@@ -109,13 +113,15 @@ def gridtransfer_burg(lab: Lab) -> Result:
     slope = float(np.polyfit(np.log(cells.m), np.log(fresh[-1]), 1)[0])
     caption = "Rings: authors. Lines: ours with their draws. Bands and dots: range and mean of ours with fresh draws."
     return Result(
-        "fig:gridtranfser_burg",
-        "Burgers' equation: training and testing on different grids; error against m and n",
-        f"left: n = 512, m = 1024; right: 128 points; λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws",
-        f"{EXACT} The largest difference over the 56 cells is {np.abs(same / stored - 1).max():.2%} with the authors' draws and "
-        f"{np.abs(fresh / stored - 1).max():.0%} with fresh ones, mostly above: the authors' features are a lucky draw. Models "
-        f"with each quarter of their own pool of 1,024 features have errors {', '.join(f'{value:.4f}' for value in quarters)} for n = 500, "
-        f"m = 256, and the published one is the first. The slope in m at n = 1000 is {slope:.2f}.",
+        item="fig:gridtranfser_burg",
+        title="Burgers' equation: training and testing on different grids; error against m and n",
+        settings=f"left: n = 512, m = 1024; right: 128 points; λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws",
+        remark=(
+            f"{EXACT} The largest difference over the 56 cells is {np.abs(same / stored - 1).max():.2%} with the authors' draws and "
+            f"{np.abs(fresh / stored - 1).max():.0%} with fresh ones, mostly above: the authors' features are a lucky draw. Models "
+            f"with each quarter of their own pool of 1,024 features have errors {', '.join(f'{value:.4f}' for value in quarters)} "
+            f"for n = 500, m = 256, and the published one is the first. The slope in m at n = 1000 is {slope:.2f}."
+        ),
         tables=both.tables,
         pictures=[Picture.of(both.figure, caption)],
         numbers={
@@ -132,10 +138,15 @@ def gridtransfer_burg(lab: Lab) -> Result:
 def gridsweep_burg(lab: Lab) -> Result:
     """fig:gridsweep_burg: error and coefficients against the grid."""
     return swept_result(
+        lab,
+        "burgers",
         "fig:gridsweep_burg",
-        "Burgers' equation: error and coefficients as the grid is refined",
-        f"n = 512, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws; coefficients relative to 1024 points",
-        f"{EXACT} On 16 and 32 points their θ alias, since they are subsampled; with fresh draws ours are truncated instead, and "
-        "the coefficients converge faster.",
-        lab, "burgers", papers.BURGERS_GRIDS,
-    )  # fmt: skip
+        title="Burgers' equation: error and coefficients as the grid is refined",
+        settings=f"n = 512, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws; "
+        "coefficients relative to 1024 points",
+        remark=(
+            f"{EXACT} On 16 and 32 points their θ alias, since they are subsampled; with fresh draws ours are truncated instead, and "
+            "the coefficients converge faster."
+        ),
+        sweep=papers.BURGERS_GRIDS,
+    )

@@ -28,10 +28,10 @@ def rf_and_coef_darcy(lab: Lab) -> Result:
         axes.set(xlabel="x₁", ylabel="x₂", title=title)
         figure.colorbar(image, ax=axes, shrink=0.85)
     return Result(
-        "fig:rf_and_coef_darcy",
-        "A random feature for Darcy flow",
-        "257² points, the paper's hyperparameters",
-        FRESH,
+        item="fig:rf_and_coef_darcy",
+        title="A random feature for Darcy flow",
+        settings="257² points, the paper's hyperparameters",
+        remark=FRESH,
         pictures=[Picture.of(figure, "Left: the input. Right: a random feature of it.")],
         numbers={"largest value of the feature": float(phi.max())},
     )
@@ -43,19 +43,21 @@ def darcy_inputoutput(lab: Lab) -> Result:
     n, m = (128, 350) if lab.quick else (256, 350)
     study, draw = lab.darcy(seed)
     here = draw.on(points)
-    coef = lab.coef("darcy", seed, 65, n, m)
+    coef = lab.coef("darcy", seed, points=65, n=n, m=m)
     predicted = study.predict(coef, here.test_a[:64])
     domain = study.feature_map.domain
     errors = relative_errors(here.test_y[:64], predicted, domain.grid_of(predicted)).tolist()
     shown = int(np.argsort(errors)[len(errors) // 2])
     figure = plotting.prediction(here.test_a[shown].cpu(), here.test_y[shown].cpu(), predicted[shown].cpu(), domain)
     return Result(
-        "fig:darcy_inputoutput",
-        "One test sample of Darcy flow",
-        f"n = {n}, m = {m}, trained on 65² points, shown on {points}², λ = 1e-8",
-        f"{FRESH} The paper shows a sample with relative error {reported()['darcy_sample']}, far below its own mean of 0.038; we show the "
-        f"median of 64 tests, {errors[shown]:.4f}; the best of them has {min(errors):.4f}. Training on 65² instead of 257² points changes "
-        "the coefficients by a few per cent.",
+        item="fig:darcy_inputoutput",
+        title="One test sample of Darcy flow",
+        settings=f"n = {n}, m = {m}, trained on 65² points, shown on {points}², λ = 1e-8",
+        remark=(
+            f"{FRESH} The paper shows a sample with relative error {reported()['darcy_sample']}, far below its own mean of 0.038; we show "
+            f"the median of 64 tests, {errors[shown]:.4f}; the best of them has {min(errors):.4f}. Training on 65² instead of 257² "
+            "points changes the coefficients by a few per cent."
+        ),
         pictures=[Picture.of(figure, "Input, truth, prediction and pointwise error.")],
         numbers={"median": errors[shown], "best": min(errors)},
     )
@@ -71,14 +73,16 @@ def gridtransfer_darcy(lab: Lab) -> Result:
     here = draw.on(cells.train_points[0])
     eighths = study.block_errors(64, here.a, here.y, here.test_a, here.test_y)
     return Result(
-        "fig:gridtranfser_darcy",
-        "Darcy flow: training and testing on different grids; error against m and n",
-        f"left: n = 128, m = 256; right: 33² points; λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws",
-        f"{FRESH} The caption in the paper says m = 512, n = 256 for the left panel; the stored run has m = 256, n = 128. Differences: "
-        f"grids {np.abs(far).max():.0%} at most, cells {np.abs(far_cells).max():.0%} at most, {np.abs(far_cells[1:, 3:]).max():.0%} from "
-        f"n = 10 and m = 64 up; {near} of the {far_cells.size} cells agree within 15 %. The others have few samples or few features, where "
-        f"one realisation says little: models with each 64 of our 512 features have errors from {min(eighths):.4f} to {max(eighths):.4f} "
-        f"(n = {len(here.a)}; authors: {both.theirs[1][-1, 3]:.4f}).",
+        item="fig:gridtranfser_darcy",
+        title="Darcy flow: training and testing on different grids; error against m and n",
+        settings=f"left: n = 128, m = 256; right: 33² points; λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws",
+        remark=(
+            f"{FRESH} The caption in the paper says m = 512, n = 256 for the left panel; the stored run has m = 256, n = 128. "
+            f"Differences: grids {np.abs(far).max():.0%} at most, cells {np.abs(far_cells).max():.0%} at most, "
+            f"{np.abs(far_cells[1:, 3:]).max():.0%} from n = 10 and m = 64 up; {near} of the {far_cells.size} cells agree within 15 %. "
+            "The others have few samples or few features, where one realisation says little: models with each 64 of our 512 features "
+            f"have errors from {min(eighths):.4f} to {max(eighths):.4f} (n = {len(here.a)}; authors: {both.theirs[1][-1, 3]:.4f})."
+        ),
         tables=both.tables,
         pictures=[Picture.of(both.figure, "Rings: authors. Bands and dots: range and mean of ours.")],
         numbers={
@@ -94,8 +98,12 @@ def gridtransfer_darcy(lab: Lab) -> Result:
 def gridsweep_darcy(lab: Lab) -> Result:
     """fig:gridsweep_darcy: error and coefficients against the grid."""
     return swept_result(
+        lab,
+        "darcy",
         "fig:gridsweep_darcy",
-        "Darcy flow: error and coefficients as the grid is refined",
-        f"n = 128, λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws; coefficients relative to 129² points",
-        FRESH, lab, "darcy", papers.DARCY_GRIDS,
-    )  # fmt: skip
+        title="Darcy flow: error and coefficients as the grid is refined",
+        settings=f"n = 128, λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws; "
+        "coefficients relative to 129² points",
+        remark=FRESH,
+        sweep=papers.DARCY_GRIDS,
+    )

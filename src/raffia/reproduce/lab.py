@@ -64,14 +64,14 @@ class Lab:
         draw = darcy(self.darcy_samples, self.n_test["darcy"], seed, self.device)
         return Study(papers.DARCY.feature_map, draw.theta, papers.DARCY.ridge, collapses=True), draw
 
-    def trained(self, problem: str, source: int, points: int, n: int, m: int, time: int | None) -> NormalEquations:
+    def trained(self, problem: str, source: int, *, points: int, n: int, m: int, time: int | None) -> NormalEquations:
         """Normal equations of n pairs on so many points, and of the first m features."""
         study, draw = getattr(self, problem)(source)
         here, some = draw.on(points, time), Study(study.feature_map, study.theta[:m], study.ridge)
         return some.equations(here.a[:n], here.y[:n], (n,))[n]
 
-    def coef(self, problem: str, source: int, points: int, n: int, m: int, time: int | None = None) -> Tensor:
+    def coef(self, problem: str, source: int, *, points: int, n: int, m: int, time: int | None = None) -> Tensor:
         """α of one model, by the normal equations of as many features or more."""
         study, _ = getattr(self, problem)(source)
         enough = len(study.theta) if problem == "burgers" else min(len(study.theta), 256 * math.ceil(m / 256))
-        return study.coef(self.trained(problem, source, points, n, enough, time), m)
+        return study.coef(self.trained(problem, source, points=points, n=n, m=enough, time=time), m)

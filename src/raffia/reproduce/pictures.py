@@ -1,6 +1,7 @@
 """The panels of the paper with the authors' curve and ours on the same axes."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.ticker import LogLocator
 COLOURS = ("#1f6fb2", "#d1495b", "#3a7d44", "#7a5195", "#e08e0b", "#00798c", "#8d6a4f", "#4c4c4c")
 
 Curves = Mapping[str, Sequence[float] | np.ndarray]
+NONE: Curves = MappingProxyType({})
 
 
 def panels(count: int) -> tuple[Figure, list[Axes]]:
@@ -20,7 +22,7 @@ def panels(count: int) -> tuple[Figure, list[Axes]]:
 
 
 def compare(
-    axes: Axes, x: Sequence[int], authors: Curves, same: Curves, fresh: Mapping[str, Any], labels: tuple[str, str]
+    axes: Axes, x: Sequence[int], labels: tuple[str, str], *, authors: Curves, fresh: Mapping[str, Any], same: Curves = NONE
 ) -> None:
     """One colour a label: black rings the authors, a line ours with their draws, a band the range of ours with fresh draws, (seeds, x)."""
     for colour, label in zip(COLOURS, fresh or same, strict=False):

@@ -12,9 +12,9 @@ from raffia.pages import Picture, Section, Table
 from raffia.storage import atomic
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Result:
-    """One figure or table of the paper, beside ours."""
+    """One figure or table of the paper, compared with ours."""
 
     item: str
     title: str

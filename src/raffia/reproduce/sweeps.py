@@ -23,7 +23,7 @@ EXACT = {"burgers": (AUTHORS,), "darcy": ()}
 SWEPT = {"test": "mean relative error", "coefficients": "relative change of α"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Transfer:
     """Errors by the grids of training and test, and by n and m: the authors', ours with their draws where there are any, ours by seed."""
 
@@ -61,7 +61,14 @@ def transfer(lab: Lab, problem: str, sweep: papers.Sweep, cells: papers.Sweep, c
         Table.of_cells(caption, "trained on", sweep.train_points, sweep.test_points, *grids),
         Table.of_cells(f"n (rows) and m (columns): {whose}.", "n", counts, cells.m, *sizes),
     ]
-    return Transfer(theirs, same[0] if same else None, fresh, figure, tables, sum(run["seconds"] for run in authors))
+    return Transfer(
+        theirs=theirs,
+        same=same[0] if same else None,
+        fresh=fresh,
+        figure=figure,
+        tables=tables,
+        seconds=sum(run["seconds"] for run in authors),
+    )
 
 
 def transferred(lab: Lab, problem: str, source: int, sweep: papers.Sweep) -> np.ndarray:
@@ -69,7 +76,7 @@ def transferred(lab: Lab, problem: str, source: int, sweep: papers.Sweep) -> np.
     study, draw = getattr(lab, problem)(source)
     time = TIME[problem]
     tests = [draw.on(points, time) for points in sweep.test_points]
-    coefs = [lab.coef(problem, source, points, sweep.n[0], sweep.m[0], time) for points in sweep.train_points]
+    coefs = [lab.coef(problem, source, points=points, n=sweep.n[0], m=sweep.m[0], time=time) for points in sweep.train_points]
     return np.array([study.errors(coefs, test.test_a, test.test_y) for test in tests]).T
 
 
@@ -88,13 +95,13 @@ def swept(lab: Lab, problem: str, source: int, sweep: papers.Sweep) -> dict[str,
     errors, coefs = [], []
     for points in sweep.train_points:
         here = draw.on(points, TIME[problem])
-        coefs.append([lab.coef(problem, source, points, sweep.n[0], m, TIME[problem]) for m in sweep.m])
+        coefs.append([lab.coef(problem, source, points=points, n=sweep.n[0], m=m, time=TIME[problem]) for m in sweep.m])
         errors.append(study.errors(coefs[-1], here.test_a, here.test_y))
     changes = [[float((coef - end).norm() / end.norm()) for coef, end in zip(row, coefs[-1], strict=True)] for row in coefs]
     return {"test": np.array(errors).T, "coefficients": np.array(changes).T}
 
 
-def swept_result(item: str, title: str, settings: str, remark: str, lab: Lab, problem: str, sweep: papers.Sweep) -> Result:
+def swept_result(lab: Lab, problem: str, item: str, *, title: str, settings: str, remark: str, sweep: papers.Sweep) -> Result:
     """Two panels, error and coefficients against the grid, for either problem."""
     authors = reported()[f"{problem}_grids"]
     ours = {source: swept(lab, problem, source, sweep) for source in (*EXACT[problem], *lab.seeds)}
@@ -122,10 +129,19 @@ def swept_result(item: str, title: str, settings: str, remark: str, lab: Lab, pr
             numbers["coefficients converge"] = float((np.diff(fresh.mean(0)) < 0).all())
     caption = "Rings: authors. Lines: ours with their draws, where there are any. Bands and dots: fresh draws."
     seconds = sum(run["seconds"] for run in authors.values())
-    return Result(item, title, settings, remark, tables, [Picture.of(figure, caption)], numbers, authors_seconds=seconds)
+    return Result(
+        item=item,
+        title=title,
+        settings=settings,
+        remark=remark,
+        tables=tables,
+        pictures=[Picture.of(figure, caption)],
+        numbers=numbers,
+        authors_seconds=seconds,
+    )
 
 
 def _compare(axes: Axes, x: Sequence[int], labels: list[str], curves: Curves, names: tuple[str, str]) -> None:
     rows = curves[0], curves[1], curves[2].swapaxes(0, 1)
     theirs, same, fresh = ({} if each is None else dict(zip(labels, each, strict=True)) for each in rows)
-    compare(axes, x, theirs, same, fresh, names)
+    compare(axes, x, names, authors=theirs, same=same, fresh=fresh)

@@ -1,4 +1,4 @@
-"""Trained models for other programs, by the protocol UM-Bridge 1.0, and a page in a browser to play with them."""
+"""Trained models for other programs, by the protocol UM-Bridge 1.0, and a page to try them in a browser."""
 
 from raffia.serve.page import Page
 from raffia.serve.served import Served

@@ -104,14 +104,14 @@ class Exhibit:
     @cached_property
     def _levels(self) -> list[float]:
         """Probabilities of bands that the pairs held out suffice for."""
-        found = []
+        possible = []
         for level in LEVELS:
             try:
                 self.served.model.band(level)
             except RaffiaError:
                 continue
-            found.append(level)
-        return found
+            possible.append(level)
+        return possible
 
     @cached_property
     def _band(self) -> str | None:
@@ -160,16 +160,16 @@ class Exhibit:
             return []
         own = frame.input.grid_of(self._start).one_channel.shape
         ends = [not kind.periodic and not any(kind.left_out) for kind in frame.input.one_channel.kinds]
-        found = {own, frame.input_nodes.one_channel.shape}
+        shapes = {own, frame.input_nodes.one_channel.shape}
         for factor in (0.5, 2, 4):
             shape = tuple(round((n - end) * factor) + end for n, end in zip(own, ends, strict=True))
             try:
                 if np.prod(shape) <= MOST_POINTS and min(shape) > 4:
                     self.predicted(self.moved(self._start.flatten().numpy(), own, shape), shape, None)
-                    found.add(shape)
+                    shapes.add(shape)
             except RaffiaError:
                 continue
-        return [list(shape) for shape in sorted(found, key=lambda shape: int(np.prod(shape)))]
+        return [list(shape) for shape in sorted(shapes, key=lambda shape: int(np.prod(shape)))]
 
     def _axes(self, nodes: Nodes, side: str) -> list[np.ndarray]:
         """The coordinates along each axis of a grid, those of the file where it has them."""

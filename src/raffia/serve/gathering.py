@@ -43,8 +43,8 @@ class Gatherer:
             if len(calls) > MOST:
                 self._waiting[function] = calls[MOST:]
             calls = calls[:MOST]
-            found = await self.run(computed, function, [vectors for vectors, _ in calls])
-            for (_, future), row in zip(calls, found, strict=True):
+            rows = await self.run(computed, function, [vectors for vectors, _ in calls])
+            for (_, future), row in zip(calls, rows, strict=True):
                 if future.cancelled():
                     continue
                 if isinstance(row, Exception):

@@ -10,7 +10,8 @@ import torch
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 
-GRIDS = 8  # operators that are kept, those used last
+GRIDS = 8
+"""Operators that are cached, those used last."""
 DERIVATIVES = {"Gradient": "vjp", "ApplyJacobian": "jvp", "ApplyHessian": "hvp"}
 """What the protocol calls them, and what operators do."""
 
@@ -40,7 +41,7 @@ class Served:
         return lambda x: np.asarray(self.model.novelty(x.reshape(len(x), *shape)))[:, None]
 
     def _can(self, call: str) -> bool:
-        """Tried once, at a middling input."""
+        """Whether a call works at one input."""
         x, s = self.middle.reshape(1, -1), np.ones((1, self.at(None).output_size))
         arguments = {"Gradient": (x, s), "ApplyJacobian": (x, x), "ApplyHessian": (x, s, x)}[call]
         try:

@@ -1,4 +1,4 @@
-"""A server of trained models: it listens, answers until it is told to stop, and then finishes what it has begun."""
+"""A server of trained models: it answers requests until a signal comes, and then finishes those it has begun."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ class Server:
     """At a time."""
 
     def run(self, started: Callable[[str], None]) -> int:
-        """Serve until a signal comes, and give its number; `started` is told the address."""
+        """Serve until a signal comes, and return its number; `started` is called with the address."""
         return asyncio.run(self._until_a_signal(started))
 
     async def serve(self, stopped: Awaitable[object], started: Callable[[str], None]) -> None:
@@ -91,7 +91,7 @@ def serving(
 ) -> Iterator[str]:
     """In the block, trained models are served by a thread; the value is the address.
 
-    With `page`, also the page to play with them, beside `pairs` of files where there are some; `options` are those of `Server`.
+    With `page`, also a page to try them, with `pairs` of files to compare with; `options` are those of `Server`.
     """
     served = {name: Served(name, model) for name, model in models.items()}
     shown = Page(served, pairs or {}) if page else None

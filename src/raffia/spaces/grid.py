@@ -1,4 +1,4 @@
-"""Domains and equispaced grids: the only place where a function meets its discretisation.
+"""Domains and equispaced grids.
 
 Functions are plain tensors whose last axes are the grid axes; a `Grid` is inferred from those axes.
 """
@@ -22,10 +22,23 @@ MOST_DIMENSIONS = 9
 class Domain(Space):
     """The torus or the box [0, extent]^dim; dim 0 is a single point, the domain of real numbers.
 
-    `extent` is one length for all axes, or one per axis. `axes` is needed for axes that are neither all periodic nor all of a box. It is
-    one kind for all axes, or one per axis: "periodic", "box" (nodes at both ends), "cells" (nodes at the centres of cells), "left"
-    (no node at the right end) or "right" (none at the left end). The flow in a pipe has Domain(2, axes=("periodic", "box")).
-    `periodic` is then True only if all axes are.
+    Parameters
+    ----------
+    dim
+        The dimension.
+    periodic
+        Whether all axes are periodic (a torus) or none (a box).
+    extent
+        The length of all axes, or one length for each axis.
+    axes
+        Kinds of axes, one for all or one for each: "periodic", "box" (with nodes at both ends), "cells" (nodes at centres of cells), "left"
+        (a box without a node at its last end) or "right" (without a node at its first end). It replaces `periodic`.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> Domain(2, axes=("periodic", "box")).grid(64, 33).size
+    2112
     """
 
     gridded: ClassVar[bool] = True
@@ -38,7 +51,7 @@ class Domain(Space):
     def __post_init__(self) -> None:
         if self.dim not in range(MOST_DIMENSIONS + 1):
             raise RaffiaError(f"Domain(dim=…) needs dim >= 0 and at most {MOST_DIMENSIONS}; got {self.dim!r}.")
-        if self.axes is not None:  # equal domains are written alike, so those that `periodic` describes have no axes
+        if self.axes is not None:  # equal domains must have equal fields, so `axes` is None if `periodic` is enough
             kinds = kinds_of(self.axes, self.dim, "Domain(axes=…)")
             plain = kinds in ((PERIODIC,) * self.dim, (BOX,) * self.dim)
             object.__setattr__(self, "periodic", all(kind.periodic for kind in kinds))
@@ -109,11 +122,11 @@ class Domain(Space):
         return Grid(self, tuple(shape) * self.dim if len(shape) == 1 else tuple(shape))
 
     def as_fine_as(self, nodes: Nodes) -> "Grid":
-        """A grid with twice as many points along an axis as scattered ones would have."""
+        """A grid with twice as many points along an axis as the scattered nodes have on average."""
         return self.grid(1 + 2 * math.ceil(nodes.size ** (1 / self.dim)))
 
     def grid_of(self, f: Tensor) -> "Grid":
-        """The grid on which `f` is given, read off its trailing axes."""
+        """The grid of `f`, from the shape of its last axes."""
         if f.ndim < self.dim:
             raise RaffiaError(
                 f"a function on a domain of dimension {self.dim} has at least that many axes; got shape {tuple(f.shape)}."
@@ -123,9 +136,9 @@ class Domain(Space):
 
 @dataclass(frozen=True)
 class Grid(Nodes):
-    """Equispaced nodes. Periodic: the right end is excluded. Box: both ends are included. Other axes are as their kinds say.
+    """Equispaced nodes. A periodic axis excludes its right end, and a box includes both ends; see `raffia.spaces.axes` for other kinds.
 
-    The quadrature gives each node what is nearest to it: the composite trapezoid rule, which on a torus is the mean over the nodes.
+    The quadrature is the composite trapezoid rule, on a torus the mean over the nodes.
     """
 
     domain: Domain
@@ -185,13 +198,13 @@ class Grid(Nodes):
         return self.weights().flatten().sqrt()
 
     def refined(self) -> tuple["Grid", tuple[slice, ...]]:
-        """A finer grid that has all of these nodes, and where they are in it."""
+        """A finer grid that contains these nodes, and their positions in it."""
         finer = [kind.refined(points) for kind, points, _ in self.lines]
         return Grid(self.domain, tuple(points for points, _ in finer)), tuple(where for _, where in finer)
 
     @property
     def with_ends(self) -> "Grid":
-        """The grid with all ends that were left out; itself, where none is."""
+        """The grid with nodes added at ends that lack them."""
         if not any(any(kind.left_out) for kind in self.domain.kinds):
             return self
         domain = replace(self.domain, axes=tuple(kind.with_ends.name for kind in self.domain.kinds))
@@ -200,13 +213,13 @@ class Grid(Nodes):
     def put_back(
         self, f: Float[Tensor, "*batch_and_shape"], boundaries: tuple[Boundary, ...]
     ) -> Float[Tensor, "*batch_and_more"]:
-        """Functions on `with_ends`: zero at ends that were left out, or as their neighbours are, by the condition of each axis."""
+        """Extend functions to `with_ends`: zero at added ends, or the value of the neighbour, by the condition of each axis."""
         for dim, (kind, boundary) in enumerate(zip(self.domain.kinds, boundaries, strict=True), -len(self.shape)):
             f = kind.put_back(f, dim, boundary)
         return f
 
     def cropped(self, f: Float[Tensor, "*batch_and_more"]) -> Float[Tensor, "*batch_and_shape"]:
-        """Functions on `with_ends`, at the nodes of this grid."""
+        """Restrict functions on `with_ends` to this grid."""
         for dim, (kind, points, _) in enumerate(self.lines, -len(self.shape)):
             if any(kind.left_out):
                 f = f.narrow(dim, kind.left_out[0], points)
@@ -214,4 +227,4 @@ class Grid(Nodes):
 
 
 POINT = Domain(0).grid()
-"""Where numbers live: functions on a point."""
+"""The grid of scalar values: a point."""

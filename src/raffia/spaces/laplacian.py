@@ -66,12 +66,12 @@ class LaplacianBasis:
         return frequencies(self.modes, self.boundaries) * (turns / torch.tensor(self.domain.extents, dtype=torch.float64))
 
     def held_by(self, grid: Grid) -> Tensor:
-        """Which eigenfunctions the grid can hold: those whose products it integrates exactly. The others are dropped."""
+        """Which eigenfunctions the grid can resolve: those whose products it integrates exactly. The others are dropped."""
         lines = zip(self.domain.kinds, grid.shape, self.boundaries, strict=True)
         return (self.modes < torch.tensor([kind.capacity(points, boundary) for kind, points, boundary in lines])).all(-1)
 
     def synthesis(self, coef: Float[Tensor, "*batch modes"], grid: Grid | Mesh) -> Float[Tensor, "*batch_and_shape"]:
-        """Σ_k coef_k φ_k on the grid; functions that the grid cannot hold are dropped, never aliased. On a mesh, all of them."""
+        """Σ_k coef_k φ_k on the grid. Functions that the grid cannot resolve are dropped, never aliased; a mesh uses all."""
         if isinstance(grid, Mesh):
             return coef @ self.at(grid).to(coef)
         index, ranks, held = self._layout(grid)
@@ -81,7 +81,7 @@ class LaplacianBasis:
         return field / math.sqrt(math.prod(self.domain.extents))
 
     def analysis(self, f: Float[Tensor, "*batch_and_shape"], grid: Grid | Mesh) -> Float[Tensor, "*batch modes"]:
-        """⟨f, φ_k⟩ by quadrature on the grid; 0 for functions that the grid cannot hold. On a mesh, by its weights."""
+        """⟨f, φ_k⟩ by the quadrature of the grid or mesh; 0 for functions that a grid cannot resolve."""
         if isinstance(grid, Mesh):
             return (f * grid.root_weights.to(f) ** 2) @ self.at(grid).to(f).mT
         index, ranks, held = self._layout(grid)
@@ -169,7 +169,7 @@ def _shells(extents: tuple[float, ...], boundaries: tuple[Boundary, ...], count:
     while True:  # all modes within a radius, so thin boxes have few along their short sides
         per_axis = [torch.arange(2 * int(radius / s) + 2) for s in scale.tolist()]
         index = torch.cartesian_prod(*per_axis).reshape(-1, len(extents))
-        # rounded, so that 3² + 4² = 5² + 0² is a tie whatever the arithmetic does
+        # rounded, so that 3² + 4² = 5² + 0² is a tie in floating point
         eigenvalue = (frequencies(index, boundaries) * scale).square().sum(-1).mul(2**20).round()
         inside = eigenvalue < radius**2 * 2**20
         if int(inside.sum()) >= count:

@@ -18,13 +18,31 @@ from raffia.spaces.simplices import Points, spread
 
 @dataclass(frozen=True, eq=False)
 class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itself, as either
-    """Functions by their values at `nodes`, (points, dim): arrays (n, points).
+    """Functions given by their values at scattered nodes: arrays (n, points).
 
-    `weights` are those of a quadrature, ∫ f ≈ Σ_p w_p f(x_p). None estimates them: each simplex of `cells`, or of a Delaunay
-    triangulation of the points, gives equal parts of its volume to its corners. `domain` is the box or torus in which the nodes lie,
-    with its lower corner at `origin`; None is the box around them. Models see functions on a mesh as they see functions on a grid of
-    that domain. `cells`, (cells, corners), are numbers of nodes: pictures show them, and functions are linear between their corners.
-    Equal meshes have the same nodes, weights and domain: their functions have the same values and norms, whatever the cells.
+    Two meshes are equal if they have the same nodes, weights and domain. The cells need not be the same.
+
+    Parameters
+    ----------
+    nodes
+        Coordinates, (points, dim) with dim from 1 to 3.
+    weights
+        Quadrature weights, ∫ f ≈ Σ_p w_p f(x_p). None estimates them: each simplex of `cells`, or of a Delaunay triangulation, gives equal
+        parts of its volume to its corners.
+    domain
+        The box or torus that contains the nodes; None is their bounding box. Models treat functions on a mesh like functions on a grid of
+        this domain.
+    origin
+        The lower corner of the domain.
+    cells
+        Intervals, triangles or tetrahedra as node indices, (cells, corners). Functions are interpolated linearly in them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Mesh
+    >>> Mesh(torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])).root_weights.square().sum()
+    tensor(1., dtype=torch.float64)
     """
 
     nodes: Tensor
@@ -69,14 +87,14 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
             object.__setattr__(self, name, value)
 
     def as_fine_as(self, nodes: Nodes) -> "Mesh":
-        """The mesh itself: its functions are given here."""
+        """The mesh itself."""
         return self
 
     @classmethod
     def of_cells(cls, nodes: Tensor, cells: Tensor) -> "Mesh":
-        """A mesh with given intervals, triangles or tetrahedra, so that holes are no part of the domain.
+        """A mesh with given intervals, triangles or tetrahedra, which may leave holes in the domain.
 
-        Cells with fewer corners than the space has coordinates, and one more, are those of a curve or a surface in it.
+        Cells with at most dim corners belong to a curve or a surface in space.
         """
         return cls(nodes, cells=cells)
 
@@ -85,7 +103,7 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
 
     @property
     def dim(self) -> int:  # type: ignore[override]
-        """That of the domain."""
+        """The dimension of the domain."""
         return self.nodes.shape[1]
 
     @property
@@ -95,12 +113,12 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
 
     @cached_property
     def digest(self) -> str:
-        """A hash of nodes and weights, which the words of a mesh leave out."""
+        """The text of the mesh with a hash of its nodes and weights."""
         return f"{self!r} {digest_of(self.nodes, self.root_weights)}"
 
     @property
     def region(self) -> Space:
-        """The domain in which the nodes lie."""
+        """The domain that contains the nodes."""
         return cast(Domain, self.domain)
 
     @property
@@ -137,7 +155,7 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
 
 
 def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
-    """Equal parts of the volume of each simplex to its corners; points that coincide share what one of them gets."""
+    """Give equal parts of the volume of each simplex to its corners. Coinciding points share one weight."""
     distinct, place, count = np.unique(nodes.numpy(), axis=0, return_inverse=True, return_counts=True)
     points = torch.from_numpy(distinct)
     if domain.dim == 1:
@@ -151,7 +169,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
                 f"weights cannot be estimated from {len(points)} distinct points in {domain.dim} dimensions: pass Mesh(weights=…)."
             ) from None
         weights = spread(around, torch.from_numpy(triangulation.simplices).long())
-        for point, _, neighbour in triangulation.coplanar.tolist():  # too close to another point to be in the triangulation
+        for point, _, neighbour in triangulation.coplanar.tolist():  # too close to another point for the triangulation
             weights[point] = weights[neighbour] = weights[neighbour] / 2
         weights = weights[: len(points)]
     weights = weights.clamp(min=1e-12 * float(weights.sum()) / len(weights))
@@ -159,7 +177,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
 
 
 def _with_copies(points: Points, domain: Domain) -> Float[Tensor, "more dim"]:
-    """The points and, after them, their copies around each periodic axis."""
+    """The points, followed by their copies shifted along each periodic axis."""
     lengths = torch.tensor(domain.extents, dtype=torch.float64)
     low, high = points.amin(0) - 0.35 * lengths, points.amin(0) + 1.35 * lengths
     turns = [[0.0, -1.0, 1.0] if kind.periodic else [0.0] for kind in domain.kinds]
@@ -170,7 +188,7 @@ def _with_copies(points: Points, domain: Domain) -> Float[Tensor, "more dim"]:
 
 
 def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "points"]:
-    """Half of the distance between the neighbours of each point, around the circle if it is one."""
+    """Half of the distance between the two neighbours of each point; periodic if the domain is."""
     if domain.periodic:
         gaps = torch.diff(x, append=x[:1] + domain.extents[0])
         return (gaps + gaps.roll(1)) / 2
@@ -181,24 +199,24 @@ def _line_weights(x: Float[Tensor, "points"], domain: Domain) -> Float[Tensor, "
 
 
 def _checked(nodes: Points, cells: Tensor) -> Tensor:
-    """Cells, if they are numbers of nodes."""
+    """Refuse cells that are not node indices."""
     dim = nodes.shape[1]
     whole = not cells.is_complex() and cells.dtype != torch.bool and bool((cells == cells.long()).all())
     if not whole or cells.ndim != 2 or not len(cells) or not 2 <= cells.shape[1] <= dim + 1:
         raise RaffiaError(
-            f"cells must be numbers of nodes, whole ones, (cells, {dim + 1}); got {cells.dtype} of shape {tuple(cells.shape)}."
+            f"cells must be integer node indices, (cells, {dim + 1}); got {cells.dtype} of shape {tuple(cells.shape)}."
         )
     if cells.min() < 0 or cells.max() >= len(nodes):
         raise RaffiaError(
-            f"cells must be numbers of nodes from 0 to {len(nodes) - 1}; got {int(cells.min())} to {int(cells.max())}."
+            f"cells must be node indices from 0 to {len(nodes) - 1}; got {int(cells.min())} to {int(cells.max())}."
         )
     return cells.long()
 
 
 def _weights_of_cells(nodes: Points, cells: Tensor) -> Float[Tensor, "points"]:
-    """Equal parts of the volume of each cell to its corners; every node must have some."""
+    """Give equal parts of the volume of each cell to its corners. Every node needs a positive weight."""
     weights = spread(nodes, cells)
     if not (weights > 0).all():
         lost = int((weights <= 0).nonzero()[0])
-        raise RaffiaError(f"cells must contain every node; node {lost} is in none that has a volume. Leave such nodes out.")
+        raise RaffiaError(f"every node must belong to a cell with positive volume; node {lost} does not. Leave such nodes out.")
     return weights

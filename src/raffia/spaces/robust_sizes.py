@@ -1,18 +1,18 @@
-"""Sizes of samples, computed without the largest, so that a few faulty samples of a large set do not decide them."""
+"""Sizes of samples without outliers, so that a few faulty samples of a large set do not matter."""
 
 from torch import Tensor
 
 TRUSTED = 50
-"""One sample of so many may be faulty and is left out. In a smaller set every sample counts."""
+"""One sample in this many may be faulty. In a smaller set all samples count."""
 
 
 def largest(f: Tensor) -> float:
-    """Return the largest |value| of samples (n, …), without the fiftieth of them that have the largest."""
+    """Return the largest |value| of samples (n, …), without the largest two per cent of the samples."""
     return float(_sorted(f.detach().abs().reshape(len(f), -1).amax(1))[-1])
 
 
 def average(f: Tensor) -> float:
-    """Return the mean |value| of samples (n, …), without the fiftieth of them that have the largest means."""
+    """Return the mean |value| of samples (n, …), without the two per cent of samples with the largest means."""
     return float(_sorted(f.detach().abs().reshape(len(f), -1).mean(1)).mean())
 
 

@@ -1,4 +1,4 @@
-"""Cells of a mesh, as simplices: their volumes, and the values between nodes of functions that are linear in each of them."""
+"""Simplices of a mesh: their volumes, and linear interpolation in them."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,10 @@ from torch import Tensor
 
 Points = Float[Tensor, "points dim"]
 Cells = Int[Tensor, "cells corners"]
-SPREAD = 32  # bins that a cell may lie in on average
-ROUNDING = 1e-9  # of a cell: what a point may lie outside of it
+SPREAD = 32
+"""The average number of search bins that a cell may overlap."""
+ROUNDING = 1e-9
+"""A point may lie outside of a cell by this share of its size."""
 
 
 def volumes(nodes: Points, cells: Cells) -> Float[Tensor, "cells"]:
@@ -25,7 +27,7 @@ def volumes(nodes: Points, cells: Cells) -> Float[Tensor, "cells"]:
 
 
 def spread(nodes: Points, cells: Cells) -> Float[Tensor, "points"]:
-    """The volume of each cell, in equal parts to its corners."""
+    """Distribute the volume of each cell equally to its corners."""
     corners = cells.shape[1]
     weights = torch.zeros(len(nodes), dtype=torch.float64)
     return weights.index_add_(0, cells.flatten(), (volumes(nodes, cells) / corners).repeat_interleave(corners))
@@ -33,7 +35,7 @@ def spread(nodes: Points, cells: Cells) -> Float[Tensor, "points"]:
 
 @dataclass(frozen=True)
 class Between:
-    """Values at points between nodes: f(x_p) = Σ_k weights_pk f(nodes_pk). `outside` are the points that lie in no cell."""
+    """Linear interpolation f(x_p) = Σ_k weights_pk f(nodes_pk). `outside` are the points that lie in no cell."""
 
     nodes: np.ndarray
     weights: np.ndarray
@@ -45,9 +47,9 @@ class Between:
 
 
 def between(nodes: np.ndarray, cells: np.ndarray, points: np.ndarray) -> Between:
-    """How functions that are linear in cells are evaluated at points; where there is no cell, the nearest node counts.
+    """Linear interpolation at points in cells, and the value at the nearest node outside of them.
 
-    Cells that are no volumes, as those of a surface in space, hold no points: there all are the nearest nodes.
+    Cells without volume, such as those of a surface in space, contain no points.
     """
     corners = cells.shape[1]
     used = np.repeat(cells[:1, :1], len(points), 0).repeat(corners, 1)
@@ -63,7 +65,7 @@ def between(nodes: np.ndarray, cells: np.ndarray, points: np.ndarray) -> Between
 
 
 def _containing(nodes: np.ndarray, cells: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The cell that each point lies in, −1 for none, and the shares of its corners: those of the deepest one, on a common face."""
+    """The cell that contains each point (−1 for none), and barycentric coordinates; on a common face, the cell that contains it best."""
     dim = nodes.shape[1]
     corners = nodes[cells]
     edges = np.moveaxis(corners[:, 1:] - corners[:, :1], 1, 2)
@@ -86,7 +88,7 @@ def _containing(nodes: np.ndarray, cells: np.ndarray, points: np.ndarray) -> tup
 
 
 class _Bins:
-    """Boxes of a grid, and the cells that may reach into each, as `members` one bin after the other."""
+    """A grid of search bins. `members` lists the cells that may overlap each bin, one bin after the other."""
 
     def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
         self.origin, extent = low.min(0), np.maximum(high.max(0) - low.min(0), 1e-300)
@@ -115,6 +117,6 @@ class _Bins:
         return np.clip(((points - self.origin) / self.step).astype(np.int64), 0, self.shape - 1)
 
     def of(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the members of each point's bin begin, and how many they are."""
+        """For the bin of each point, the position of its first member and their number."""
         number = np.ravel_multi_index(tuple(self._place(points).T), tuple(self.shape))
         return self.starts[number], self.counts[number]

@@ -2,7 +2,7 @@
 
 A function is given by an image: the coefficients of its spline, with as many beyond either end of an axis as positions there need. Around
 a circle these are the ones of the next turn. Along an axis with ends, the polynomials next to each end go on across the second node
-("not a knot"), so that splines are of fourth order up to the walls, whatever functions do there; positions beyond a wall are at it.
+("not a knot"), so that splines are of fourth order up to the walls for all functions. Positions beyond a wall are moved to it.
 
 Weights of B-splines are positive, so that two terms are one value of a piecewise linear function: w₀f₀ + w₁f₁ = (w₀ + w₁) f(w₁/(w₀ + w₁)).
 A sum over 4^d neighbours is then one over 2^d linear interpolations, for which torch has fast kernels.
@@ -28,9 +28,12 @@ Positions = Float[Tensor, "batch dim *grid"]
 
 
 def values_at(image: Image, positions: Positions, grid: Grid, twice: bool = False) -> Values:
-    """Functions by their images, at positions in units of the spacing along each axis, from its first end; on whatever turn of a circle.
+    """Values of functions, given by spline coefficients (images), at positions in units of the spacing from the first end of each axis.
 
-    Fast kernels have one derivative, backwards; with `twice` there are two, forwards or backwards, and under `torch.func.vmap`.
+    Positions on a periodic axis may lie in any period.
+
+    By default, only first derivatives by backpropagation exist. With `twice`, second derivatives, forward derivatives and
+    `torch.func.vmap` work too, but slower.
     """
     lines = zip(positions.unbind(1), grid.lines, strict=True)
     cells = [_cell(x, kind, points) for x, (kind, points, _) in lines]

@@ -1,4 +1,4 @@
-"""Vectors, and functions with several channels: what is not one function on one domain."""
+"""Vectors, and functions with several channels."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +13,20 @@ from raffia.spaces.base import Nodes, Space
 
 @dataclass(frozen=True)
 class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors themselves, as either
-    """Vectors of numbers, parameters or quantities of interest: arrays (n, size). `Vectors()` takes any size."""
+    """Vectors of parameters or quantities of interest: arrays (n, size).
+
+    Parameters
+    ----------
+    length
+        The number of components; None allows any.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Vectors
+    >>> Vectors().grid_of(torch.ones(10, 3))
+    Vectors(length=3)
+    """
 
     has_components: ClassVar[bool] = True
     tabular: ClassVar[bool] = True
@@ -42,18 +55,18 @@ class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        """As many values as components."""
+        """The number of components."""
         if self.length is None:
             raise RaffiaError("Vectors() has no size of its own: take Vectors().grid_of(array).")
         return (self.length,)
 
     @property
     def root_weights(self) -> Float[Tensor, "_"]:
-        """The dot product."""
+        """1: the inner product is the dot product."""
         return torch.ones(1, dtype=torch.float64)
 
     def grid_of(self, f: Tensor) -> "Vectors":
-        """Vectors of the size that `f` has."""
+        """Vectors of the size of `f`."""
         if f.ndim < 1 or f.shape[-1] == 0 or self.length not in (None, f.shape[-1]):
             raise RaffiaError(
                 f"vectors need {'at least one' if self.length is None else self.length} components; got {tuple(f.shape)}."
@@ -63,7 +76,21 @@ class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors
 
 @dataclass(frozen=True)
 class Channels(Space):
-    """Functions with several channels on one domain: arrays (n, count, *grid)."""
+    """Functions with several channels on one domain: arrays (n, count, *grid).
+
+    Parameters
+    ----------
+    of
+        The `Domain` or `Mesh` of each channel.
+    count
+        The number of channels.
+
+    Examples
+    --------
+    >>> from raffia import Channels, Domain
+    >>> Channels(Domain(2), 3).ndim
+    3
+    """
 
     has_components: ClassVar[bool] = True
 
@@ -81,21 +108,21 @@ class Channels(Space):
 
     @property
     def one_channel(self) -> Space:
-        """That of each function."""
+        """The space of one channel."""
         return self.of
 
     @property
     def dim(self) -> int:  # type: ignore[override]
-        """That of the domain."""
+        """The dimension of the domain."""
         return self.of.dim
 
     @property
     def channels(self) -> int:  # type: ignore[override]
-        """As many as were said."""
+        """The number of channels."""
         return self.count
 
     def over(self, region: Space) -> "Channels":
-        """As many channels on another region."""
+        """The same number of channels on another region."""
         return Channels(region, self.count)
 
     @property
@@ -110,16 +137,16 @@ class Channels(Space):
 
     @property
     def digest(self) -> str:
-        """That of one channel, and how many."""
+        """The digest of one channel, and their number."""
         return f"{self.count} of {self.of.digest}"
 
     @property
     def region(self) -> Space:
-        """That of each function."""
+        """The space of one channel."""
         return self.of.region
 
     def grid_of(self, f: Tensor) -> "ChannelGrid":
-        """The grid of one channel, with as many of them."""
+        """The grid of one channel, with their number."""
         if f.ndim < self.ndim or f.shape[-self.ndim] != self.count:
             raise RaffiaError(
                 f"functions with {self.count} channels have shape (n, {self.count}, *grid), the channels before the grid; "
@@ -139,16 +166,16 @@ class ChannelGrid(Nodes):
 
     @property
     def one_channel(self) -> Nodes:
-        """The nodes of each."""
+        """The nodes of one channel."""
         return self.of
 
     @property
     def space(self) -> Channels:
-        """As many channels of functions there."""
+        """Functions with this number of channels."""
         return Channels(self.of.space, self.count)
 
     def with_channels(self, one: Nodes) -> "ChannelGrid":
-        """As many channels on other nodes."""
+        """The same number of channels on other nodes."""
         return ChannelGrid(one, self.count)
 
     @property
@@ -158,6 +185,6 @@ class ChannelGrid(Nodes):
 
     @property
     def root_weights(self) -> Float[Tensor, "_"]:
-        """Those of the grid, for every channel."""
+        """Those of the grid, repeated for every channel."""
         root = self.of.root_weights
         return root if root.numel() == 1 else root.repeat(self.count)

@@ -30,7 +30,7 @@ Classes = Mapping[str, Callable[..., Any]]
 DAMAGE = (
     SafetensorError, ValueError, OSError, KeyError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
 )  # fmt: skip
-"""What reading a damaged or hostile file may end in, beside our own errors."""
+"""Errors that reading a damaged or hostile file may raise, in addition to our own."""
 
 
 def write(path: Path, content: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ MACHINE, PROCESS = f"{zlib.crc32(platform.node().encode()):08x}", secrets.token_
 
 @contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; rename it onto `path` if the block succeeds, remove it otherwise.
+    """Yield a temporary path in the folder of `path`; rename it onto `path` if the block succeeds, remove it otherwise.
 
     The temporary name says who writes, so that what a killed process has left is removed by the next that writes to `path`.
     """
@@ -58,8 +58,8 @@ def remove_leftovers(target: Path) -> None:
     """Remove the temporary files for `target` whose processes, of this machine, are gone; those still being written stay."""
     written_by = re.compile(rf"\.{re.escape(target.name)}\.{MACHINE}-(\d{{1,9}})-(\w+)-\w+{re.escape(target.suffix)}")
     for left in target.parent.glob(".*"):
-        found = written_by.fullmatch(left.name)
-        if found and not _runs(int(found[1]), found[2]):
+        writer = written_by.fullmatch(left.name)
+        if writer and not _runs(int(writer[1]), writer[2]):
             with suppress(OSError):  # somebody else's, which we may not remove
                 left.unlink(missing_ok=True)
 

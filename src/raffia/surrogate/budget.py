@@ -26,8 +26,10 @@ class BudgetDefaults:
 
     Attributes
     ----------
-    contest, training
-        Shares of the budget after which no more is searched, and after which nothing optional is begun.
+    contest, closed, training
+        Shares of the budget after which no more is searched, no candidate is begun, and nothing optional is.
+    small
+        The share of the budget that something optional may take at any time.
     values
         Values of inputs and outputs that features are chosen on, at a speed of one, in a minute.
     fewest, most
@@ -39,6 +41,8 @@ class BudgetDefaults:
     """
 
     contest: float = 0.55
+    closed: float = 0.9
+    small: float = 0.2
     training: float = 0.8
     values: int = 2**21
     fewest: int = 64
@@ -110,8 +114,9 @@ class Clock:
         return self.interrupted.is_set() or (not self.given and self.seconds > share * self.plan.seconds)
 
     def affords(self, seconds: float) -> bool:
-        """Whether something optional, which changes no model, may take so long."""
-        return not self.interrupted.is_set() and self.seconds + seconds < DEFAULTS.training * self.plan.seconds
+        """Whether something optional, which changes no model, may take so long: there is time, or it takes little."""
+        small = seconds < DEFAULTS.small * self.plan.seconds
+        return not self.interrupted.is_set() and (small or self.seconds + seconds < DEFAULTS.training * self.plan.seconds)
 
     def stop(self, name: str, taken: int) -> "Stop":
         """What ends the search of these features, of which some steps are taken: the plan that was given, or the time."""

@@ -120,7 +120,12 @@ class _Rounds:
     @property
     def ended(self) -> bool:
         """Whether there is nothing left to win, or no time."""
-        return self.best < DEFAULTS.enough.get(self.judge.a.dtype, 0.0) or self.clock.over(BUDGET.contest)
+        return self._won or self.clock.over(BUDGET.contest)
+
+    @property
+    def _won(self) -> bool:
+        """Whether the error is as small as the precision of the data allows."""
+        return self.best < DEFAULTS.enough.get(self.judge.a.dtype, 0.0)
 
     def hold(self, entrants: list[Entrant]) -> None:
         """The first by itself, since it takes no time; then what has a closed form; then searches."""
@@ -155,7 +160,7 @@ class _Rounds:
 
     def _judge(self, entrants: list[Entrant], stopped: Callable[[], bool] | None = None) -> None:
         """Train and judge these, side by side; of one that was searched, the better of both entries counts."""
-        best, stopped = self.best, stopped or (lambda: bool(self.entries) and self.ended)
+        best, stopped = self.best, stopped or (lambda: bool(self.entries) and (self._won or self.clock.over(BUDGET.closed)))
         for entry in side_by_side(lambda one: None if stopped() else self.judge.entry(one, best), entrants):
             if entry is not None:
                 self._enter(entry)

@@ -17,14 +17,12 @@ from raffia.spaces import interpolate
 from raffia.surrogate.plan import Choice
 from raffia.tuning.workers import side_by_side
 
-FEWEST_HELD = (
-    40  # pairs that a fifth of the data must have, to be enough for errors and error bars; else all pairs are left out in turn
-)
-FOLDS, SINGLE = (
-    10,
-    5,
-)  # in which they are left out in turn; or five of large outputs, or a single one of these where pairs are not few
-LARGE = 128  # values of an output, above which training takes long
+FEWEST_HELD = 40
+"""Pairs that a fifth of the data must have for errors and error bars; else all pairs are left out in turn."""
+FOLDS, FEWER_FOLDS, FOLDS_OF_VECTORS = 10, 5, 30
+"""Folds in which they are left out in turn; of many large outputs; and of vectors, where errors fall steeply with the number of pairs."""
+LARGE, MANY = 128, 40
+"""Values of an output, and pairs, above which training takes long."""
 FEWEST_ERRORS, MOST_ERRORS = 3, 1024  # pairs that error bars are calibrated on
 
 
@@ -49,10 +47,16 @@ class Fold:
         return self.test.y - self.predicted
 
 
+def left_out_count(n: int) -> int:
+    """How many of n pairs are left out by `cross_validated`: all, or one fifth of many."""
+    return n if n < FEWEST_HELD * FEWER_FOLDS else n // FEWER_FOLDS
+
+
 def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: int) -> list[Fold]:
-    """Train what was chosen without each of ten folds in turn, or five of large outputs; of many pairs, without one fifth of them."""
-    few = len(data) < FEWEST_HELD * SINGLE
-    count = FOLDS if few and data.y[0].numel() <= LARGE else SINGLE
+    """Train the choice without each fold in turn; of many pairs, without one fifth of them."""
+    few = left_out_count(len(data)) == len(data)
+    large = len(data) > MANY and data.y[0].numel() > LARGE
+    count = FEWER_FOLDS if large or not few else FOLDS_OF_VECTORS if data.domain.tabular else FOLDS
     splits = folds_of(data.a, count, seed, "cross-validation", labels)[: None if few else 1]
 
     def fold(sides: tuple[Tensor, Tensor]) -> Fold:

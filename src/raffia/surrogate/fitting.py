@@ -25,7 +25,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for
 from raffia.surrogate.candidates import Candidate, Glance, named
-from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated
+from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated, left_out_count
 from raffia.surrogate.entries import Contest
 from raffia.surrogate.holding import Groups, check_test, count_of, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
@@ -179,7 +179,7 @@ def _whole(
         holding, chosen = holding.part(kept), [*chosen, why]
     n, in_turn = len(data), request.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
     in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
-    request.check_band(len(test) if test is not None else n if in_turn else len(holding.held))
+    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(n))
     holding = replace(holding, notes=[*holding.notes, *chosen])
     request.report(holding.notes)
     train = data.part(holding.train) if count else data
@@ -252,7 +252,7 @@ def _whole(
         words += (
             f"; the errors are of the model trained on the other {len(train)}, the model itself was then trained on all {n}"
         )
-    judged.attach_to(model, tested)
+    judged.attach_to(model, own)
     calibrate(model, fitted, own)
     outside = "" if test is None else model.novelty_warning(test.a)
     if outside:
@@ -331,16 +331,18 @@ def _streamed(request: Request, source: Source, batches: Mapping[str, Any], sche
     if kept is not None:
         kept.unlink(missing_ok=True)
     test = rows = None
+    folds: list[Fold] = []
     judged = Judgement(Sizes.of(some.y, source.output_space.grid_of(some.y)))
     if count:
         rows = list(range(len(part), n))
         test = source.part(range(len(part), n))
-        judged = judged.on([Fold(model, some, test, rows)], partial(_linear, request, choice.contest))
+        folds = [Fold(model, some, test, rows)]
+        judged = judged.on(folds, partial(_linear, request, choice.contest))
         request.report(judged.notes)
     paths = paths_of(test, range(count)) if test is not None and n > source.each else None
     rollout = None if paths is None else rolled_out(model, paths, source.each, some.y)
-    judged.attach_to(model, test)
-    calibrate(model, some, [] if test is None else [Fold(model, some, test, rows or [])])
+    judged.attach_to(model, folds)
+    calibrate(model, some, folds)
     return Surrogate(
         model=model,
         n_train=len(part),

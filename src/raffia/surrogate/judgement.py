@@ -56,11 +56,15 @@ class Judgement:
         notes = [*self.notes, *told(near, at_random, data.domain.tabular, error)]
         return replace(self, notes=notes, by_blocks=error)
 
-    def attach_to(self, model: RandomFeatureModel, test: Dataset | None) -> None:
-        """Store output norms, the mean error and the largest error at a point of each test pair, for conformal bands, in a model."""
+    def attach_to(self, model: RandomFeatureModel, folds: Sequence[Fold]) -> None:
+        """Store output norms, the mean error and, for conformal bands, the largest pointwise error of each pair left out of training."""
         trained = replace(model.trained_, sizes=self.sizes)
-        if test is not None and self.measured is not None and (predicted := self.predicted) is not None:
+        if self.measured is not None:
             trained = trained.with_error(HELD_OUT, float(self.measured.relative.mean()))
+        if folds:
+            truth, predicted = (
+                torch.cat(parts) for parts in zip(*((fold.test.y, fold.predicted) for fold in folds), strict=True)
+            )
             scale = trained.frame.output_scaling.stretch(torch.ones_like(predicted))
-            trained = replace(trained, scores=tuple(scores_of(lambda _: (predicted, scale), test.a, test.y).tolist()))
+            trained = replace(trained, scores=tuple(scores_of(lambda _: (predicted, scale), predicted, truth).tolist()))
         model.adopt(trained)

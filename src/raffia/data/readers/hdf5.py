@@ -37,7 +37,7 @@ def variables(path: Path, reverse: bool = False) -> dict[str, Variable]:
             if reverse:
                 shape, dims, chunks = shape[::-1], dims and dims[::-1], chunks[::-1]
             load = partial(_load, path, name, reverse)
-            arrays[name] = Variable(path, name, shape, dtype.str, load, dims, attributes, int(chunks[0]))
+            arrays[name] = Variable(path, name, shape, dtype.str, load, dims=dims, attributes=attributes, block=int(chunks[0]))
     return arrays
 
 
@@ -173,15 +173,15 @@ def _text(value: Any) -> Any:
 
 def plain(attributes: dict[str, Any]) -> dict[str, Any]:
     """Numbers and text; one-element arrays are their element."""
-    kept = {}
+    taken = {}
     for key, value in attributes.items():
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if isinstance(value, (bytes, str)):
-            kept[key] = _text(value)
+            taken[key] = _text(value)
         elif isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in "fiub":
-            kept[key] = value.tolist()
-    return kept
+            taken[key] = value.tolist()
+    return taken
 
 
 def _h5py() -> Any:
@@ -200,7 +200,7 @@ def classic(path: Path) -> dict[str, Variable]:
         if dtype.kind in "fiubS":
             check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
             load = partial(_classic_rows, path, name)
-            found[name] = Variable(path, name, shape, dtype.str, load, dims, attributes)
+            found[name] = Variable(path, name, shape, dtype.str, load, dims=dims, attributes=attributes)
     return found
 
 

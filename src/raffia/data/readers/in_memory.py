@@ -36,7 +36,7 @@ def variables(data: Any, layout: Layout) -> dict[str, Variable]:
             dtype, load, attributes["units"] = "<f8", partial(_days, array), "days"
         if np.dtype(dtype).kind in "fiubcSU":
             shape, dims = tuple(map(int, array.shape)), tuple(map(str, array.dims))
-            arrays[str(name)] = Variable(path, str(name), shape, dtype, load, dims, attributes)
+            arrays[str(name)] = Variable(path, str(name), shape, dtype, load, dims=dims, attributes=attributes)
     return arrays
 
 

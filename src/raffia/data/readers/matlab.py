@@ -121,14 +121,7 @@ class _Element:
             return name, self._numbers(content, flags, shape, values, empty)
         if kind not in (CELL, STRUCT):
             return name, None
-        fields = [""]
-        if kind == STRUCT:
-            damaged_if([part[0] for part in values[:2]] != [5, 1], "a struct has no names of fields")
-            (_, wide, _), (_, start, size), *values = values
-            (each,) = self.integers(content, wide, 1)
-            damaged_if(each < 1, "a struct has no names of fields")
-            letters = [content[place : place + each] for place in range(start, start + size, each)]
-            fields = [word.split(b"\0")[0].decode("latin-1") for word in letters]
+        fields, values = self._fields(content, values) if kind == STRUCT else ([""], values)
         if len(values) != math.prod(shape) * len(fields) or any(part[0] != MATRIX for part in values):
             raise Damaged(f"a cell or struct of shape {shape} has {len(values)} values")
         entries = [self._matrix(content, start, start + size, empty, depth + 1)[1] for _, start, size in values]
@@ -136,6 +129,15 @@ class _Element:
             return name, entries
         records = [dict(zip(fields, entries[i * len(fields) :], strict=False)) for i in range(math.prod(shape))]
         return name, records[0] if len(records) == 1 else records
+
+    def _fields(self, content: bytes, parts: list[Part]) -> tuple[list[str], list[Part]]:
+        """The names of the fields of a struct, each in as many letters, and its values."""
+        damaged_if([kind for kind, _, _ in parts[:2]] != [5, 1], "a struct has no names of fields")
+        (_, wide, _), (_, start, size), *values = parts
+        (each,) = self.integers(content, wide, 1)
+        damaged_if(each < 1, "a struct has no names of fields")
+        letters = [content[place : place + each] for place in range(start, start + size, each)]
+        return [word.split(b"\0")[0].decode("latin-1") for word in letters], values
 
     def _numbers(self, content: bytes, flags: int, shape: tuple[int, ...], values: list[Part], empty: bool) -> np.ndarray:
         """An array of real numbers, or of complex ones whose imaginary parts follow the real parts."""

@@ -69,8 +69,7 @@ def _inside(name: str, value: Any, few: int) -> list[tuple[str, Any]]:
         return []
     if len(value) > 1 and all(type(entry) in DICTIONARIES and entry.keys() == value[0].keys() for entry in value):
         return [(f"{start}{key}", Samples([entry[key] for entry in value])) for key in value[0]]
-    only, shapes = all(map(_is_array, value)), {tuple(getattr(entry, "shape", ())) for entry in value}
-    if only and len(value) > (few if len(shapes) == 1 else max(few, SEVERAL)):
+    if len(value) > few and all(map(_is_array, value)) and (len(value) > SEVERAL or len({tuple(f.shape) for f in value}) == 1):
         return [(name, Samples(value))]
     return [(f"{start}{number}", entry) for number, entry in enumerate(value)]
 

@@ -88,7 +88,7 @@ class Variable:
         cls, path: Path, name: str, values: np.ndarray, dims: tuple[str, ...] | None = None, **more: Any
     ) -> "Variable":
         """An array that is in memory."""
-        return cls(path, name, tuple(values.shape), values.dtype.str, partial(rows_of, values), dims, **more)
+        return cls(path, name, tuple(values.shape), values.dtype.str, partial(rows_of, values), dims=dims, **more)
 
     @property
     def numeric(self) -> bool:
@@ -225,7 +225,7 @@ def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *be
 def check_stored(path: Path, name: str, shape: tuple[int, ...], itemsize: int, stored: int) -> None:
     """Refuse an array that is stored as it is, in fewer bytes than it has."""
     if any(axis < 0 for axis in shape) or math.prod(shape) * itemsize > stored:
-        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes kept for it.")
+        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than the {stored} bytes stored of it.")
 
 
 def check_count(path: Path, count: int) -> None:

@@ -44,7 +44,7 @@ def variables(path: Path) -> dict[str, Variable]:
             name, load = place or path.stem, partial(_load, path, place)
             axes = tuple(map(str, dims)) if type(dims) in (list, tuple) and all(dims) else None
             plain = {key: value for key, value in attributes.items() if not key.startswith("_ARRAY")}
-            arrays[name] = Variable(path, name, tuple(array.shape), dtype.str, load, axes, plain, block)
+            arrays[name] = Variable(path, name, tuple(array.shape), dtype.str, load, dims=axes, attributes=plain, block=block)
     return arrays
 
 

@@ -18,7 +18,7 @@ from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.trained import Trained
 from raffia.regression import (
     ONES,
-    SAMPLES,
+    PRODUCT_SAMPLES,
     ModalDual,
     ModalEquations,
     ModalLeftOut,
@@ -58,7 +58,7 @@ class Modal(Coefficients[ModalPosterior]):
         plain = self.settings.stream(pairs.inputs, pairs.grid, pairs.frame.values_at(pairs.inputs))
         space = self.settings.workspace(plain.theta.device)
         allowed = max(1, space.budget // (2 * int(self.settings.n_features) * plain.values_at(pairs.inputs).size))
-        size = self.settings.batch_size or min(allowed, SAMPLES[plain.theta.device.type])
+        size = self.settings.batch_size or min(allowed, PRODUCT_SAMPLES[plain.theta.device.type])
         return ModalStream(replace(plain, batch_size=size), *parts_of(pairs.frame))
 
     def form(self, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:

@@ -89,11 +89,16 @@ class Ordinary(Coefficients[CoefficientPosterior]):
         )
 
     def combination(self, frame: Frame, solution: Solution, inputs: Tensor) -> Callable[[Tensor], Tensor]:
-        """Σ_j coef_j φ(·; θ_j) / m. For scalar features, inputs are interpolated to the training grid first."""
-        theta, given = self.settings.theta(inputs), frame.input.grid_of(inputs)
-        grid = frame.input_nodes if frame.values == POINT and isinstance(given.one_channel, Grid) else given
-        combined = self.settings.features.combination(theta, solution.coef.to(theta) / self.settings.n_features, grid)
-        return combined if grid == given else lambda a: combined(interpolate(a, given, grid))
+        """Σ_j coef_j φ(·; θ_j) / m. Scalar features, and others that grids change, are computed on the training grid."""
+        theta, given, features = self.settings.theta(inputs), frame.input.grid_of(inputs), self.settings.features
+        fixed = frame.values == POINT or not features.any_grid
+        grid = frame.input_nodes if fixed and isinstance(given.one_channel, Grid) else given
+        combined = features.combination(theta, solution.coef.to(theta) / self.settings.n_features, grid)
+        if grid == given:
+            return combined
+        if frame.values == POINT:
+            return lambda a: combined(interpolate(a, given, grid))
+        return lambda a: interpolate(combined(interpolate(a, given, grid)), grid, given)
 
     def complete(self, frame: Frame, solution: Solution) -> bool:
         """A row for each feature; a column for each channel or, with scalar features, for each value of an output."""

@@ -21,37 +21,37 @@ class Solution:
     """The coefficients and how they were found."""
 
     coef: Inexact[Tensor, "..."]
-    """(m, *columns), or whatever shape the kind of coefficients has."""
+    """(m, *columns), or another shape that the kind of coefficients defines."""
     residual: float
     """‖(G + λ)α − b‖ / ‖b‖; with inequalities, the largest residual of their optimality conditions."""
     rank: int
-    """How many directions of R^m the solution uses."""
+    """The dimension of the subspace of R^m that contains the solution."""
     condition: float
-    """An estimate of the condition number of G + λ on those directions; NaN where the method has none."""
+    """An estimate of the condition number of G + λ on this subspace; NaN if the method has none."""
     n_iter: int = 0
     """Iterations; 0 for direct methods."""
     solver: str = ""
     """The solver."""
     guarantees: tuple[str, ...] = ()
-    """What holds of predictions whatever the data were, and where, in words: one line for each constraint."""
+    """For each constraint, a description of what holds for predictions, and where."""
 
 
 class Solver(BaseEstimator, ABC, Generic[Form]):
-    """Solves (G + ridge·I) α = b, that is, minimises ‖y − Aα/m‖² + (ridge/m)‖α‖²; the problem comes in one form of statistics."""
+    """Solves (G + ridge·I) α = b, which minimises ‖y − Aα/m‖² + (ridge/m)‖α‖²."""
 
     @property
     def statistics(self) -> type[Form]:
-        """The form in which it takes the problem: G and b, unless a solver says otherwise."""
+        """The form of statistics that the solver needs; by default G and b."""
         return NormalEquations  # type: ignore[return-value]
 
     @abstractmethod
     def solve(self, equations: Form, ridge: float) -> Solution:
-        """The coefficients; a failure is an error that names the remedy, never a quiet switch of method."""
+        """Compute the coefficients. A failure is an error that names a remedy; solvers never change the method silently."""
 
     def solution(
         self, equations: Statistics, ridge: float, coef: Float[Tensor, "m _"], rank: int, condition: float, n_iter: int = 0
     ) -> Solution:
-        """Coefficients found for the columns of `columns_of(rhs)`, in the shape of rhs, with their residual."""
+        """The solution with these coefficients, reshaped like rhs, and their residual."""
         flat, rhs = coef.contiguous(), columns_of(equations.rhs)
         defect = torch.linalg.vector_norm(equations.apply(flat) + ridge * flat - rhs)
         scale = torch.linalg.vector_norm(rhs)
@@ -65,7 +65,7 @@ def columns_of(rhs: Float[Tensor, "m *columns"]) -> Float[Tensor, "m _"]:
 
 
 def condition_of(factor: Float[Tensor, "m m"], iterations: int = 12) -> float:
-    """The condition number of LLᵀ, by power iterations with it and with its inverse: low by a few per cent, as a rule."""
+    """The condition number of LLᵀ by power iterations, usually underestimated by a few per cent."""
     start = torch.randn(len(factor), 1, dtype=factor.dtype, generator=torch.Generator().manual_seed(0)).to(factor.device)
     large, small, sizes = start, start, (torch.ones(()), torch.ones(()))
     for _ in range(iterations):

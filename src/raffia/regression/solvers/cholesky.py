@@ -11,7 +11,14 @@ from raffia.regression.solvers.base import Solution, Solver, columns_of, conditi
 
 @dataclass(repr=False, eq=False)
 class Cholesky(Solver[NormalEquations]):
-    """α = (G + λI)⁻¹ b through G + λI = L Lᵀ. Needs G + λI positive definite in floating point."""
+    """α = (G + λI)⁻¹ b through G + λI = L Lᵀ, which must be positive definite in floating point.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.solvers import Cholesky
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, solver=Cholesky())
+    """
 
     def solve(self, equations: NormalEquations, ridge: float) -> Solution:
         """Factor and solve."""

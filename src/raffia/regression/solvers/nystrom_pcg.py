@@ -27,7 +27,7 @@ class NystromApproximation:
 
 
 def nystrom(equations: Statistics, rank: int, ridge: float, max_rank: int, seed: int = 0) -> NystromApproximation:
-    """Sketch G, doubling the rank until the smallest kept eigenvalue is below 10 ridge or the rank is `max_rank`."""
+    """Sketch G, doubling the rank until the smallest eigenvalue is below 10 ridge or the rank is `max_rank`."""
     m, like = equations.n_features, equations.rhs
     generator = torch.Generator().manual_seed(seed)
     test = torch.empty(m, 0, dtype=like.dtype, device=like.device)
@@ -62,9 +62,19 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 class NystromPCG(Solver[Statistics]):
     """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
-    `rank=None` starts at m/16 and doubles until the preconditioner has caught what is above 10 λ, up to m/2, or to m/8 when
-    matrix-free with m > 8192, where it takes 3 m² bytes. Needs λ > 0. From `NormalEquations` a step is a product with G; with
-    `matrix_free=True` it is a pass over the data, and G is never formed.
+    Needs λ > 0.
+
+    Parameters
+    ----------
+    rank
+        The rank of the preconditioner. None starts at m/16 and doubles until it contains all eigenvalues above 10 λ, up to m/2, or to m/8
+        if matrix-free with m > 8192, where it takes 3 m² bytes.
+    rtol, max_iterations
+        The relative residual to reach, and the limit of iterations.
+    matrix_free
+        Whether a step is a pass over the data, without forming G; otherwise it is a product with G.
+    seed
+        The seed of the sketch.
     """
 
     rank: int | None = None

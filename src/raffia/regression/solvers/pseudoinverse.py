@@ -1,4 +1,4 @@
-"""Symmetric eigendecomposition of G: the minimum-norm solution, whatever the rank."""
+"""Symmetric eigendecomposition of G: the minimum-norm solution for any rank."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,13 @@ from raffia.regression.solvers.base import Solution, Solver, columns_of
 class Pseudoinverse(Solver[NormalEquations]):
     """α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
 
-    λ = 0 is the minimum-norm least-squares solution of the paper. `rtol=None` means m·ε with ε of the precision of G for λ = 0, and
-    no cut for λ > 0: then λ decides what counts.
+    λ = 0 gives the minimum-norm least-squares solution of the paper. `rtol=None` is m·ε, with the precision ε of G, for λ = 0, else 0.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.solvers import Pseudoinverse
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=0.0, solver=Pseudoinverse(rtol=1e-12))
     """
 
     rtol: float | None = None

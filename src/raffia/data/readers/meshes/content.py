@@ -66,12 +66,12 @@ class Content:
 class Geometry:
     """The nodes of a mesh that count, in as many coordinates as vary, and its cells as simplices.
 
-    `kept` are the indices of these nodes in the file, `cells` those of its cells; `owner` is the cell that a simplex is part of.
+    `used` are the indices of these nodes in the file, `cells` those of its cells; `owner` is the cell that a simplex is part of.
     """
 
     nodes: np.ndarray
     simplices: np.ndarray
-    kept: np.ndarray
+    used: np.ndarray
     cells: np.ndarray
     owner: np.ndarray
     notes: tuple[str, ...]
@@ -82,18 +82,18 @@ class Geometry:
         notes = []
         damaged_if(not len(points) or not np.isfinite(points).all(), "it has no points, or their coordinates are missing")
         simplices, owner, indices = cells.divided(len(points))
-        used = np.bincount(simplices.reshape(-1), minlength=len(points)) > 0
-        kept = np.flatnonzero(used) if len(simplices) else np.arange(len(points))
-        if len(kept) < len(points):
-            notes.append(f"{len(points) - len(kept)} of {len(points)} points are in no cell, and are left out.")
-        nodes = points[kept].astype(np.float64)
+        inside = np.bincount(simplices.reshape(-1), minlength=len(points)) > 0
+        used = np.flatnonzero(inside) if len(simplices) else np.arange(len(points))
+        if len(used) < len(points):
+            notes.append(f"{len(points) - len(used)} of {len(points)} points are in no cell, and are left out.")
+        nodes = points[used].astype(np.float64)
         extent = np.ptp(nodes, axis=0)
         varying = extent > 1e-9 * extent.max()
         damaged_if(not varying.any(), "all its points coincide")
         if not varying.all():
             flat = " and ".join(name for name, varies in zip("xyz", varying, strict=False) if not varies)
             notes.append(f"{flat} does not vary, and is left out.")
-        return cls(nodes[:, varying], (np.cumsum(used) - 1)[simplices], kept, indices, owner, tuple(notes))
+        return cls(nodes[:, varying], (np.cumsum(inside) - 1)[simplices], used, indices, owner, tuple(notes))
 
     @cached_property
     def centres(self) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +124,7 @@ def described(
     places: dict[str, Any] = {NOTES: geometry.notes, NODES: add("points", geometry.nodes, ("point", "axis"), {PART: True})}
     if len(geometry.simplices):
         places[CELLS] = add("cells", geometry.simplices, ("cell", "corner"), {PART: True})
-    sections = [(at_points, geometry.kept, len(mesh.points), "point", places)]
+    sections = [(at_points, geometry.used, len(mesh.points), "point", places)]
     if in_cells and len(geometry.simplices):
         note = "values in cells are taken at the centres of the cells, with their volumes as weights."
         centres, sizes = geometry.centres
@@ -142,7 +142,7 @@ def described(
             shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
             dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
             load = partial(_chosen, v, chosen, shape[1:], dtype)
-            arrays[name] = Variable(path, name, shape, dtype, load, dims, attributes, beside=beside)
+            arrays[name] = Variable(path, name, shape, dtype, load, dims=dims, attributes=attributes, beside=beside)
     return arrays
 
 
@@ -258,9 +258,12 @@ def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
     if len(parts) == 1 and GHOSTS not in parts[0].cell_data:
         return parts[0]
     grids = [part for part in parts if type(part) is Lattice]
-    if len(grids) == len(parts) and (grid := _tiled(grids)) is not None:
-        return grid
-    meshes = [_without_ghosts(part.as_mesh()) for part in parts]
+    grid = _tiled(grids) if len(grids) == len(parts) else None
+    return _joined([_without_ghosts(part.as_mesh()) for part in parts]) if grid is None else grid
+
+
+def _joined(meshes: Sequence[Content]) -> Content:
+    """One mesh of those of the highest dimension."""
     dim = max(mesh.cells.dim for mesh in meshes)
     meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
     before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
@@ -275,26 +278,28 @@ def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
 def _tiled(parts: Sequence[Lattice]) -> Lattice | None:
     """The grid that others fill, which may share points and cells; None if they leave out some."""
     axes = tuple(np.unique(np.concatenate(lines)) for lines in zip(*(part.axes for part in parts), strict=True))
-    shape, fields = tuple(map(len, axes)), list[Fields]()
     begins = [[int(np.searchsorted(axis, line[0])) for axis, line in zip(axes, part.axes, strict=True)] for part in parts]
     for part, begin in zip(parts, begins, strict=True):
         there = [axis[first : first + size] for axis, first, size in zip(axes, begin, part.shape, strict=True)]
         if not all(map(np.array_equal, there, part.axes)):
             return None
-    for data, less in (([part.point_data for part in parts], 0), ([part.cell_data for part in parts], 1)):
-        filled = np.zeros(sizes_of(shape, less)[::-1], bool)
-        whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
-        for part, values, begin in zip(parts, data, begins, strict=True):
-            place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[
-                ::-1
-            ]
-            filled[place] = True
-            for name, array in whole.items():
-                array[place] = values[name].reshape(array[place].shape)
-        if not filled.all():
-            return None
-        fields.append({name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()})
-    return Lattice(axes, *fields)
+    at_points = _filled(axes, parts, begins, [part.point_data for part in parts], 0)
+    in_cells = _filled(axes, parts, begins, [part.cell_data for part in parts], 1)
+    return None if at_points is None or in_cells is None else Lattice(axes, at_points, in_cells)
+
+
+def _filled(
+    axes: Sequence[np.ndarray], parts: Sequence[Lattice], begins: list[list[int]], data: Sequence[Fields], less: int
+) -> Fields | None:
+    """Fields of a grid from those of its parts, which begin at these points; None where some have no values."""
+    filled = np.zeros(sizes_of([len(axis) for axis in axes], less)[::-1], bool)
+    whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
+    for part, values, begin in zip(parts, data, begins, strict=True):
+        place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[::-1]
+        filled[place] = True
+        for name, array in whole.items():
+            array[place] = values[name].reshape(array[place].shape)
+    return {name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()} if filled.all() else None
 
 
 def _common(parts: Sequence[Fields]) -> list[str]:

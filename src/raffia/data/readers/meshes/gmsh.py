@@ -40,7 +40,7 @@ class _Numbers:
         count = int(np.prod(shape, dtype=object))
         size = np.dtype(kind).itemsize if self.binary else 1
         left = (len(self.body) if self.binary else len(self.words)) - self.at
-        damaged_if(min(shape) < 0 or count * size > left, f"{count} numbers are said to follow, and there are fewer")
+        damaged_if(min(shape) < 0 or count * size > left, f"{count} numbers are claimed, and fewer follow")
         start, self.at = self.at, self.at + count * size
         words = np.frombuffer(self.body, f"<{kind}", count, start) if self.binary else self.words[start : self.at].astype(kind)
         return words.reshape(shape)

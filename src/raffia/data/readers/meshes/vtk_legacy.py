@@ -92,7 +92,7 @@ class _File:
 
     def numbers(self, kind: str, count: int, many: int = 1) -> np.ndarray:
         """So many rows of numbers of a type."""
-        damaged_if(count < 0 or many < 1, f"{count} rows of {many} numbers are said to follow")
+        damaged_if(count < 0 or many < 1, f"{count} rows of {many} numbers are claimed")
         bits, size, read = kind.lower() == "bit", count * many, self._bytes if self.binary else self._text
         dtype = np.dtype("u1" if bits else entry(TYPES, kind.lower(), "type of numbers"))
         values = np.unpackbits(read(dtype, -(-size // 8)))[:size] if bits and self.binary else read(dtype, size)
@@ -100,14 +100,14 @@ class _File:
 
     def _bytes(self, dtype: np.dtype, count: int) -> np.ndarray:
         start, self.at = self.at, self.at + dtype.itemsize * count
-        damaged_if(self.at > len(self.content), f"{count} numbers are said to follow, and {len(self.content) - start} bytes do")
+        damaged_if(self.at > len(self.content), f"{count} numbers are claimed, and {len(self.content) - start} bytes follow")
         return np.frombuffer(self.content, dtype.newbyteorder(">"), count, start)
 
     def _text(self, dtype: np.dtype, count: int) -> np.ndarray:
         start, there = self.at, 0
         while there < count and self.at < len(self.content):
             there += len(self.line().split())
-        damaged_if(there != count, f"{count} numbers are said to follow, and {there} words do")
+        damaged_if(there != count, f"{count} numbers are claimed, and {there} words follow")
         text = self.content[start : self.at].decode("ascii", "replace")
         return (floats(text) if dtype.kind == "f" else integers(text)).astype(dtype)
 

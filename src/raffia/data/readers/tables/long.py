@@ -193,7 +193,7 @@ def _fields(table: Table, layout: Layout, groups: Groups) -> _Fields:
     """Where values are: along a line that curves share, on a grid, or on scattered nodes, which all samples share."""
     places, listed = layout.coordinates, " and ".join(layout.coordinates)
     rows = groups.sorted_by([table.numbers[name] for name in places])
-    notes = [f"{len(groups)} samples, told apart by {' and '.join(layout.samples)}, with values along {listed}."]
+    notes = [f"{len(groups)} samples, distinguished by {' and '.join(layout.samples)}, with values along {listed}."]
     if moved := len(np.unique(groups.samples[rows.order != groups.order])):
         notes.append(f"the rows of {moved} samples are sorted by {listed}.")
     each = rows.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))

@@ -56,31 +56,34 @@ def parsed(path: Path) -> Table:
     text, notes = _decoded(path)
     lines = text.split("\n")
     start = next((line for line in lines if line.strip()), "")
-    comment = next((mark for mark in COMMENTS if start.startswith(mark)), "")
+    comment = next((mark for mark in COMMENTS if start.startswith(mark)), "\n")  # which no line has
     places = list(_first_lines(path, lines, comment))
     if not places:
         raise RaffiaError(f"{path} is no table: it has no lines with values.")
-    body = [lines[place] for place in places]
+    rows, dialect = _dialect([lines[place] for place in places], notes)
+    above = [line[len(comment) :].strip() for line in lines[: places[0]] if line.startswith(comment)]
+    header, headed, note = _header(rows, (above or [""])[-1], dialect["sep"])
+    first = int(header is rows[0])
+    header = _completed(path, rows, header, notes := [*notes, *filter(None, [note])])
+    lines = [line for line in lines[(*places, len(lines))[first] :] if not line.lstrip().startswith(comment)]
+    if not any(map(str.strip, lines)):
+        raise RaffiaError(f"{path} is no table: there are no rows below the names of its columns.")
+    dialect |= {"sep": r"\s+"} if dialect["sep"] == " " else {}
+    pandas, columns = optional("pandas", "Table"), {"header": None, "names": range(len(header)), "index_col": False}
+    with guarded(path):
+        frame = pandas.read_csv(io.StringIO("\n".join(lines)), skipinitialspace=True, low_memory=False, **dialect, **columns)
+    return table(path, frame, header, headed, notes)
+
+
+def _dialect(body: list[str], notes: list[str]) -> tuple[list[list[str]], dict[str, str]]:
+    """The cells of the first lines, and the mark between them and that of decimals; a note if they are unusual."""
     delimiter = max(DELIMITERS, key=lambda mark: _score(mark, body))
     rows = [cells(line, delimiter) for line in body]
     numbers = [cell for row in rows[1:] or rows for cell in row if is_number(cell)]
     commas, stops = (sum(bool(re.search(rf"\d{mark}\d", cell)) for cell in numbers) for mark in (",", "[.]"))
     if delimiter != "," or commas > stops:
         notes.append(f"columns are separated by {DELIMITERS[delimiter]}{', decimals by commas' if commas > stops else ''}.")
-    above = [line[len(comment) :].strip() for line in lines[: places[0]] if comment and line.startswith(comment)]
-    header, headed, note = _header(rows, (above or [""])[-1], delimiter)
-    first = int(header is rows[0])
-    header = _completed(path, rows, header, notes := [*notes, *([note] if note else [])])
-    lines = lines[places[first] :] if len(places) > first else []
-    if comment:
-        lines = [line for line in lines if not line.lstrip().startswith(comment)]
-    if not any(map(str.strip, lines)):
-        raise RaffiaError(f"{path} is no table: there are no rows below the names of its columns.")
-    dialect: dict[str, Any] = {"sep": r"\s+" if delimiter == " " else delimiter, "decimal": "," if commas > stops else "."}
-    pandas, columns = optional("pandas", "Table"), {"header": None, "names": range(len(header)), "index_col": False}
-    with guarded(path):
-        frame = pandas.read_csv(io.StringIO("\n".join(lines)), skipinitialspace=True, low_memory=False, **dialect, **columns)
-    return table(path, frame, header, headed, notes)
+    return rows, {"sep": delimiter, "decimal": "," if commas > stops else "."}
 
 
 def _completed(path: Path, rows: list[list[str]], header: list[str], notes: list[str]) -> list[str]:
@@ -174,7 +177,7 @@ def _first_lines(path: Path, lines: list[str], comment: str) -> Iterator[int]:
         if len(line) > LONGEST:
             raise RaffiaError(f"{path} is no table: line {at + 1} has {len(line)} characters.")
         length += len(line) + 1
-        if line.strip() and not (comment and line.startswith(comment)):
+        if line.strip() and not line.startswith(comment):
             count += 1
             yield at
 

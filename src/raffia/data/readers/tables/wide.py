@@ -114,7 +114,7 @@ def variable(
 def together(table: Table, layout: Layout, columns: dict[str, np.ndarray]) -> dict[str, Variable]:
     """One array of the parameters of each sample."""
     joined, dims = np.stack(list(columns.values()), axis=1), (SAMPLE, f"{PARAMETERS} by name")
-    return {PARAMETERS: variable(table, PARAMETERS, joined, dims, layout, tuple(columns))}
+    return {PARAMETERS: variable(table, PARAMETERS, joined, dims, layout, columns=tuple(columns))}
 
 
 def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[str, Variable]:
@@ -123,7 +123,7 @@ def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[s
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
         load = partial(_texts, values, kind)
-        arrays[name] = Variable(table.path, name, values.shape, kind, load, (SAMPLE,), notes=table.notes, layout=layout)
+        arrays[name] = Variable(table.path, name, values.shape, kind, load, dims=(SAMPLE,), notes=table.notes, layout=layout)
     return arrays
 
 
@@ -132,7 +132,7 @@ def _run(table: Table, run: Run, layout: Layout) -> dict[str, Variable]:
     table = replace(table, notes=(*table.notes, run.note)) if run.note else table
     values = np.stack([table.numbers[column] for column in run.columns], axis=1)
     places = f"columns of {run.name}"
-    arrays = {run.name: variable(table, run.name, values, (SAMPLE, places), layout, run.columns)}
+    arrays = {run.name: variable(table, run.name, values, (SAMPLE, places), layout, columns=run.columns)}
     if run.numbers is not None and not run.labels and len(run.columns) > FEW:
         line = variable(table, places, np.array(run.numbers), (places,), layout)
         arrays[places] = replace(line, attributes={"units": run.units}) if run.units else line
@@ -230,4 +230,4 @@ def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
     shape, dims = (run.shape[:1], (sample,)) if flat else ((run.shape[0], len(places)), (sample, f"columns of {name}"))
     dtype = np.result_type(*[v.dtype for v in several.values()]).str
     units = {key: value for key, value in run.attributes.items() if key == "units"}
-    return Variable(run.path, name, shape, dtype, read, dims, units, notes=run.notes, layout=run.layout)
+    return Variable(run.path, name, shape, dtype, read, dims=dims, attributes=units, notes=run.notes, layout=run.layout)

@@ -1,4 +1,4 @@
-"""The recurrence of iterated features: its numbers, the functions of an input that it is made of, and its steps."""
+"""The recurrence of iterated features: its hyperparameters, the functions of the input, and its steps."""
 
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -18,7 +18,7 @@ FUNCTIONS, RATES = ("source", "growth", "potential", "stream"), ("beta", "gamma"
 
 
 def searched(region: Domain, channels: int, iterations: int, vectors: set[str]) -> dict[str, Range | Choice]:
-    """What a search may vary, those of the terms that there are: a number for all iterations, or several where `vectors` says so."""
+    """The hyperparameters of active terms: one for all iterations or, if named in `vectors`, one for each."""
     dim = region.dim
     functions, rates = FUNCTIONS[: 4 if dim < 3 else 3], RATES[: {1: 4, 2: 3}.get(dim, 2) if iterations else 0]
     ranges: dict[str, Range | Choice] = {
@@ -45,13 +45,13 @@ class Smoothed:
 
     @classmethod
     def of(cls, a: Float[Tensor, "n channels *grid"], series: Series, length: Numbers) -> "Smoothed":
-        """By two transforms."""
+        """Compute q and ∇q by two transforms."""
         damping = torch.exp(-(length**2) * series.squares.to(a)[..., None, None] / 2)
         q, slopes = series.with_gradient(damping * series.analysis(a.movedim((0, 1), (-1, -2))))
         return cls(series, q, slopes, torch.tanh(q))
 
     def function(self, c: Numbers) -> Part:
-        """s = c₀ + Σ (c₁ q + c₂ tanh q), with two numbers for each channel."""
+        """s = c₀ + Σ (c₁ q + c₂ tanh q), with c₁ and c₂ for each channel."""
         return c[0] + (c[1::2, None] * self.q + c[2::2, None] * self.tanh).sum(-2, keepdim=True)
 
     def gradient(self, c: Numbers) -> list[Part]:
@@ -67,7 +67,7 @@ class Smoothed:
     def couplings(
         self, functions: list[Numbers], rates: list[Numbers], power: Numbers
     ) -> tuple[Part, list[Part], list[list[Part]]]:
-        """s₀, then for every step what multiplies p, β s₁ (+ δ ∂v on a line), and each of its derivatives, γ ∇s₂ + ζ ∇^⊥v, or ζ v."""
+        """s₀, then for every step the coefficients of p, β s₁ (+ δ ∂v on a line), and of its derivatives, γ ∇s₂ + ζ ∇^⊥v, or ζ v."""
         source, growth, potential, stream = functions
         grown, fallen, (v, slopes) = self.function(growth), self.gradient(potential), self.filtered(stream, power)
         across = {1: [v], 2: [-slopes[-1], slopes[0]]}.get(len(slopes), [])
@@ -84,7 +84,7 @@ def recurrence(
     K: list[Tensor],
     series: Series,
 ) -> Float[Tensor, "*grid_m_n"]:
-    """p ↦ K_l[s₀ F_l + what is coupled to p and ∇p] for l = 1, 2, …, products on the grid, K_l on coefficients; then p on the grid."""
+    """Iterate p ↦ K_l[s₀ F_l + terms in p and ∇p] for l = 1, 2, …, products on the grid, K_l on coefficients. Return p on the grid."""
     source, reactions, flows = couplings
     for F, multiplier, reaction, flow in zip(fields, K, reactions, flows, strict=True):
         value, slopes = series.with_gradient(p)

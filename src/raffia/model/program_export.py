@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
+from raffia.model.model_defaults import ROWS
 from raffia.model.onnx_operations import DECOMPOSITIONS
 from raffia.model.operator import Operator
-from raffia.model.recording import ROWS, record
+from raffia.model.recording import record
 from raffia.model.vector_operator import FlatOperator
 from raffia.storage import archive, atomic
 

@@ -1,17 +1,15 @@
-"""An unknown function as data tell of it: its posterior mean and standard deviation, beside the truth where that is known."""
+"""The posterior mean and standard deviation of an unknown function, with the truth where that is known."""
 
 from typing import cast
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from raffia.errors import RaffiaError
 from raffia.plotting.field import Field
+from raffia.plotting.layout import INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, panel
 from raffia.plotting.line import Curve
-from raffia.plotting.sheet import Sheet
-from raffia.plotting.style import INK, PREDICTION, TRUTH, Array, limits, panel
 from raffia.plotting.views import looks
 from raffia.spaces import Domain
 
@@ -23,9 +21,9 @@ def posterior(
 
     `domain=None` means the circle in 1-D and the unit square in 2-D; `positions` are marked, where data were observed.
     """
-    mean, std = _array(mean), _array(std)
-    truth = None if truth is None else _array(truth)
-    places = None if positions is None else _array(positions).reshape(len(positions), -1)
+    mean, std = as_numpy(mean), as_numpy(std)
+    truth = None if truth is None else as_numpy(truth)
+    places = None if positions is None else as_numpy(positions).reshape(len(positions), -1)
     if mean.ndim not in (1, 2) or {mean.shape} != {std.shape, mean.shape if truth is None else truth.shape}:
         shapes = ", ".join(str(f.shape) for f in (mean, std, truth) if f is not None)
         raise RaffiaError(f"posterior draws one function, arrays (points,) or (r, r) of one shape; got {shapes}.")
@@ -57,7 +55,7 @@ def _images(view: Field, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | 
     shown = [("posterior mean", mean), ("standard deviation", std)]
     shared = limits(mean) if truth is None else limits(mean, truth)
     shown = shown if truth is None else [("truth", truth), *shown]
-    sheet = Sheet(1, len(shown), [view])
+    sheet = Sheet(1, len(shown), [view.ratio])
     for column, (title, values) in enumerate(shown):
         axes = sheet.panel(0, column)
         spread = values is std
@@ -70,7 +68,3 @@ def _images(view: Field, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | 
 
 def _mark(axes: Axes, places: np.ndarray) -> None:
     axes.plot(places[:, 0], places[:, 1], "o", ms=3, mfc="white", mec="black", mew=0.5)
-
-
-def _array(values: Array) -> np.ndarray:
-    return torch.as_tensor(values).numpy(force=True).astype(float)

@@ -1,19 +1,16 @@
-"""A model of one step, applied again and again: errors against time, and the path of one trajectory beside the true one."""
-
-from collections.abc import Sequence
+"""A model of one step, applied again and again: errors against time, and one trajectory compared with the true one."""
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from raffia.metrics.spectrum import spectrum
 from raffia.plotting.field import Field
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, as_numpy, limits, log_ticks, positive, short_numbers
 from raffia.plotting.line import Curve
 from raffia.plotting.ruler import Labels
-from raffia.plotting.style import ERROR, INK, PREDICTION, TRUTH, Array, limits, short_numbers
 from raffia.plotting.views import looks
 from raffia.spaces import Domain, Space
 
@@ -23,22 +20,19 @@ TITLES = ("truth", "prediction", "|difference|")
 
 
 def errors_in_time(errors: Array, correlations: Array | None = None, alike: float = 0.9) -> Figure:
-    """The mean relative error after 1, 2, … steps, and beside it the correlation with the truth, until it falls below `alike`."""
-    off = _numbers(errors)
+    """The mean relative error after 1, 2, … steps, and the correlation with the truth, with the step where it falls below `alike`."""
+    off = as_numpy(errors)
     steps = np.arange(1, len(off) + 1)
     count = 1 if correlations is None else 2
     figure = Figure(figsize=(4.3 * count, 3.0), layout="constrained")
     left, *right = figure.subplots(1, count, squeeze=False)[0]
-    left.semilogy(steps, _positive(off), "o-", color=ERROR, ms=3, lw=1.2)
+    left.semilogy(steps, positive(off), "o-", color=ERROR, ms=3, lw=1.2)
     left.set(xlabel="steps", ylabel="mean relative L² error")
-    if (_positive(off) > LOST).any():
-        left.set_ylim(np.nanmin(_positive(off)) / 2, LOST)
-    few = np.nanmax(np.minimum(_positive(off), LOST), initial=0.0) < 30 * np.nanmin(_positive(off), initial=np.inf)
-    left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
-    left.yaxis.set_major_formatter("{x:g}")
-    left.yaxis.set_minor_formatter("")
+    if (positive(off) > LOST).any():
+        left.set_ylim(np.nanmin(positive(off)) / 2, LOST)
+    log_ticks(left.yaxis, np.nanmin(positive(off), initial=np.inf), np.nanmax(np.minimum(positive(off), LOST), initial=0.0))
     for axes in right:
-        values = _numbers(correlations if correlations is not None else [])
+        values = as_numpy(correlations if correlations is not None else [])
         axes.plot(steps, values, "o-", color=TRUTH, ms=3, lw=1.2)
         axes.axhline(alike, color=INK, lw=1, ls=":")
         below = np.flatnonzero(values < alike)
@@ -59,8 +53,8 @@ def spectra(truth: Tensor, predicted: Tensor, domain: Domain) -> Figure:
     largest, least = max(float(e.max()) for e in true) or 1.0, min(float(e.min()) for e in true)
     figure = Figure(figsize=(2.9 * len(times) + 0.4, 2.9), layout="constrained")
     for i, axes in enumerate(figure.subplots(1, len(times), squeeze=False, sharey=True)[0]):
-        axes.loglog(np.arange(1, len(true[i]) + 1), _positive(true[i]), color=TRUTH, lw=2.2, label="truth")
-        axes.loglog(np.arange(1, len(guess[i]) + 1), _positive(guess[i]), color=PREDICTION, label="prediction")
+        axes.loglog(np.arange(1, len(true[i]) + 1), positive(true[i]), color=TRUTH, lw=2.2, label="truth")
+        axes.loglog(np.arange(1, len(guess[i]) + 1), positive(guess[i]), color=PREDICTION, label="prediction")
         if not (guess[i] <= LOST * largest).any():  # what is lost does not set the scale
             axes.text(0.5, 0.92, "prediction above", color=PREDICTION, ha="center", transform=axes.transAxes, fontsize=9)
         axes.set(xlabel="waves across the domain", ylim=(max(least, FAINT * largest) / 3, LOST * largest))
@@ -73,7 +67,7 @@ def spectra(truth: Tensor, predicted: Tensor, domain: Domain) -> Figure:
 
 def evolution(truth: Tensor, predicted: Tensor, space: Space, labels: Labels = ()) -> Figure:
     """One trajectory (states, *shape) of one channel: curves in time, pictures of space and time, or rows of frames."""
-    true, guess = _numbers(truth), _numbers(predicted)
+    true, guess = as_numpy(truth), as_numpy(predicted)
     if space.tabular or space.dim == 0:
         return _series(true.reshape(len(true), -1), guess.reshape(len(true), -1))
     view = looks(space, true.shape[1:], labels)[0]
@@ -161,12 +155,3 @@ def _spread(states: int, count: int) -> list[int]:
 
 def _after(step: int) -> str:
     return f"after {step} step{'s' if step > 1 else ''}"
-
-
-def _positive(values: np.ndarray) -> np.ndarray:
-    """What a logarithmic scale has a place for."""
-    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
-
-
-def _numbers(values: Array | Sequence[float]) -> np.ndarray:
-    return torch.as_tensor(values).detach().double().cpu().numpy()

@@ -1,0 +1,139 @@
+"""Errors of many samples: how they spread, where they are large, and predictions against the truth."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from raffia.errors import RaffiaError
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, as_numpy, log_ticks, panel, panel_grid, positive
+
+MOST_PARAMETERS, MOST_COMPONENTS, MOST_GROUPS = 12, 8, 24
+"""Panels of parameters and of components, and groups, that are drawn."""
+LABEL = "relative L² error"
+
+
+def errors(errors: Array) -> Figure:
+    """How many samples have which relative error, on a logarithmic scale; the median and the worst are marked.
+
+    The median is the lower one of two, so that it is the error of a sample. Errors of zero count as the least there is; errors that
+    are not finite are left out and counted in the title.
+    """
+    values = as_numpy(errors).ravel()
+    finite = np.sort(values[np.isfinite(values)])
+    if not len(finite):
+        raise RaffiaError(f"errors needs at least one finite error; got {len(values)} that are not.")
+    figure, axes = panel(5.1, 3.0)
+    least = float(min(finite[finite > 0], default=1e-16))
+    shown = np.maximum(finite, least)
+    low, high = least / 1.05, float(shown[-1]) * 1.05
+    bins = np.geomspace(low, high, int(np.clip(2 * np.sqrt(len(finite)), 8, 40)) + 1)
+    axes.hist(shown, bins.tolist(), color=ERROR, alpha=0.55)
+    median = float(shown[(len(shown) - 1) // 2])
+    axes.axvline(median, color=TRUTH, lw=1.6, label=f"median {median:.3g}")
+    axes.axvline(float(shown[-1]), color=PREDICTION, lw=1.6, ls="--", label=f"worst {shown[-1]:.3g}")
+    axes.set_xscale("log")
+    log_ticks(axes.xaxis, low, high)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    left_out = len(values) - len(finite)
+    axes.set(xlabel=LABEL, ylabel="samples", title=f"{left_out} errors are not finite" if left_out else "")
+    axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def parity(y: Array, predicted: Array, labels: Sequence[str] | None = None) -> Figure:
+    """Predicted against true numbers, (n,) or (n, size), with the diagonal on which they agree: a panel for each of the first eight."""
+    truth, guess = as_numpy(y), as_numpy(predicted)
+    if truth.shape != guess.shape or truth.ndim not in (1, 2):
+        raise RaffiaError(f"parity draws y and predicted (n,) or (n, size) of one shape; got {truth.shape} and {guess.shape}.")
+    truth, guess = (values.reshape(len(values), -1) for values in (truth, guess))
+    size = truth.shape[1]
+    if labels is None:
+        labels = [f"component {i}" for i in range(size)] if size > 1 else [""]
+    if len(labels) != size:
+        raise RaffiaError(f"parity(labels=…) needs {size} of them, one a component; got {len(labels)}.")
+    count = min(size, MOST_COMPONENTS)
+    figure, panels = panel_grid(count, 4, (3.1, 3.1))
+    for i, axes in enumerate(panels):
+        both = np.concatenate((truth[:, i], guess[:, i]))
+        both = both[np.isfinite(both)] if np.isfinite(both).any() else np.array([0.0, 1.0])
+        margin = 0.05 * (float(np.ptp(both)) or abs(float(both[0])) or 1.0)
+        ends = (float(both.min()) - margin, float(both.max()) + margin)
+        axes.plot(ends, ends, color=INK, lw=0.9)
+        axes.plot(truth[:, i], guess[:, i], "o", color=TRUTH, ms=3.5, alpha=0.6, mew=0)
+        axes.set(xlabel="truth", ylabel="prediction", xlim=ends, ylim=ends, aspect="equal")
+        axes.locator_params(nbins=5)
+        axes.set_title(labels[i], fontsize=10)
+    if size > count:
+        figure.suptitle(f"the first {count} of {size} components", fontsize=11)
+    return figure
+
+
+def errors_against_parameters(a: Array, errors: Array, names: Sequence[str] | None = None) -> Figure:
+    """The error of each sample against each of its parameters, (n, size): a panel for each of the first twelve."""
+    values, off = as_numpy(a), as_numpy(errors)
+    if values.ndim != 2 or off.shape != (len(values),):
+        raise RaffiaError(
+            f"errors_against_parameters draws parameters (n, size) and n errors; got {values.shape} and {off.shape}."
+        )
+    size = values.shape[1]
+    labels = list(names) if names is not None and len(names) == size else [f"parameter {i}" for i in range(size)]
+    count = min(size, MOST_PARAMETERS)
+    figure, panels = panel_grid(count, 3, (2.8, 2.6), sharey=True)
+    for i, axes in enumerate(panels):
+        _dots(axes, values[:, i], off)
+        axes.set(xlabel=labels[i], ylabel=LABEL if i % 3 == 0 else "")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+    if size > count:
+        figure.suptitle(f"the first {count} of {size} parameters", fontsize=11)
+    return figure
+
+
+def errors_along(places: Array, errors: Array, label: str) -> Figure:
+    """The error of each sample against its place: the row of a file, or the step of a series; with the median of each tenth of them."""
+    at, off = as_numpy(places), as_numpy(errors)
+    if at.shape != off.shape or at.ndim != 1:
+        raise RaffiaError(f"errors_along draws n places and n errors; got {at.shape} and {off.shape}.")
+    figure, axes = panel(5.1, 3.0)
+    _dots(axes, at, off)
+    parts = [part for part in np.array_split(np.argsort(at, kind="stable"), 10) if len(part) and np.isfinite(off[part]).any()]
+    if len(at) >= 20:
+        middle = [float(np.nanmedian(np.where(np.isfinite(off[part]), off[part], np.nan))) for part in parts]
+        axes.plot([float(at[part].mean()) for part in parts], middle, color=INK, lw=1.4, label="median of a tenth")
+        axes.legend(frameon=False, fontsize=8)
+    axes.set(xlabel=label, ylabel=LABEL)
+    return figure
+
+
+def errors_by_group(groups: Sequence[object], errors: Array) -> Figure:
+    """The errors of the samples of each group, in a column with their median; of many groups, the worst."""
+    off, names = as_numpy(errors), np.array([str(group) for group in groups])
+    if names.shape != off.shape:
+        raise RaffiaError(f"errors_by_group draws a group and an error for each sample; got {len(names)} and {off.shape}.")
+    known = sorted(dict.fromkeys(names.tolist()), key=lambda name: -_median(off[names == name]))
+    shown = known[:MOST_GROUPS]
+    figure, axes = panel(max(3.4, min(8.0, 0.45 * len(shown) + 1.6)), 3.4)
+    for place, name in enumerate(shown):
+        inside = off[names == name]
+        _dots(axes, np.full(len(inside), place), inside)
+        axes.plot([place - 0.3, place + 0.3], [_median(inside)] * 2, color=INK, lw=1.6)
+    axes.set_xticks(range(len(shown)), [name[:18] for name in shown], rotation=60 if len(shown) > 4 else 0)
+    axes.set(ylabel=LABEL, title=f"the worst {len(shown)} of {len(known)} groups" if len(known) > len(shown) else "")
+    return figure
+
+
+def _dots(axes: Axes, at: np.ndarray, errors: np.ndarray) -> None:
+    """Errors on a logarithmic scale; those that are zero or not finite have no place on it."""
+    shown = positive(errors)
+    axes.plot(at, shown, "o", color=ERROR, ms=3.5, alpha=0.6, mew=0)
+    if np.isfinite(shown).any():
+        axes.set_yscale("log")
+        log_ticks(axes.yaxis, float(np.nanmin(shown)), float(np.nanmax(shown)))
+        axes.grid(axis="y", color=TRUTH, alpha=0.15)
+
+
+def _median(errors: np.ndarray) -> float:
+    finite = errors[np.isfinite(errors)]
+    return float(np.median(finite)) if len(finite) else 0.0

@@ -184,3 +184,10 @@ def stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int, some: Seq
             return False
         reached += 1
     return reached > steps
+
+
+def grows_anew(model: RandomFeatureModel, paths: Paths | None, rollout: Rollout | None) -> bool:
+    """Whether values of a model grow along paths, where those of the model that was followed along them stayed bounded."""
+    if paths is None or rollout is None or not rollout.bounded:
+        return False
+    return not stays_bounded(model, paths, rollout.followed)

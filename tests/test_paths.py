@@ -241,7 +241,7 @@ BAD = {
     "times must be one for each of 6 states, along axis 1 of u; got 3.": (U, CIRCLE, {"times": [0, 1, 2]}),
     "parameters must hold for whole trajectories, shape (3,) or (3, numbers); got (2,).": (U, CIRCLE, {"parameters": np.ones(2)}),
     "parameters must be finite": (U, CIRCLE, {"parameters": np.array([1, np.nan, 2])}),
-    "u must be float32 or float64; got torch.int64.": (np.ones((3, 6, 16), int), CIRCLE, {}),
+    "u must be float32 or float64; got int64.": (np.ones((3, 6, 16), int), CIRCLE, {}),
     "u must be a NumPy array or a torch tensor; got str.": ("u.npy", CIRCLE, {}),
     "domain must be the space of a state, such as Domain(1) or Vectors(); got 'circle'.": (U, "circle", {}),
     "numbers are Vectors(), with u[..., None].": (U[..., 0], Domain(0), {}),

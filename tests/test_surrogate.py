@@ -120,7 +120,7 @@ def test_a_sum_of_two_models_stays_one_on_a_mesh_and_is_not_pruned():
     both = one.adopt(dataclasses.replace(one.trained_, partner=two.trained_, share=0.3))
     nodes = Mesh(CIRCLE.grid(a.shape[1]).positions, domain=CIRCLE)
     torch.testing.assert_close(both.on(nodes).predict(a), both.predict(a), rtol=1e-6, atol=1e-6)
-    with pytest.raises(RaffiaError, match="prune needs a model of its own: this is a sum of two"):
+    with pytest.raises(RaffiaError, match="prune needs a single model, and this is a weighted sum of two"):
         both.prune(10)
 
 

@@ -315,7 +315,7 @@ def test_settings_in_a_file_that_no_model_has_are_refused_at_once(flow, tmp_path
 class TestBands:
     def test_pairs_that_were_trained_on_are_refused(self, flow):
         found = raffia.fit(flow, FourierFeatures(30), 64, 1e-6)
-        with pytest.raises(RaffiaError, match="pairs that training did not see"):
+        with pytest.raises(RaffiaError, match="pairs that were not used in training"):
             found.model.conformal(found.test.a, found.test.y)
 
     @pytest.mark.parametrize(

@@ -171,3 +171,39 @@ def test_as_many_trajectories_as_states_or_points_are_told_apart_or_asked_about(
         states = two if "c" in layout else u
         check(source, states[:, :-1], states[:, 1:])
         assert any("--time" in note for note in source.notes)
+
+
+def test_files_of_two_kinds_in_a_folder_are_told_apart_by_a_pattern_that_is_named(tmp_path):
+    for number in range(5):
+        for kind in ("upper", "lower"):
+            values = pd.DataFrame({"x": X, "p": np.sin(X + number), "q": np.cos(X + number)})
+            values.to_csv(tmp_path / f"{kind}_line_{number}.csv", index=False)
+    with pytest.raises(RaffiaError) as error:
+        open_source(tmp_path)
+    question = str(error.value)
+    pattern = re.search(r"'([^']*upper_line_\*\.csv)'", question)
+    assert pattern, question
+    assert len(open_source(pattern[1])) == 5
+
+
+def test_labels_that_several_samples_share_are_offered_as_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    subject = np.repeat(np.arange(10), 3)
+    np.savez(tmp_path / "d.npz", a=rng.random((30, 4)), u=rng.random((30, 2)), subject=subject)
+    assert any("--groups subject" in note for note in open_source(tmp_path / "d.npz").notes)
+
+
+def test_values_that_are_smooth_on_a_square_are_said_to_be(tmp_path):
+    x = np.linspace(0, 1, 20)
+    f = np.random.default_rng(0).random((30, 1, 1)) * np.exp(x[:, None]) * np.cos(3 * x)
+    np.savez(tmp_path / "d.npz", a=np.random.default_rng(0).random((30, 3)), u=f.reshape(30, -1))
+    assert any("--reshape 20,20" in note for note in open_source(tmp_path / "d.npz").notes)
+
+
+def test_the_one_side_that_is_not_named_is_all_that_is_left(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((30, 4)), columns=["width", "height", "depth", "weight"])
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    source = open_source(tmp_path / "d.csv", output="weight")
+    check(source, frame.to_numpy()[:, :3], frame["weight"].to_numpy())
+    assert any("--input" in note for note in source.notes)

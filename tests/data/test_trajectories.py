@@ -537,6 +537,22 @@ def test_coordinates_tell_the_axis_of_time_as_the_one_that_has_none(tmp_path):
         assert (source.steps.samples, source.steps.axis) == order[:2]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_time_is_the_axis_along_which_each_state_tells_the_next(layout, tmp_path):
+    """Heat in a box without flux, in any order of axes: in space the equation is of second order; a moving pulse may go either way."""
+    rng, k, x = np.random.default_rng(0), np.arange(1, 5)[:, None], np.linspace(0, 1, 40)
+    rate = np.exp(-((np.pi * k) ** 2) * 1e-4 * np.arange(60)[:, None, None])
+    u = (rng.standard_normal((20, 1, 4, 1)) / k * rate * np.cos(np.pi * k * x)).sum(2)
+    np.save(tmp_path / "u.npy", u.transpose(LAYOUTS[layout]))
+    source = open_source(tmp_path / "u.npy")
+    np.testing.assert_array_equal(source.dataset().a.reshape(20, 59, 40), u[:, :-1])
+    start = rng.uniform(0, 0.2, (20, 1, 1))
+    pulse = np.exp(-50 * (x - 0.3 - 0.008 * np.arange(60)[:, None] - start) ** 2)
+    np.save(tmp_path / "u.npy", pulse.transpose(LAYOUTS[layout]))
+    with pytest.raises(RaffiaError, match="--time"):
+        open_source(tmp_path / "u.npy")
+
+
 def test_states_that_have_nothing_in_common_are_asked_for_and_said(tmp_path):
     """In steps of a third of a period, a state is no more like the next than like any other."""
     u = flow(12, 120)[:, ::7]

@@ -238,7 +238,7 @@ def test_a_search_learns_darcy_flow_without_its_equation():
     ("features", "words"),
     [
         (IteratedFeatures(2, alpha=torch.ones(2)), "alpha=…. must be one number or 3"),
-        (IteratedFeatures(domain=Mesh(torch.rand(9, 2))), "on a grid of a line"),
+        (IteratedFeatures(domain=Mesh(torch.rand(9, 2))), "on a grid of an interval"),
     ],
 )
 def test_bad_input_is_refused(features, words):

@@ -140,10 +140,10 @@ def test_a_picture_in_space_cuts_the_cells_and_leaves_holes():
     [
         (torch.tensor([[0, 1, 8]]), "from 0 to 7; got 0 to 8"),
         (torch.tensor([[-1, 1, 2]]), "from 0 to 7; got -1 to 2"),
-        (torch.tensor([[0.5, 1, 2]]), "whole ones"),
+        (torch.tensor([[0.5, 1, 2]]), "integer node indices"),
         (torch.tensor([[0, 1, 2, 3]]), r"\(cells, 3\)"),
         (torch.zeros(0, 3, dtype=torch.int64), r"shape \(0, 3\)"),
-        (torch.tensor(RING[:2]), "node 2 is in none"),
+        (torch.tensor(RING[:2]), "node 2 does not"),
     ],
 )
 def test_cells_that_are_no_cells_are_refused(cells, words):

@@ -1,11 +1,11 @@
 """raffia bench: times compared with the limits of the machine."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from raffia.bench import Bench
 from raffia.cli.common import check_output, print_table, write_json
@@ -33,12 +33,17 @@ def bench(
         f"{report['device']}, {report['name']}, float64: matrix product {rates['gemm'] / 1e9:.0f} GFLOP/s, "
         f"copy {rates['copy'] / 1e9:.0f} GB/s, inverse FFT {rates['fft'] / 1e9:.2f} G numbers/s"
     )
-    table = Table("what", "sizes", "seconds", "rate", "ceiling", "of ceiling", "peak memory")
-    for row in report["rows"]:
-        memory = f"{row['peak_memory'] / 2**30:.2f} GiB"
-        table.add_row(
-            row["what"], row["sizes"], f"{row['seconds']:.4g}", row["rate"], row["ceiling"], f"{row['fraction']:.0%}", memory
-        )
-    print_table(table)
+    formats: dict[str, Callable[[Any], str]] = {
+        "what": str,
+        "sizes": str,
+        "seconds": "{:.4g}".format,
+        "rate": str,
+        "ceiling": str,
+        "fraction": "{:.0%}".format,
+        "peak_memory": lambda size: f"{size / 2**30:.2f} GiB",
+    }
+    rows = [[write(row[name]) for name, write in formats.items()] for row in report["rows"]]
+    header = ["what", "sizes", "seconds", "rate", "ceiling", "of ceiling", "peak memory"]
+    print_table(rows, header, least_width=120)
     if output is not None:
         write_json(output, report)

@@ -1,11 +1,11 @@
 """raffia benchmark: errors compared with published ones."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from raffia.cli.common import check_output, print_table, write_json
 from raffia.cli.console import app, console
@@ -55,7 +55,8 @@ def over_time(
             one, _ = compared(name, seed, device, trajectories, data == "apebench", effort=effort)
             console.print(f"{name}, seed {seed}: {one.words}", soft_wrap=True)
             comparisons.append(one)
-    print_table(_table(names, comparisons))
+    header = ["case", "method", "measure", "error", f"after {LATER} steps", "parameters", "seconds"]
+    print_table(_rows(names, comparisons), header, least_width=120)
     for source in dict.fromkeys(f"{published(name)['source']}." for name in names):
         console.print(source, soft_wrap=True)
     if output is not None:
@@ -63,9 +64,8 @@ def over_time(
         write_json(output, rows)
 
 
-def _table(names: list[str], comparisons: list[Comparison]) -> Table:
+def _rows(names: list[str], comparisons: list[Comparison]) -> Iterator[list[str]]:
     """A row for each model, then one for each that was published."""
-    table = Table("case", "method", "measure", "error", f"after {LATER} steps", "numbers", "seconds")
     for name in names:
         facts = published(name)
         for one in (one for one in comparisons if one.name == name):
@@ -76,10 +76,9 @@ def _table(names: list[str], comparisons: list[Comparison]) -> Table:
                 else f"{facts['measure']} of one step"
             )
             later = f"{float(one.errors[LATER - 1]):.3g}"
-            table.add_row(name, one.method, measure, f"{error:.3g}", later, str(one.parameters), f"{one.seconds:.0f}")
+            yield [name, one.method, measure, f"{error:.3g}", later, str(one.parameters), f"{one.seconds:.0f}"]
         for row in facts["rows"]:
-            table.add_row(name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "", "")
-    return table
+            yield [name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "", ""]
 
 
 def _finite(one: Comparison) -> list[float | None]:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from raffia.cli.console import console
+from raffia.cli.console import console, shown
 from raffia.data import Dataset, Schema, SideSchema
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
@@ -82,9 +82,15 @@ def write_json(path: Path, content: Any) -> None:
     console.print(f"wrote {path}", soft_wrap=True)
 
 
-def print_table(table: Table) -> None:
-    """Print a table at least 120 characters wide, whatever the terminal."""
-    Console(highlight=False, markup=False, width=max(console.width, 120)).print(table)
+def print_table(
+    rows: Iterable[Sequence[str]], header: Sequence[str] = (), title: str | None = None, least_width: int | None = None
+) -> None:
+    """Print rows of texts; with `least_width`, a table of so many characters at least, whatever the terminal."""
+    table = Table(*header, title=title, show_header=bool(header))
+    for row in rows:
+        table.add_row(*map(shown, row))
+    wide = least_width and Console(highlight=False, markup=False, width=max(console.width, least_width))
+    (wide or console).print(table)
 
 
 def check_output(output: Path, suffix: str, option: str = "--output") -> None:

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from raffia import metrics, papers, plotting, surrogate
-from raffia.cli.common import Example, fit_in_batches, generate_in_batches, make_folder, predict_in_batches
+from raffia.cli.common import Example, fit_in_batches, generate_in_batches, make_folder, predict_in_batches, print_table
 from raffia.cli.console import app, console
 from raffia.model import RandomFeatureModel
 from raffia.reproduce.bridge import Bridge
@@ -52,17 +51,16 @@ def _demo_operator(
     )
     models = {"the paper's features": model, "raffia.fit": fitted.model}
 
-    table = Table("test grid", "used in training", *models, title=f"mean relative L² error on {n_test} inputs")
+    rows = []
     errors: dict[str, list[float]] = {name: [] for name in models}
     for points in grids:
         target = test.domain.grid(points)
         a, y = (resample(f, test.domain.grid_of(f), target) for f in test)
         for name, one in models.items():
             errors[name].append(metrics.relative_error(y, predict_in_batches(one, a), target))
-        table.add_row(
-            str(points), "yes" if points == paper.points else "no", *(f"{values[-1]:.2g}" for values in errors.values())
-        )
-    console.print(table)
+        used = "yes" if points == paper.points else "no"
+        rows.append([str(points), used, *(f"{values[-1]:.2g}" for values in errors.values())])
+    print_table(rows, ["test grid", "used in training", *models], f"mean relative L² error on {n_test} inputs")
     console.print(
         f"The paper reports {paper.reported['test error']:.4f} with {paper.n_samples} pairs. "
         f"Data: {generated:.1f} s, training: {trained:.1f} s with the paper's features, {fitted.seconds:.1f} s with raffia.fit."
@@ -81,10 +79,8 @@ def _demo_operator(
 
 def _demo_bridge(output: Path, seed: int) -> None:
     bridge = Bridge.drawn(seed)
-    table = Table("features", "Bochner error")
-    for name, error in bridge.errors.items():
-        table.add_row(name.removeprefix("m = ").replace("∞", "∞ (piecewise linear)"), f"{error:.4f}")
-    console.print(table)
+    names = [name.removeprefix("m = ").replace("∞", "∞ (piecewise linear)") for name in bridge.errors]
+    print_table(zip(names, map("{:.4f}".format, bridge.errors.values()), strict=True), ["features", "Bochner error"])
     _save(bridge.models[5000], output / "bridge.safetensors", {output / "bridge.png": bridge.figure()})
 
 

@@ -4,8 +4,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from rich.table import Table as Printed
-
+from raffia.cli.common import print_table
 from raffia.cli.console import console
 from raffia.data import Source
 from raffia.metrics import Errors
@@ -24,7 +23,7 @@ def note(text: str) -> None:
 def print_summary(surrogate: Surrogate, file: Path) -> None:
     """Print the contest, the errors, those of simple predictions, and where the model was written."""
     if surrogate.contest is not None:
-        console.print(_printed(surrogate.contest.header, surrogate.contest.rows, contest_title(surrogate.contest)))
+        print_table(surrogate.contest.rows, surrogate.contest.header, contest_title(surrogate.contest))
         if surrogate.plan is not None:
             console.print(f"plan of {surrogate.plan.words}; {surrogate.plan.beyond}", style="dim", soft_wrap=True)
     elif surrogate.history is not None:
@@ -38,7 +37,7 @@ def print_summary(surrogate: Surrogate, file: Path) -> None:
         rows = [
             [name, *_in_numbers(errors)] for name, errors in {"this model": surrogate.measured, **surrogate.simpler}.items()
         ]
-        console.print(_printed(["", "relative L2 error", "worst", "in deviations"], rows, f"mean errors on {where}"))
+        print_table(rows, ["", "relative L2 error", "worst", "in deviations"], f"mean errors on {where}")
         if 1 < surrogate.measured.channels.shape[1] <= MOST_LISTED:
             each = ", ".join(f"{error:.3g}" for error in surrogate.measured.channels.mean(0).tolist())
             console.print(f"relative L2 errors by channel or component: {each}", soft_wrap=True)
@@ -64,10 +63,3 @@ def write_page(surrogate: Surrogate, page: Path, file: Path, source: Source, see
 
 def _in_numbers(errors: Errors) -> list[str]:
     return [f"{value:.3g}" for value in (errors.relative.mean(), errors.relative.max(), errors.deviations.mean())]
-
-
-def _printed(header: list[str], rows: list[list[str]], title: str) -> Printed:
-    table = Printed(*header, title=title)
-    for row in rows:
-        table.add_row(*row)
-    return table

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import torch
 import typer
-from rich.table import Table
 
 from raffia import metrics
-from raffia.cli.common import check_output, predict_in_batches, say_novel, schema_of
+from raffia.cli.common import check_output, predict_in_batches, print_table, say_novel, schema_of
 from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions, predictions
@@ -130,7 +129,4 @@ def evaluate(
     if as_json:
         sys.stdout.write(json.dumps(report, allow_nan=False) + "\n")
         return
-    table = Table(show_header=False)
-    for name, value in report.items():
-        table.add_row(name, str(value) if isinstance(value, int) else f"{value:.5g}")
-    console.print(table)
+    print_table([name, str(value) if isinstance(value, int) else f"{value:.5g}"] for name, value in report.items())

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from raffia.cli.common import make_folder
+from raffia.cli.common import make_folder, print_table
 from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.reproduce import Lab, chosen, run
@@ -33,8 +32,5 @@ def reproduce(
     make_folder(output)
     for result, cached in run(items, lab, output):
         console.print(f"{result.item}: {'already there' if cached else f'{result.seconds:.1f} s'}", soft_wrap=True)
-        table = Table(show_header=False)
-        for name, value in result.numbers.items():
-            table.add_row(name, f"{value:.4g}")
-        console.print(table)
+        print_table([name, f"{value:.4g}"] for name, value in result.numbers.items())
     console.print(f"Pages: {output / 'index.html'} and {output / 'beyond.html'}", soft_wrap=True)

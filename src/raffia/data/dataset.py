@@ -5,7 +5,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 import torch
@@ -73,9 +73,9 @@ class Dataset(Readable):
         cls,
         u: Any,
         domain: Any,
-        stride: int = 1,
-        window: int | None = None,
-        horizon: int = 1,
+        stride: SupportsIndex = 1,
+        window: SupportsIndex | None = None,
+        horizon: SupportsIndex = 1,
         parameters: Any = None,
         times: Any = None,
     ) -> "Dataset":

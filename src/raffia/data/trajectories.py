@@ -289,14 +289,15 @@ class Along:
 
 
 def pairs_in_memory(
-    u: Any, space: Any, parameters: Any, times: Any, steps: Mapping[str, int | None]
+    u: Any, space: Any, parameters: Any, times: Any, steps: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor, Space, Space, Along]:
     """Return inputs and outputs of trajectories (n, states, *state), their spaces, and where they lie; see `Dataset.of_trajectories`."""
     for name, count in steps.items():
         if count is not None or name == "horizon":
             check_count(name, count)
-    stride, window, horizon = steps["stride"] or 1, steps["window"], steps["horizon"] or 1
-    values = as_tensor("u", u)
+    stride, horizon = int(steps["stride"] or 1), int(steps["horizon"])
+    window = None if steps["window"] is None else int(steps["window"])
+    values = _values("u", u)
     _check_states(values, space)
     arrays = {NAME: values.numpy(force=True)}
     if parameters is not None:
@@ -333,6 +334,17 @@ def _space(states: Space, count: int) -> Space:
     return states.one_channel if count == 1 and not states.has_components else Channels(states.one_channel, count)
 
 
+def _values(name: str, values: Any) -> Tensor:
+    """Numbers as a tensor: lists of them too, and arrays in any order of bytes."""
+    try:
+        array = np.asarray(values) if type(values) is list else values
+    except ValueError:
+        array = values
+    if type(array) is np.ndarray and not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return as_tensor(name, array)
+
+
 def _check_states(u: Tensor, space: Any) -> None:
     """Refuse what is no array of trajectories, states, and what a state has."""
     if not isinstance(space, Space):
@@ -356,7 +368,7 @@ def _check_states(u: Tensor, space: Any) -> None:
 
 
 def _fixed(parameters: Any, n: int) -> Tensor:
-    values = as_tensor("parameters", parameters)
+    values = _values("parameters", parameters)
     if values.ndim not in (1, 2) or len(values) != n:
         raise RaffiaError(
             f"parameters must hold for whole trajectories, shape ({n},) or ({n}, numbers); got {tuple(values.shape)}."

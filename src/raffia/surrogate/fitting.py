@@ -185,7 +185,7 @@ def _whole(
     train = data.part(holding.train) if count else data
     paths, each = paths_of(data, holding.train), 0 if data.along is None else data.along.each
     choice = request.chosen(_summary(train), groups=holding.labels, paths=paths)
-    fitted = request.affordable(choice, data if in_turn else train)  # what the last decision is made on
+    fitted = data if in_turn else request.affordable(choice, train)  # few pairs are all trained on, as in each fold
     reduced = len(fitted) < len(data if in_turn else train)
     begun = time.perf_counter()
     choice, noted = _trained(request, choice, fitted, paths, each)

@@ -20,8 +20,9 @@ from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice
 
 SPREADS = 3.0  # robust standard deviations of the logarithms of errors, beyond which an error is far outside the rest
-LEAST_RATIO = 3.0  # times the median error: smaller errors are never far outside
-LEAST_SPREAD = 0.2  # of logarithms: errors that are all alike still vary by so much
+LEAST_SPREAD = (
+    0.37  # of logarithms: errors that are all alike count as spread so far, so that none below three medians is far outside
+)
 FEWEST = 20  # errors, below which none can be called unusual
 MOST_LEFT_OUT = 4096  # pairs that are left out in turn to look for wrong ones
 MOST_SHARE = 0.1  # of the pairs: left out at first, and named at most, as more are a part of the distribution
@@ -51,10 +52,14 @@ class Outliers:
         """A warning for the user: which samples, how unusual they are, what is gained without them, and what to type."""
         rows = ",".join(map(str, self.rows))
         ratios = ", ".join(f"{ratio:.0f}" for ratio in self.ratios)
+        gained = ""
+        if self.error_without < self.error_with:
+            gained = (
+                f" Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}."
+            )
         return (
             f"the outputs of some samples may be wrong (index {rows}): their leave-one-out errors are {ratios} times the median "
-            f"error. Without them, the mean error on the others is {self.error_without:.3g} instead of {self.error_with:.3g}. "
-            f"Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
+            f"error.{gained} Look at these samples; to leave them out, pass --drop {rows} (drop={self.rows})."
         )
 
 
@@ -72,15 +77,14 @@ def excess(errors: Float[Tensor, "n *output"], outputs: Float[Tensor, "n *output
     scores = torch.stack([e.norm(dim=1), (e.abs() / pointwise).amax(1)], 1).clamp(min=tiny)
     logs = torch.stack([scores, scores / sizes[:, None]]).log()
     above = logs - logs.median(1, keepdim=True).values
-    spread = 1.4826 * above.abs().median(1, keepdim=True).values.clamp(min=LEAST_SPREAD / 1.4826)
+    spread = (1.4826 * above.abs().median(1, keepdim=True).values).clamp(min=LEAST_SPREAD)
     return (above / spread).amin(0).amax(1), above[0].amax(1).exp()
 
 
 def unusual(errors: Float[Tensor, "n *output"], outputs: Float[Tensor, "n *output"]) -> list[int]:
     """Return the indices of errors far larger than the others, the largest first."""
     above, ratios = excess(errors, outputs)
-    far = (above > SPREADS) & (ratios > LEAST_RATIO)
-    return [row for row in ratios.argsort(descending=True).tolist() if far[row]]
+    return [row for row in ratios.argsort(descending=True).tolist() if above[row] > SPREADS]
 
 
 def find_outliers(

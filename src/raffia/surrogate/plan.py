@@ -156,7 +156,8 @@ class Request:
                 for model, own in zip(choice.models, modal, strict=True)
             ]
             cost = max(entry.cost * many for entry, many in zip(winners, more, strict=True))
-            left = max(0.1 * clock.plan.seconds, BUDGET.training * clock.plan.seconds - clock.seconds) / DEFAULTS.trainings
+            rest = (BUDGET.training * clock.plan.seconds - clock.seconds) / DEFAULTS.trainings
+            left = max(BUDGET.small * clock.plan.seconds / 2, rest)
             count = int(held.n_train * max(1.0, (left / max(cost, 1e-3)) ** (1 / power)))
             if count < len(data):
                 clock.record(trained=count)

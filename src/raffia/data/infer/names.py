@@ -182,7 +182,7 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
             ways = [f"{FLAGS['input']} {a.name} {FLAGS['output']} {y.name}" for a, y in ((first, second), (second, first))]
             raise RaffiaError(
                 f"{path}: which of {shapes(candidates)} holds the inputs, which the outputs? Their names do not tell. "
-                f"Pass {ways[0]}, or {ways[1]} (input=…, output=…)."
+                f"{_kinds_of_files(path, arrays)}Pass {ways[0]}, or {ways[1]} (input=…, output=…)."
             )
         return [first], [second], f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
     if not matches and (sides := _by_roles(candidates)):
@@ -190,9 +190,10 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
     raise RaffiaError(
-        f"{path}: which arrays are inputs and which outputs? {what}. {_kinds_of_files(arrays)}{contents(arrays)} "
+        f"{path}: which arrays are inputs and which outputs? {what}. {_kinds_of_files(path, arrays)}{contents(arrays)} "
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
-        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)." if len(numeric) == 1 else ".")
+        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)" if len(numeric) == 1 else "")
+        + (f", or a table with the inputs of each file: {FLAGS['parameters']} FILE (parameters=…)." if NAMES in arrays else ".")
     )
 
 
@@ -228,16 +229,16 @@ def _by_roles(candidates: Sequence[Variable]) -> tuple[list[Variable], list[Vari
     )
 
 
-def _kinds_of_files(arrays: Variables) -> str:
+def _kinds_of_files(path: object, arrays: Variables) -> str:
     """Return which kinds of files a folder has, where their names show several, each numbered."""
     if NAMES not in arrays:
         return ""
     kinds = Counter(re.sub(r"\d+(\.\d+)?", "*", str(name)) for name in arrays[NAMES].read())
     if len(kinds) < 2 or min(kinds.values()) < 2:
         return ""
-    return (
-        f"Files are of {len(kinds)} kinds: give one of them as a pattern in quotes, such as {' or '.join(map(repr, kinds))}. "
-    )
+    folder = Path(str(path)) if Path(str(path)).is_dir() else Path(str(path)).parent
+    patterns = " or ".join(f"'{folder / kind}'" for kind in kinds)
+    return f"Files are of {len(kinds)} kinds: give one of them as a pattern in quotes, such as {patterns}. "
 
 
 def _last(name: str) -> str:

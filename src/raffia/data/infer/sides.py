@@ -59,7 +59,6 @@ def spaces_of(
         for part in parts:
             part.flat = side is None and len(part.axes) > 1
     _check_used(given, sides, [part.variable for part in (*inputs, *outputs)])
-    _note_crossed(sides, guesses)
     for parts in columns:
         _note_square(parts[0], guesses)
     bases = domains(sides, options, guesses)
@@ -145,17 +144,6 @@ def _check_used(given: Given, sides: Sequence[Functions | None], arrays: list[Va
         raise RaffiaError(
             f"mask={mask.name!r} ({FLAGS['mask']}) must have zeros, at nodes without values, and the shape of the grid of inputs or "
             f"outputs; it has {shown(mask.shape)}: {shapes(arrays)}."
-        )
-
-
-def _note_crossed(sides: Sequence[Functions | None], guesses: Guesses) -> None:
-    """Note grids that are one another's the other way round."""
-    grids = [side.grid for side in sides if side and side.on_grid]
-    named = all(any(side.places.names) for side in sides if side)
-    if not named and len(grids) == 2 and grids[0] != grids[1] == grids[0][::-1]:
-        guesses.note(
-            f"the grids of inputs and outputs, {shown(grids[0])} and {shown(grids[1])}, are taken for different ones; if they are one, "
-            "write their axes in one order, or with their coordinates"
         )
 
 

@@ -1,7 +1,7 @@
 """The axis of time, and that of trajectories: as given, by names, times and coordinates, or by values.
 
 States in time change little from one to the next; unrelated trajectories do not. Of axes that are smooth, those of space are periodic or
-have fixed ends, and the size of values changes along time.
+have fixed ends, and along time each state tells the next.
 """
 
 import math
@@ -26,7 +26,9 @@ from raffia.errors import RaffiaError
 from raffia.spaces.axes import equispaced
 
 FEW = 4  # entries along an axis: so many are channels of a state, where nothing else decides
-GROWTH = 0.2  # of the logarithm of the size of values: a change along an axis that is more than chance
+ALL = slice(None)
+REACH, ENOUGH = 2, 20_000  # nodes on either side of a place, and places, by which a state is asked for the next
+UNTOLD, TOLD = 0.01, 0.1  # unexplained along space, more than that; along time, less than this part of it
 SOME = 8  # trajectories that are looked at for the length of steps
 COMPARED = 64  # trajectories among which two with the same parameters are looked for
 EQUAL = 1e-3  # of a step: how far the steps of trajectories may be apart
@@ -219,18 +221,32 @@ def time_by_values(look: Look, samples: int | None, arrays: Variables) -> tuple[
         return bounded[0], "as the other axis is periodic, or has fixed ends" if len(
             several
         ) > 1 else "the only one that is left"
-    changes = sorted(((_growth(look, axis), axis) for axis in bounded), reverse=True)
-    if len(changes) > 1 and changes[0][0] > max(GROWTH, 2 * changes[1][0]):
-        return changes[0][1], "as the size of values changes along it, from one end to the other"
+    left = sorted((_unexplained(look, axis, [other for other in several if other != axis]), axis) for axis in bounded)
+    if len(left) > 1 and left[1][0] > UNTOLD and left[0][0] < TOLD * left[1][0]:
+        return left[0][1], "as along it each state tells the next, at every place alike"
     return None
 
 
-def _growth(look: Look, axis: int) -> float:
-    """Return |log(s₁ / s₀)| of the sizes of values, about their mean, at the two ends of an axis: large where they grow or decay."""
-    values = look.values.reshape(-1, *look.shape[1:]) if axis == 0 else look.values
-    u = np.moveaxis(values, axis if axis == 0 else 1 + axis, 0)
-    first, last = (float(np.square(u[end] - u.mean()).mean()) for end in (0, -1))
-    return abs(math.log(last / first)) / 2 if first > 0 and last > 0 else math.inf
+def _unexplained(look: Look, axis: int, places: Sequence[int]) -> float:
+    """Return which share of the changes along an axis no quadratic function of the values next to a place, the same everywhere, gives.
+
+    It is small along time: ∂u/∂t is a function of u and its derivatives. Along space it is not, where the equation is of second order.
+    """
+    u = look.values[:, : look.values.shape[1]]
+    inner = [ALL] * u.ndim
+    for place in places:
+        inner[1 + place] = slice(REACH, -REACH)
+    inner[1 + axis] = slice(-1)
+    near = [np.roll(u, shift, 1 + place)[tuple(inner)] for place in places for shift in range(-REACH, REACH + 1) if shift]
+    here, change = (
+        u[tuple(inner)],
+        np.diff(u, axis=1 + axis)[tuple(ALL if place == 1 + axis else cut for place, cut in enumerate(inner))],
+    )
+    every = max(1, here.size // ENOUGH)
+    columns = [f.reshape(-1)[::every] for f in (np.ones_like(here), here, here**2, *near, *(here * f for f in near))]
+    wanted = change.reshape(-1)[::every]
+    size, fit = float(np.square(wanted).sum()), np.linalg.lstsq(np.stack(columns, 1), wanted, rcond=1e-10)[0]
+    return float(np.square(wanted - np.stack(columns, 1) @ fit).sum()) / size if size else 1.0
 
 
 def _is_periodic(look: Look, axis: int, samples: int | None) -> bool:

@@ -34,6 +34,7 @@ HEAVY = {
 }
 """Packages that take long to import, and the rooms that may."""
 OPTIONAL = (HEAVY.keys() - {"typer", "matplotlib", "jinja2"}) | {
+    "apebench",
     "cuqi",
     "pytensor",
     "botorch",

@@ -350,3 +350,22 @@ def test_the_command_says_how_it_does_step_after_step_and_the_page_shows_it(file
     assert section.count("<img") == 4
     assert "raffia rollout m.safetensors inputs.npy" in page
     assert load(tmp_path / "m.safetensors").schema_.steps.axis == 1
+
+
+def test_the_model_that_is_saved_stays_bounded_if_the_one_that_was_followed_does(tmp_path, monkeypatch):
+    """Training on all pairs is undone where it makes values grow."""
+    u = standing_waves(24)
+    np.savez(tmp_path / "d.npz", u=u, t=0.3 * np.arange(14))
+    source = open_source(tmp_path / "d.npz", window=2)
+    whole = Choice.extended
+
+    def grown(choice, data, held):
+        model = whole(choice, data, held)
+        trained = model.trained_
+        return model.adopt(replace(trained, solution=replace(trained.solution, coef=3 * trained.solution.coef)))
+
+    monkeypatch.setattr(Choice, "extended", grown)
+    found = raffia.fit(source, "linear")
+    assert found.rollout.bounded
+    path = found.model.rollout(u[:, :2], 60)
+    assert np.abs(path).max() < 10 * np.abs(u).max()

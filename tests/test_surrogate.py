@@ -134,7 +134,7 @@ def test_equal_seeds_hold_equal_contests(burgers):
 @pytest.mark.parametrize(
     ("domain", "output", "a", "y", "names"),
     [
-        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "kernel", "galerkin", "local", "carried", "iterated", "modal"]),
+        (CIRCLE, CIRCLE, (16,), (16,), ["linear", "products", "kernel", "galerkin", "local", "carried", "iterated", "modal"]),
         (CIRCLE, CIRCLE, (16,), (12,), ["linear", "kernel"]),
         (CIRCLE, Domain(0), (16,), (), ["linear", "kernel"]),
         (

@@ -230,20 +230,13 @@ def test_what_goes_wrong_with_steps_is_said(tmp_path):
         open_source(saved(tmp_path / "e.npz", u=broken, t=np.arange(40.0))).dataset()
 
 
-def test_where_noise_hides_a_step_a_larger_stride_is_taken_and_said(tmp_path):
-    u = waves(6, 60) + 0.02 * RNG.standard_normal((6, 60, 32))
-    path = saved(tmp_path / "d.npz", u=u, t=np.arange(60.0))
+def test_noise_is_measured_and_single_steps_are_taken(tmp_path):
+    clean = waves(6, 60)
+    path = saved(tmp_path / "d.npz", u=clean + 0.02 * RNG.standard_normal(clean.shape), t=np.arange(60.0))
     source = open_source(path)
-    stride = source.steps.stride
-    assert 1 < stride == Dataset.of_trajectories(u, Domain(1)).along.stride
-    check(source, u, stride)
-    said = next(note for note in source.notes if "noise alone" in note)
-    assert f"pairs are states {stride} steps apart" in said
-    assert "--stride 1 (stride=1) takes single steps" in said
-    assert source.dataset().along.notes
-    one = open_source(path, stride=1)
-    check(one, u)
-    assert "noise" not in " ".join([*one.notes, *one.dataset().along.notes])
+    assert source.steps.stride == 1
+    assert sum("noise" in note for note in source.notes) == 1
+    assert "noise" not in " ".join(open_source(saved(tmp_path / "e.npz", u=clean, t=np.arange(60.0))).notes)
 
 
 def test_windows_are_refused_where_there_are_no_trajectories(tmp_path):
@@ -478,17 +471,6 @@ def test_files_of_ours_say_what_their_grid_is(tmp_path, boundary):
     assert asked.domain.periodic == (boundary != "periodic")
     cut = open_source(tmp_path / "u.npz", slice="u[:,:,:20]", periodic=False)
     assert cut.domain.boxed
-
-
-def test_a_stride_that_is_found_leaves_room_for_the_horizon(tmp_path):
-    """Noise asks for long steps, and a pair of a state and five that follow has five of them."""
-    rng = np.random.default_rng(0)
-    x, t = np.arange(32) / 32, 0.02 * np.arange(18)
-    u = np.sin(2 * np.pi * (x - t[:, None] - rng.uniform(size=(12, 1, 1)))) + 0.05 * rng.standard_normal((12, 18, 32))
-    np.savez(tmp_path / "u.npz", u=u, t=t, x=x)
-    assert open_source(tmp_path / "u.npz").dataset().along.stride > 3
-    data = open_source(tmp_path / "u.npz", horizon=5).dataset()
-    assert (data.along.stride, data.y.shape[1]) == (3, 5)
 
 
 def test_whether_a_grid_goes_around_is_told_by_all_trajectories(tmp_path):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from sklearn.base import clone
 
 from raffia import Domain, FeatureMap, FourierFeatures, GaussianField, LocalFeatures, PredictorCorrectorFeatures, ScalarFeatures
 from raffia.features import (
@@ -13,9 +14,11 @@ from raffia.features import (
     IteratedFeatures,
     NeuralFeatures,
     PlacedFeatures,
+    ProductFeatures,
     SpectralNetwork,
     Union,
 )
+from raffia.spaces.spectral import wavenumbers
 from raffia.testing import check_feature_map
 
 CIRCLE = Domain(1)
@@ -43,6 +46,16 @@ def _galerkin(domain, points=17):
     basis = GaussianField(domain, domain.natural_boundary, n_modes=6).sample(5, grid, seed=3)
     draws = torch.eye(5, dtype=torch.float64)
     return GalerkinFeatures(*numbers, 0.3, 0.1, 2.0, basis, draws[0], draws, 0.1 * draws, domain.natural_boundary, domain)
+
+
+def _stepping(domain, kinds, substeps=1):
+    """A heat equation with some products, on a grid that is coarser than others."""
+    points = (16,) * domain.dim
+    plain = ProductFeatures(kinds, 0.5, substeps, points, domain=domain)
+    waves = wavenumbers(plain.products.grid)
+    decay = torch.exp(-0.1 * sum(k**2 for k in waves))[None, None].to(torch.complex128)
+    B = 0.1 * decay.expand(1, plain.products.count, *decay.shape[2:])
+    return clone(plain).set_params(D=decay, B=B, E=B / 2)
 
 
 MAPS = [
@@ -95,6 +108,9 @@ MAPS = [
     ),
     BrownianBridge(n_modes=20),
     MeanOf(),
+    ProductFeatures(points=(16,)),
+    _stepping(Domain(1, extent=2.0), ("squares", "slopes", "cubes")),
+    _stepping(Domain(2), ("transport", "squares"), substeps=3),
 ]
 
 

@@ -1,8 +1,11 @@
 """Models of one step beside published ones: what `raffia benchmark time` prints."""
 
 import json
+import sys
+import types
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -11,7 +14,7 @@ from raffia import RaffiaError
 from raffia.cli import app
 from raffia.problems import Scenario
 from raffia.reproduce import evolution
-from raffia.reproduce.evolution import CASES, Case, compared, drawn, in_deviations, published, relative
+from raffia.reproduce.evolution import CASES, Case, compared, drawn, drawn_by_apebench, in_deviations, published, relative
 
 
 @pytest.fixture
@@ -61,6 +64,33 @@ def test_every_case_has_published_facts_with_a_source():
         facts = published(name)
         assert facts["source"]
         assert all(row["error"] > 0 for row in facts["rows"])
+
+
+def test_data_of_apebench_are_those_of_its_scenarios(monkeypatch):
+    made = np.arange(24.0, dtype=np.float32).reshape(2, 3, 1, 4)
+
+    class Made:
+        def __init__(self, train_seed):
+            self.seed = train_seed
+
+        def get_train_data(self):
+            return made + self.seed
+
+        def get_test_data(self):
+            return made
+
+    package = types.ModuleType("apebench.scenarios")
+    package.scenario_dict = {"diff_kdv": Made}
+    monkeypatch.setitem(sys.modules, "apebench", types.ModuleType("apebench"))
+    monkeypatch.setitem(sys.modules, "apebench.scenarios", package)
+    train, test = drawn_by_apebench("kdv", 5)
+    np.testing.assert_array_equal(train, made[:, :, 0] + 5)
+    np.testing.assert_array_equal(test, made[:, :, 0])
+    monkeypatch.setitem(sys.modules, "apebench.scenarios", None)
+    with pytest.raises(RaffiaError, match="pip install apebench"):
+        drawn_by_apebench("kdv", 0)
+    with pytest.raises(RaffiaError, match="gray-scott"):
+        drawn_by_apebench("gray-scott", 0)
 
 
 def test_an_unknown_case_is_refused(capsys):

@@ -28,6 +28,7 @@ def over_time(
     trajectories: Annotated[int | None, typer.Option(help="To train on, in place of what others have.")] = None,
     effort: Annotated[str, typer.Option(help="quick, normal or long.")] = "normal",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
+    data: Annotated[str, typer.Option(help="own, or apebench for trajectories that the package APEBench makes.")] = "own",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json file to write.")] = None,
 ) -> None:
     """Train models of one time step, apply them again and again, and compare the errors with published ones.
@@ -42,14 +43,16 @@ def over_time(
         raise RaffiaError(f"--effort must be quick, normal or long; got {effort!r}.")
     if output is not None:
         check_output(output, ".json")
-    names = only or list(CASES)
+    if data not in ("own", "apebench"):
+        raise RaffiaError(f"--data must be own or apebench; got {data!r}.")
+    names = only or [name for name, case in CASES.items() if data == "own" or case.scenario]
     for name in names:
         if name not in CASES:
             raise RaffiaError(f"--only must be one of {', '.join(CASES)}; got {name!r}.")
     comparisons: list[Comparison] = []
     for name in names:
         for seed in range(seeds):
-            one, _ = compared(name, seed, device, trajectories, effort=effort)
+            one, _ = compared(name, seed, device, trajectories, data == "apebench", effort=effort)
             console.print(f"{name}, seed {seed}: {one.words}", soft_wrap=True)
             comparisons.append(one)
     header = ["case", "method", "measure", "error", f"after {LATER} steps", "parameters", "seconds"]

@@ -73,7 +73,7 @@ class Dataset(Readable):
         cls,
         u: Any,
         domain: Any,
-        stride: SupportsIndex | None = None,
+        stride: SupportsIndex = 1,
         window: SupportsIndex | None = None,
         horizon: SupportsIndex = 1,
         parameters: Any = None,
@@ -83,8 +83,8 @@ class Dataset(Readable):
 
         States of several channels are (trajectories, states, channels, *grid), on `Channels(Domain(…), count)`; one long trajectory is
         `u[None]`. A pair is a state and the one `stride` steps later; with a `window`, inputs are so many states in a row, with a `horizon`
-        outputs are so many that follow, all as channels. A stride that is not given is 1, or larger where states change less in a step than
-        they are off by noise; a window that is not given is 1, until `raffia.fit` finds that a state does not tell the next, and two do.
+        outputs are so many that follow, all as channels. A window that is not given is 1, until `raffia.fit` finds that a state
+        does not tell the next, and two do.
         `parameters` (trajectories,) or (trajectories, numbers) hold for a whole trajectory, and are constant channels of its inputs.
         `times` (states,), if given, must be in equal steps.
         """

@@ -1,4 +1,4 @@
-"""The steps of trajectories, by their values: whether they are torn, still, or hidden by noise, and the stride that then serves."""
+"""The steps of trajectories, by their values: whether they are torn, still, or noisy."""
 
 import math
 
@@ -10,6 +10,7 @@ STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, tha
 EQUAL = 1e-6  # a relative change in a step: below it states are the same
 TORN = 3.0  # times the steps before and after: what changes that much more is a gap
 FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
+SLIGHT = 1e-4  # of the size of states: noise of which nothing is said
 LEAST = 8  # states, to tell noise by
 UNRELATED = 0.5  # von Neumann's ratio above which neighbours have little in common: fewer than six entries a period of a wave
 WHITE, APART = 0.2, 0.3  # how far estimates of noise may be apart, and how alike neighbouring values of it may be
@@ -26,10 +27,9 @@ def unequal(name: str, times: np.ndarray, states: str) -> str:
     )
 
 
-def paced(u: States, stride: int | None, otherwise: str, steps: int) -> tuple[int, list[str]]:
-    """Return the stride that is given, else the one that noise asks for, and notes on how states change from one to the next."""
-    chosen, why = found_stride(u, otherwise, steps) if stride is None else (stride, still(u, stride))
-    return chosen, [*why, *torn(u, chosen), *unrelated(u)]
+def pace_notes(u: States, stride: int) -> list[str]:
+    """Return notes on how states change from one to the next, and on how much of that is noise."""
+    return [*noise_notes(u, stride), *still(u, stride), *torn(u, stride), *unrelated(u)]
 
 
 def torn(u: States, stride: int = 1) -> list[str]:
@@ -78,25 +78,17 @@ def neighbour_ratio(u: np.ndarray, axis: int) -> float:
     return float(np.median(known)) if known.size else math.nan
 
 
-def found_stride(u: States, otherwise: str, steps: int = 1) -> tuple[int, list[str]]:
-    """The stride to take where none is given, and why: 1, unless noise hides what changes in a step.
-
-    A model that is learnt from noise errs by it in every step; in longer steps there are fewer of them, and states change more. The stride
-    is the least in which states change ten times as much as noise alone changes them, or the largest that leaves four steps, or as many
-    as a pair has: those of its window and horizon.
-    """
-    off = math.sqrt(2) * noise(u)
-    usual = [float(np.sqrt(np.mean((u[:, s:] - u[:, :-s]) ** 2))) for s in range(1, _most(u, steps) + 1)]
-    if not usual or usual[0] >= FIRM * off:
-        return 1, still(u, 1)
+def noise_notes(u: States, stride: int) -> list[str]:
+    """Return the size of the noise in values, where there is some, beside what states change by from one to the next."""
+    off = noise(u)
+    if u.shape[1] < stride + 1 or not off:
+        return []
+    usual = float(np.sqrt(np.mean((u[:, stride:] - u[:, :-stride]) ** 2)))
     size = _size(u) / math.sqrt(u.shape[2])
-    what = f"states change by {usual[0] / size:.2g} of their size in a step, and noise alone changes them by {off / size:.2g}"
-    stride = next((s for s, change in enumerate(usual, 1) if change >= FIRM * off), len(usual))
-    if stride == 1 or usual[stride - 1] < FAINT * off:
-        return 1, [f"{what}: a model may learn little but noise."]
-    return stride, [
-        f"{what}: pairs are states {stride} steps apart, which change by {usual[stride - 1] / size:.2g}; {otherwise}."
-    ]
+    if off < SLIGHT * size and usual >= FIRM * off:
+        return []
+    what = f"values have noise of about {off / size:.2g} of their size, and states change by {usual / size:.2g} from one to the next"
+    return [f"{what}{': a model may learn little but noise' if usual < FAINT * math.sqrt(2) * off else ''}."]
 
 
 def noise(u: States) -> float:
@@ -125,8 +117,3 @@ def change(u: States, stride: int) -> Float[np.ndarray, "steps"]:
 def _size(u: States) -> float:
     about = np.linalg.norm(u - u.mean(axis=2, keepdims=True), axis=2).mean()
     return float(about or np.linalg.norm(u, axis=2).mean() or 1.0)
-
-
-def _most(u: States, steps: int) -> int:
-    """The largest stride that leaves four steps, or as many as are needed; or the single step there is."""
-    return max(1, (u.shape[1] - 1) // max(4, steps)) if u.shape[1] > 1 else 0

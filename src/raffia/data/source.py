@@ -338,12 +338,8 @@ class Source(Readable):
         steps, space = self.steps, self.output_space
         count = sample_shape(self.inputs, self.domain)[0] if self.domain.has_components else 1
         moving = sample_shape(self.outputs, space)[0] // steps.horizon if space.has_components else 1
-        hidden = (
-            f"noise hides what changes in a step: pairs are states {steps.stride} steps apart; stride=1 takes single steps."
-        )
-        notes = () if steps.stride == 1 or "stride" in self.given else (hidden,)
         fixed = count - steps.window * moving
-        return Along.all_of(self.each, rows, steps, fixed, said="window" in self.given, notes=notes)
+        return Along.all_of(self.each, rows, steps, fixed, said="window" in self.given)
 
 
 def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> list[str] | None:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from raffia.data.infer.names import Variables, is_times, likely, shown, times_of_each
 from raffia.data.options import FLAGS
-from raffia.data.pace import STATES, paced, unequal
+from raffia.data.pace import STATES, pace_notes, unequal
 from raffia.data.readers import LOOKED_AT, Rows, Variable
 from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows
 from raffia.errors import RaffiaError
@@ -295,8 +295,8 @@ def pairs_in_memory(
     for name, count in steps.items():
         if count is not None or name == "horizon":
             check_count(name, count)
-    stride, window = (None if steps[name] is None else int(steps[name]) for name in ("stride", "window"))
-    horizon = int(steps["horizon"])
+    stride, horizon = int(steps["stride"] or 1), int(steps["horizon"])
+    window = None if steps["window"] is None else int(steps["window"])
     values = _values("u", u)
     _check_states(values, space)
     arrays = {NAME: values.numpy(force=True)}
@@ -304,8 +304,8 @@ def pairs_in_memory(
         arrays[FIXED] = _fixed(parameters, len(values)).to(values).numpy(force=True)
     fixed = tuple(arrays)[1:]
     step = [] if times is None else [_even(times, values.shape[1])]
-    apart, notes = paced(_first_states(values), stride, "stride=1 takes single steps", (window or 1) + horizon - 1)
-    whole = Steps(NAME, values.ndim, 1, apart, window or 1, horizon, fixed=fixed)
+    notes = pace_notes(_first_states(values), stride)
+    whole = Steps(NAME, values.ndim, 1, stride, window or 1, horizon, fixed=fixed)
     states = whole.pairs_in({name: Variable.of_array(Path(NAME), name, f) for name, f in arrays.items()})
     channel = 0 if space.has_components and not space.tabular else None
     sides = [[RowReader(states[name], plain=True, channel=channel if name not in fixed else None) for name in side]

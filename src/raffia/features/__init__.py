@@ -11,6 +11,7 @@ from raffia.features.local import LocalFeatures
 from raffia.features.modulated import PlacedFeatures
 from raffia.features.neural import BranchTrunk, Network, NeuralFeatures, SpectralNetwork
 from raffia.features.predictor_corrector import PredictorCorrectorFeatures
+from raffia.features.products import ProductFeatures
 from raffia.features.scalar import ScalarFeatures
 from raffia.features.union import Union
 from raffia.features.wrapped import Selected
@@ -18,6 +19,7 @@ from raffia.features.wrapped import Selected
 __all__ = [
     "ACTIVATIONS", "BranchTrunk", "BrownianBridge", "CarriedFeatures", "FeatureMap", "FourierFeatures", "GalerkinFeatures",
     "IteratedFeatures", "LocalFeatures", "Network",
-    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
+    "NeuralFeatures", "PlacedFeatures", "PredictorCorrectorFeatures", "ProductFeatures",
+    "ScalarFeatures", "Selected", "SpectralNetwork", "Union",
     "empirical_kernel",
 ]  # fmt: skip

@@ -88,6 +88,12 @@ class FeatureMap(BaseEstimator, ABC):
     fitted_to_data: ClassVar[bool] = False
     """Whether the map itself is estimated from the pairs, so that leave-one-out errors with a fixed map are too small."""
 
+    few: ClassVar[bool] = False
+    """Whether features are so few that coefficients need no penalty: a ridge is then as small as rounding allows."""
+
+    sourced: bool = True
+    """Whether a model with a coefficient for each mode has a mean function too, for sources that are fixed in space."""
+
     kept: Any = None
     """The indices of the features of a model, if it does not use the first ones."""
 

@@ -81,12 +81,14 @@ class Marching:
         """The newest state of inputs, and one after the other all that a model leads to; there is no end of them.
 
         What has grown beyond all numbers is NaN from the next step on, and the others go on. `again` predicts from what was predicted.
+        Steps are computed in double precision, as rounding adds up; states are in the precision of the inputs.
         """
+        precision, a = a.dtype, a.double()
         y = predict(a).to(a.device)  # a model may compute elsewhere
         self._check(a, y)
-        yield self.newest(a, self.channels(y))
+        yield self.newest(a, self.channels(y)).to(precision)
         while True:
-            yield from self.states(y).unbind(1)
+            yield from self.states(y).to(precision).unbind(1)
             a = self.next(a, y)
             y = _finite(again or predict, a, y)
 

@@ -105,7 +105,7 @@ class ModalStream:
             assert V is not None  # there is at least one feature
             own = self.modes.analysis(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
             V[:, m:-1] = (self.gains.to(own)[:, None] * own).permute(2, 1, 0).conj()
-            V[:, -1] = ONES * math.sqrt(m) * self.sizes.to(V)[:, None]
+            V[:, -1] = self.stream.feature_map.sourced * ONES * math.sqrt(m) * self.sizes.to(V)[:, None]
             target = self.modes.analysis(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
             yield V, target.permute(2, 0, 1).contiguous()
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -60,13 +61,26 @@ class Case:
     errors: Callable[[States, States], Tensor] = relative
     averaged: int = 0
     """Steps that a geometric mean of mean errors is taken over; none if 0."""
+    scenario: str = ""
+    """The name of the same data in the package APEBench, if it has them."""
 
 
 CASES = {
-    "burgers": Case(Scenario(), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100),
-    "kdv": Case(Scenario((0.0, 0.0, 0.0, -14.0, -9.0), 2.0), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100),
+    "burgers": Case(Scenario(), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100, scenario="diff_burgers"),
+    "kdv": Case(
+        Scenario((0.0, 0.0, 0.0, -14.0, -9.0), 2.0), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100, scenario="diff_kdv"
+    ),
     "ks": Case(
-        Scenario((0.0, 0.0, -2.0, 0.0, -18.0), 1.0, warm_up=500), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100
+        Scenario((0.0, 0.0, -2.0, 0.0, -18.0), 1.0, warm_up=500),
+        160,
+        1.0,
+        50,
+        50,
+        30,
+        200,
+        (1, 100, 200),
+        averaged=100,
+        scenario="diff_ks_cons",
     ),
     "navier-stokes": Case(DECAYING, 64, 0.1, 100, 10, 20, 100, (1, 5, 10, 30, 100)),
     "navier-stokes-forced": Case(FORCED, 64, 1.0, 200, 20, 20, 40, (1, 5, 10, 20, 40)),
@@ -123,6 +137,20 @@ def drawn(name: str, seed: int, trajectories: int | None = None) -> tuple[States
     return train, case.problem.trajectories(case.tests, case.points, case.followed, case.dt, seed=10 * seed + 1)
 
 
+def drawn_by_apebench(name: str, seed: int) -> tuple[States, States]:
+    """The same by the package APEBench, in single precision, whose tests have one seed."""
+    if name not in CASES or not CASES[name].scenario:
+        named = ", ".join(known for known, case in CASES.items() if case.scenario)
+        raise RaffiaError(f"of APEBench's own data, the case must be one of {named}; got {name!r}.")
+    try:
+        from apebench.scenarios import scenario_dict
+    except ImportError:
+        raise RaffiaError("APEBench's own data need its package: pip install apebench.") from None
+    scenario = scenario_dict[CASES[name].scenario](train_seed=seed)
+    train, test = (torch.from_numpy(np.array(part)[:, :, 0]) for part in (scenario.get_train_data(), scenario.get_test_data()))
+    return train, test
+
+
 def fitted(name: str, train: States, seed: int, device: str | None = None, **settings: Any) -> Surrogate:
     """A surrogate of one step, from a file of trajectories as users have them."""
     case = CASES[name]
@@ -139,10 +167,10 @@ def followed(name: str, method: str, path: States, test: States, seconds: float,
 
 
 def compared(
-    name: str, seed: int, device: str | None = None, trajectories: int | None = None, **settings: Any
+    name: str, seed: int, device: str | None = None, trajectories: int | None = None, apebench: bool = False, **settings: Any
 ) -> tuple[Comparison, Surrogate]:
-    """raffia's model of one step, on trajectories of another seed."""
-    train, test = drawn(name, seed, trajectories)
+    """raffia's model of one step, on trajectories of another seed, ours or those of the package APEBench."""
+    train, test = drawn_by_apebench(name, seed) if apebench else drawn(name, seed, trajectories)
     begun = time.perf_counter()
     surrogate = fitted(name, train, seed, device, **settings)
     seconds = time.perf_counter() - begun

@@ -19,7 +19,9 @@ from raffia.features import (
     LocalFeatures,
     PlacedFeatures,
     PredictorCorrectorFeatures,
+    ProductFeatures,
     ScalarFeatures,
+    product_search,
 )
 from raffia.features.equations import found
 from raffia.spaces import Domain, Mesh, Space
@@ -246,6 +248,17 @@ FAMILIES = (
         enters=_few_pairs,
         tuned=False,
         coefficients="kernel",
+    ),
+    Family(
+        "products",
+        lambda glance: _on_one_grid(glance) and glance.domain == glance.output and glance.domain.periodic,
+        lambda glance: ProductFeatures(points=glance.domain.grid_of(glance.a).shape, domain=glance.domain),
+        enters=_few_pairs,
+        coefficients="modal",
+        tuned=False,
+        normalize=False,
+        most=lambda glance: 32,  # more than there are products
+        learn=lambda glance, limit: product_search.found(glance.a, glance.y, glance.domain, limit),
     ),
     Family(
         "kernel",

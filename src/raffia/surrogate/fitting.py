@@ -33,7 +33,7 @@ from raffia.surrogate.options import ModelOptions
 from raffia.surrogate.outliers import Outliers, find_outliers
 from raffia.surrogate.plan import FEW, Choice, Request
 from raffia.surrogate.result import Surrogate
-from raffia.surrogate.rollouts import Paths, paths_of, rolled_out
+from raffia.surrogate.rollouts import Paths, grows_anew, paths_of, rolled_out
 from raffia.surrogate.steadying import conserving, steadied
 from raffia.surrogate.windows import incomplete
 from raffia.tuning import GradientSearch
@@ -235,13 +235,16 @@ def _whole(
         unusual = replace(unusual, rows=[index[row] for row in unusual.rows])
         noted = [*noted, unusual.words]
     rollout = None if paths is None else rolled_out(choice.joined(), paths, each, train.y)
-    judged = replace(judged, notes=[*judged.notes, *noted])
+    judged = replace(judged, notes=[*judged.notes, *(rollout.warnings if rollout else []), *noted])
     request.report(judged.notes[len(holding.notes) :])
     words = holding.words + ("" if test is None else "; the errors are of other data")
     if in_turn:
         words = f"each of {n} pairs was left out once, in {len(folds)} folds; features were chosen on {len(train)} of them"
     elif reduced:
         words += f"; the model is trained on {len(fitted)} of the other {len(train)} pairs"
+    elif grows_anew(model, paths, rollout):
+        model = choice.joined()
+        words += "; the model is the one trained on the others, because values grew without bounds after training on all"
     elif count and refit:
         fitted = data
         words += (

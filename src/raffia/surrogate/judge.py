@@ -126,7 +126,7 @@ class Judge:
         if entrant.candidate.kernel and entrant.candidate.tuned and len(prepared) >= 8:
             settings, history = searched(settings, prepared)
         trained = Accumulator(settings, expected=len(prepared)).take(prepared.with_modes(settings)).finish(errors=False)
-        return settings, history, Operator(trained, settings)(self.a[judged]), 0.0
+        return settings, history, Operator(trained, settings)(self.a[judged].double()).to(self.a), 0.0
 
     def in_words(self, entry: Entry) -> str:
         """An entry and its error, in both ways where it is not judged by relative L² errors; or why it failed."""

@@ -52,6 +52,12 @@ class Rollout:
         return int(below[0]) if len(below) else len(self.correlations)
 
     @property
+    def warnings(self) -> list[str]:
+        """What is to be known before all else: that values grow."""
+        growing = "applied again and again, the model gives values that grow without bounds: use it for few steps."
+        return [] if self.bounded else [f"{growing} More trajectories, or shorter steps, may help."]
+
+    @property
     def words(self) -> str:
         """What came of it, in a sentence."""
         last = len(self.errors)
@@ -178,3 +184,10 @@ def stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int, some: Seq
             return False
         reached += 1
     return reached > steps
+
+
+def grows_anew(model: RandomFeatureModel, paths: Paths | None, rollout: Rollout | None) -> bool:
+    """Whether values of a model grow along paths, where those of the model that was followed along them stayed bounded."""
+    if paths is None or rollout is None or not rollout.bounded:
+        return False
+    return not stays_bounded(model, paths, rollout.followed)

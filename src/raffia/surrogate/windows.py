@@ -1,18 +1,20 @@
 """Whether a state tells what follows: quick models of one state and of two in a row, judged on trajectories that they had not seen."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from raffia.data import Dataset
 from raffia.errors import RaffiaError
-from raffia.features import LocalFeatures, ScalarFeatures
+from raffia.features import FeatureMap, LocalFeatures, ScalarFeatures
+from raffia.features.product_search import found
 from raffia.metrics.error_measure import FLOOR
 from raffia.model import RandomFeatureModel
 
-UNTOLD = 0.2  # of what changes in a step: a model of one state that leaves less unexplained has seen what matters
+UNEXPLAINED = 0.2  # of what changes in a step: where a model of one state leaves less, a state is complete
 LESS = 0.1  # of the error of a model of one state: what one of two states must be below
 MOST_PAIRS, FEWEST, VALUES = 200, 24, 2**20  # to learn from, and values of all of them
 JUDGED = 4  # of so many trajectories one is judged by
@@ -33,8 +35,8 @@ def incomplete(data: Dataset, rows: Sequence[int]) -> str:
     train, judged = _sides(wide)
     if len(train) < FEWEST or not judged:
         return ""
-    own = _untold(_narrow(wide, part), train, judged)
-    if not UNTOLD < own < math.inf or not (other := _untold(wide, train, judged)) < LESS * own:
+    own = _unexplained(_narrow(wide, part), train, judged)
+    if not UNEXPLAINED < own < math.inf or not (other := _unexplained(wide, train, judged)) < LESS * own:
         return ""
     return (
         f"a state does not tell the next: quick models of one state leave {_share(own)} of what changes in a step unexplained, those of "
@@ -64,32 +66,40 @@ def _narrow(wide: Dataset, part: Dataset) -> Dataset:
     return Dataset(a, wide.y, part.domain, output=part.output_space, along=wide.along)
 
 
-def _untold(data: Dataset, train: Sequence[int], judged: Sequence[int]) -> float:
-    """The share of what changes in a step that the best of some quick models of the change leaves unexplained."""
+def _unexplained(data: Dataset, train: Sequence[int], judged: Sequence[int]) -> float:
+    """The share of what changes in a step that the best of some quick models leaves unexplained, or the first of which that is little."""
     known, other = data.part(list(train)), data.part(list(judged))
     change, truth = (part.y - _newest(part) for part in (known, other))
     usual = float(change.norm()) * math.sqrt(len(judged) / len(train))
-    if not usual:  # nothing changes, which is told
-        return 0.0
-    least, errors = FLOOR * usual, [math.inf]
-    for model in _models(data):
+    least, best = FLOOR * usual, math.inf if usual else 0.0  # where nothing changes, all is explained
+    for features, settings in _quick(known):
+        if best < UNEXPLAINED:
+            break
         try:
-            guess = torch.as_tensor(model.fit(known.a, change).predict(other.a))
+            model = RandomFeatureModel(features, output=data.output_space, **settings).fit(known.a, change)
         except RaffiaError:  # such features are undefined on these data
             continue
-        errors.append(float((guess - truth).norm() / truth.norm().clamp(min=least)))
-    return min(error for error in errors if not math.isnan(error))
+        error = float((torch.as_tensor(model.predict(other.a)) - truth).norm() / truth.norm().clamp(min=least))
+        best = min(best, error if error == error else math.inf)
+    return best
 
 
-def _models(data: Dataset) -> list[RandomFeatureModel]:
-    """On grids, local features: many, or few with the state itself and coefficients a wavenumber; else a linear map and a kernel."""
-    domain, output = data.domain, data.output_space
-    if domain.one_channel.gridded and domain.dim:
-        local = LocalFeatures(domain=domain)
-        few = RandomFeatureModel(local, FEW, RIDGE, coefficients="modal", normalize=True, output=output)
-        return [few, RandomFeatureModel(local, MANY, RIDGE, normalize=True, output=output)]
-    maps = ScalarFeatures(None, law="affine", domain=domain), ScalarFeatures(None, domain=domain)
-    return [RandomFeatureModel(one, math.inf, "auto", normalize="function", output=output) for one in maps]
+def _quick(known: Dataset) -> Iterator[tuple[FeatureMap, dict[str, Any]]]:
+    """Features, and how models of them are trained: on a torus products, where inputs are single states; on grids local ones, many with
+    ordinary coefficients, or few with one a wavenumber; else a linear map and a kernel."""
+    domain = known.domain
+    if not (domain.one_channel.gridded and domain.dim):
+        for features in (ScalarFeatures(None, law="affine", domain=domain), ScalarFeatures(None, domain=domain)):
+            yield features, {"n_features": math.inf, "ridge": "auto", "normalize": "function"}
+        return
+    if domain == known.output_space and domain.periodic:
+        features = found(known.a, known.y, domain, limit=0.0)[0]
+        yield features, {"n_features": features.theta_shape[0], "coefficients": "modal", "normalize": False}
+    for many, coefficients in ((FEW, "modal"), (MANY, "ordinary")):
+        yield (
+            LocalFeatures(domain=domain),
+            {"n_features": many, "ridge": RIDGE, "coefficients": coefficients, "normalize": True},
+        )
 
 
 def _newest(data: Dataset) -> Tensor:

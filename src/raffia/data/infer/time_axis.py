@@ -6,7 +6,6 @@ have fixed ends, and along time each state tells the next.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -19,7 +18,7 @@ from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, likely, shapes, shown, times_of_each, word
 from raffia.data.infer.sample_axis import ONE, Look, axes_asked
 from raffia.data.options import FLAGS, ReadingOptions
-from raffia.data.pace import STATES, UNRELATED, paced, unequal
+from raffia.data.pace import STATES, UNRELATED, pace_notes, unequal
 from raffia.data.readers import LOOKED_AT, Variable
 from raffia.data.row_reader import spread
 from raffia.data.trajectories import Steps
@@ -76,14 +75,12 @@ def trajectories_in(
             f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in beside if other not in fixed)}."
         )
     steps = Steps(
-        v.name, len(v.shape), time, 1, int(options.window or 1), int(options.horizon), tuple(one.name for one in moving[1:]),
+        v.name, len(v.shape), time, int(options.stride or 1), int(options.window or 1), int(options.horizon),
+        tuple(one.name for one in moving[1:]),
         tuple(f.name for f in fixed), samples,
     )  # fmt: skip
-    stride, pace = options.stride or 1, list[str]()
-    if (states := _some(v, steps)) is not None:
-        hint = f"{FLAGS['stride']} 1 (stride=1) takes single steps"
-        stride, pace = paced(states, options.stride, hint, steps.window + steps.horizon - 1)
-    steps = replace(steps, stride=int(stride))
+    states = _some(v, steps)
+    pace = [] if states is None else pace_notes(states, steps.stride)
     _note_steps(v, steps, found, guesses)
     for text in (*even(path, v, time, arrays), *pace):
         guesses.note(text)

@@ -40,6 +40,8 @@ DRAWS = 64
 """Posterior draws that are evaluated together."""
 RAISED = 4
 """How often a ridge is raised tenfold where its block has no solution."""
+LEAST = 1e-12
+"""The ridge of features that are few, in units of the scale of a block."""
 
 
 class Modal(Coefficients[ModalPosterior]):
@@ -76,7 +78,10 @@ class Modal(Coefficients[ModalPosterior]):
     def choose_ridge(self, statistics: Any, pairs: Prepared, errors: bool = True) -> RidgeChoice:
         """By closed formulas for leaving out one function, in every block; the noise level is a by-product."""
         stream, measure = self.stream(pairs), pairs.frame.measure
-        ridges = modal_ridges(statistics, stream, pairs.inputs, pairs.outputs, measure)
+        if self.settings.feature_map.few:
+            ridges = _ridges(torch.cat([statistics.scales.new_tensor([math.inf]), LEAST * statistics.scales]), statistics)
+        else:
+            ridges = modal_ridges(statistics, stream, pairs.inputs, pairs.outputs, measure)
         if not errors:
             return RidgeChoice(ridges, math.nan)
         left_out = modal_left_out(statistics, stream, pairs.inputs, pairs.outputs, ridges, measure)

@@ -1,0 +1,229 @@
+"""Product features of given pairs: which products, with which cutoff, in how many substeps, and their multipliers.
+
+With multipliers given, outputs are linear in what is unknown, D^s a + Σ_j D^(s−1−j) (B P(v_j) + E (P(v'_j) − P(v_j))) + c, and a
+least-squares problem for each wave finds D^s, B, E and c. These are new multipliers, and make a new problem. Steps of exponential time
+differencing are a fixed point, which is reached from none at all in a few repetitions.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Complex, Float
+from torch import Tensor
+
+from raffia.features.base import region_of
+from raffia.features.products import ProductFeatures, Products, Substep
+from raffia.spaces import Space
+
+RIDGE = 1e-13  # beside features of size one: what rounding asks for
+ROUNDS, TRIED = 16, 3  # repetitions at most, and of what is only compared
+SETTLED = 1e-3  # of the error: a change of what is predicted after which there is no further round
+WORSE = 1.5  # times the least error: multipliers that diverge
+LESS = 0.9  # times the error: what another kind of product, or more substeps, must be below
+CUTOFFS = (1.0, 2 / 3, 0.5)  # none, and what quadratic and cubic products ask for
+SUBSTEPS = (2, 3, 4, 5, 8, 10, 16, 20)
+SEARCHED = 2**17  # values of the pairs that choices are made by
+FEWEST = 16
+ENOUGH = {torch.float32: 1e-6, torch.float64: 1e-9}  # an error below which fewer kinds are as good
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Spectra of inputs and outputs, (n, channels, *modes): some to learn from, the others to judge by."""
+
+    U: Complex[Tensor, "n channels *modes"]
+    Y: Complex[Tensor, "n channels *modes"]
+    learnt: int
+    """How many are learnt from: the first."""
+    sourced: bool = False
+
+    def error(self, guess: Tensor) -> float:
+        """The relative error on those to judge by, or on all where none are left."""
+        judged = slice(self.learnt if self.learnt < len(self.U) else 0, None)
+        return float((guess - self.Y)[judged].norm() / self.Y[judged].norm())
+
+    def round(self, step: Substep, products: Products, substeps: int) -> tuple[Substep, Tensor]:
+        """The multipliers that solve the problem which is linear with those given, and what they predict."""
+        channels = self.U.shape[1]
+        sums = step.sums(products, self.U, substeps)
+        solved, guess = list[Tensor](), list[Tensor]()
+        ones = [torch.ones_like(self.U[:, :1])] if self.sourced else []
+        for i in range(channels):
+            own = [part[:, i if substeps > 1 else 0] for part in sums]
+            columns = torch.cat([self.U, *own, *ones], 1)
+            coef = least_squares(columns[: self.learnt], self.Y[: self.learnt, i])
+            solved.append(coef)
+            guess.append((coef * columns).sum(1))
+        parts = torch.stack(solved).split([channels, products.count, products.count, len(ones)], 1)
+        D = rooted(parts[0], substeps)
+        f = torch.zeros_like(self.U[0]) if not ones else shared(D, substeps, parts[3][:, 0])
+        return Substep(D, parts[1], parts[2], f), torch.stack(guess, 1)
+
+    def begun(self, products: Products) -> Substep:
+        """An explicit step: a multiplier and products of the input alone."""
+        channels, parts = self.U.shape[1], products(self.U)
+        ones = [torch.ones_like(self.U[:, :1])] if self.sourced else []
+        columns = torch.cat([self.U, parts, *ones], 1)
+        solved = torch.stack([least_squares(columns[: self.learnt], self.Y[: self.learnt, i]) for i in range(channels)])
+        D, B, f = solved.split([channels, products.count, len(ones)], 1)
+        return Substep(D, B, B / 2, f[:, 0] if ones else torch.zeros_like(self.U[0]))
+
+
+def least_squares(columns: Complex[Tensor, "n p *modes"], y: Complex[Tensor, "n *modes"]) -> Complex[Tensor, "p *modes"]:
+    """For each wave, the coefficients of the columns."""
+    modes = y.shape[1:]
+    A, b = columns.flatten(2).permute(2, 0, 1), y.flatten(1).T[..., None]
+    size = A.abs().square().sum(1).sqrt()
+    A = A / torch.where(size > 0, size, 1.0)[:, None]
+    G = A.mH @ A + RIDGE * torch.eye(A.shape[-1], dtype=A.dtype)
+    coef = torch.linalg.solve_ex(G, A.mH @ b).result[..., 0].nan_to_num() / torch.where(size > 0, size, 1.0)
+    return coef.T.reshape(-1, *modes)
+
+
+def rooted(D: Complex[Tensor, "channels channels *modes"], steps: int) -> Complex[Tensor, "channels channels *modes"]:
+    """The principal root of the matrix of every wave."""
+    if steps == 1:
+        return D
+    values, vectors = torch.linalg.eig(D.flatten(2).permute(2, 0, 1))
+    root = vectors * values.pow(1 / steps)[:, None] @ torch.linalg.inv(vectors)
+    return root.permute(1, 2, 0).reshape(D.shape)
+
+
+def shared(D: Tensor, steps: int, total: Complex[Tensor, "channels *modes"]) -> Complex[Tensor, "channels *modes"]:
+    """The source of a substep, of what all of them add: Σ_j D^j f = total."""
+    if steps == 1:
+        return total
+    power = torch.eye(len(D)).to(D).expand(D[0, 0].numel(), -1, -1)
+    matrix, whole = D.flatten(2).permute(2, 0, 1), torch.zeros_like(power)
+    for _ in range(steps):
+        whole, power = whole + power, power @ matrix
+    return torch.linalg.solve(whole, total.flatten(1).T[..., None])[..., 0].T.reshape(total.shape)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Products and substeps that are tried, with the multipliers that were found for them and their error."""
+
+    problem: Problem
+    products: Products
+    substeps: int = 1
+    step: Substep | None = None
+    error: float = torch.inf
+
+    def settled(self, rounds: int) -> "Trial":
+        """After rounds until predictions do not change any more."""
+        step = self.step or refined(self.problem.begun(self.products), 1, self.substeps)
+        best, least, before = step, torch.inf, torch.zeros_like(self.problem.Y)
+        for _ in range(rounds):
+            after, guess = self.problem.round(step, self.products, self.substeps)
+            error = self.problem.error(guess)
+            if not error < WORSE * least:
+                break
+            best, least = after, error
+            if float((guess - before).norm()) < SETTLED * error * float(self.problem.Y.norm()):
+                break
+            step, before = after if self.substeps == 1 else halfway(step, after), guess
+        return replace(self, step=best, error=least)
+
+    def better(self, other: "Trial") -> bool:
+        """Whether it has an error that is less by a tenth."""
+        return self.error < LESS * other.error
+
+    def of(self, *kinds: str) -> "Trial":
+        """With other products."""
+        return replace(self, products=replace(self.products, kinds=tuple(sorted(kinds))), step=None)
+
+    def refined(self) -> "Trial":
+        """With more substeps, as long as errors fall."""
+        best = self
+        for count in SUBSTEPS:
+            if count > 2 * best.substeps and best.substeps < count // 2:
+                break
+            if best.step is not None and count > best.substeps:
+                finer = replace(best, substeps=count, step=refined(best.step, best.substeps, count)).settled(TRIED)
+                best = finer.settled(ROUNDS) if finer.better(best) else best
+        return best
+
+    def cut(self) -> "Trial":
+        """With the cutoff of the least error: one of the usual, then moved wave by wave."""
+        half, tried = max(self.products.grid.shape) // 2, dict[int, Trial]()
+
+        def error(highest: int) -> float:
+            if highest not in tried:
+                products = replace(self.products, cutoff=(highest + 0.5) / half)
+                tried[highest] = replace(self, products=products).settled(ROUNDS)
+            return tried[highest].error
+
+        best = min({round(share * half) - off for share in CUTOFFS for off in (0, 1)}, key=error)
+        while (near := min((k for k in (best - 1, best + 1) if 2 < k <= half), key=error)) and error(near) < error(best):
+            best = near
+        return tried[best]
+
+
+def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tuple[ProductFeatures, float]:
+    """The features that suit pairs best, and their relative error on some pairs that were left out.
+
+    Kinds of products and substeps are added as long as errors fall by a tenth. Then the cutoff is moved, and kinds that are not needed are
+    left out. Above an error of `limit`, all that is spared.
+    """
+    region, channels = region_of(domain, "ProductFeatures"), domain.channels
+    grid = region.grid(*a.shape[-region.dim :])
+    U, Y = (torch.fft.rfftn(channelled(f, domain), dim=tuple(range(-len(grid.shape), 0)), norm="forward") for f in (a, y))
+    most = max(FEWEST, min(len(a), SEARCHED // (grid.size * channels)))
+    some = torch.linspace(0, len(a) - 1, min(most, len(a))).round().long()
+    order = torch.cat([some[torch.arange(len(some)) % 4 != 3], some[3::4]])
+    best = Trial(Problem(U[order], Y[order], len(some) - len(some) // 4), Products((), CUTOFFS[1], grid, channels))
+    possible = Products.possible(region, channels)
+    while others := [kind for kind in possible if kind not in best.products.kinds]:
+        one = min((best.of(*best.products.kinds, kind).settled(TRIED) for kind in others), key=lambda trial: trial.error)
+        if not one.better(best):
+            break
+        best = one.settled(ROUNDS).refined()
+    if best.error < limit:
+        best = best.cut()
+        for kind in best.products.kinds:
+            fewer = [one for one in best.products.kinds if one != kind]
+            if fewer and (other := best.of(*fewer).cut()).error < max(best.error / LESS, ENOUGH[a.dtype]):
+                best = other
+        forced = replace(best, problem=replace(best.problem, sourced=True)).settled(ROUNDS)
+        best = (forced if forced.better(best) else best).refined()
+    if best.step is None:
+        return ProductFeatures(points=grid.shape, domain=domain), torch.inf
+    whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).settled(ROUNDS)
+    assert whole.step is not None  # as `settled` makes one
+    sums = torch.cat(whole.step.sums(best.products, U, best.substeps), 1).flatten(1, 2)
+    size, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))
+    scales = torch.where(size > 0, usual.square().mean(0).sqrt() / size.clamp(min=1e-300), 0.0)
+    features = ProductFeatures(
+        kinds=best.products.kinds,
+        cutoff=best.products.cutoff,
+        substeps=best.substeps,
+        points=grid.shape,
+        D=whole.step.D,
+        B=whole.step.B,
+        E=whole.step.E,
+        f=whole.step.f,
+        scales=scales,
+        sourced=best.problem.sourced,
+        domain=domain,
+    )
+    return features, best.error
+
+
+def refined(step: Substep, before: int, after: int) -> Substep:
+    """About the multipliers of another number of substeps."""
+    D, share = step.D, before / after
+    for _ in range(before - 1):
+        D = torch.einsum("ij...,jk...->ik...", D, step.D)
+    return Substep(rooted(D, after), share * step.B, share * step.E, share * step.f)
+
+
+def halfway(one: Substep, other: Substep) -> Substep:
+    """The mean of multipliers: where outputs depend on them in several ways, new ones alone go too far."""
+    parts = [(getattr(one, name) + getattr(other, name)) / 2 for name in ("D", "B", "E", "f")]
+    return Substep(*parts)
+
+
+def channelled(f: Tensor, domain: Space) -> Float[Tensor, "n channels *grid"]:
+    """Functions with an axis of channels, in double precision."""
+    return (f if domain.has_components else f[:, None]).double()

@@ -258,7 +258,7 @@ def test_ranges_and_choices_are_declared_by_the_map():
 
 
 def test_too_few_pairs_are_refused(burgers):
-    with pytest.raises(RaffiaError, match="needs 8 pairs .* got 5"):
+    with pytest.raises(RaffiaError, match=r"needs 8 pairs .* got 5"):
         RandomFeatureModel(FourierFeatures(), 20).tune(burgers.a[:5], burgers.y[:5])
 
 

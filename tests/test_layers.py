@@ -21,7 +21,6 @@ HEAVY = {
     "matplotlib": {"pages", "plotting", "reproduce"},
     "jinja2": {"pages"},
     "optuna": {"tuning"},
-    "triton": {"features"},
     "h5py": {"data"},
     "zarr": {"data"},
     "pandas": {"data"},

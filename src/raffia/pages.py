@@ -29,19 +29,13 @@ class Table:
 
     Examples
     --------
-    >>> Table.of_curves("Errors", "m", [64, 128], {"ours": [0.1, 0.05]}).rows
-    [['64', '0.1000'], ['128', '0.0500']]
+    >>> Table.of_cells("Errors", "n", [10], [64, 128], np.array([[0.1, 0.05]])).rows
+    [['10', '0.1000', '0.0500']]
     """
 
     caption: str
     header: list[str]
     rows: list[list[str]]
-
-    @classmethod
-    def of_curves(cls, caption: str, head: str, x: Sequence[object], curves: Mapping[str, Sequence[float]]) -> "Table":
-        """A row for each x, a column for each curve."""
-        rows = [[str(value), *(f"{curve[i]:.4f}" for curve in curves.values())] for i, value in enumerate(x)]
-        return cls(caption, [head, *curves], rows)
 
     @classmethod
     def of_cells(cls, caption: str, head: str, rows: Sequence[int], columns: Sequence[int], *arrays: np.ndarray) -> "Table":

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from raffia import Domain, FourierFeatures, GaussianField, RaffiaError, resample
-from raffia.features import ACTIVATIONS, fourier, fused
+from raffia.features import ACTIVATIONS, fourier
 from raffia.features.activations import activate
 from raffia.features.fourier import wavenumber_filter
 
@@ -158,24 +158,6 @@ def test_numbers_and_unknown_boundaries_are_refused():
     features = FourierFeatures(domain=Domain(1, periodic=False)).set_params(boundary="robin")
     with pytest.raises(RaffiaError, match="'neumann' or 'dirichlet'; got 'robin'"):
         features(torch.ones(1, 9).double(), features.draw(1, seed=0))
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-@pytest.mark.parametrize("activation", fused.KINDS)
-@pytest.mark.parametrize(("points", "n_modes"), [(128, 128), (129, 20), (1000, 64)])
-def test_the_fused_kernel_is_the_plain_sum_to_single_precision(activation, points, n_modes):
-    features = FourierFeatures(n_modes=n_modes, activation=activation, bias=0.4)
-    grid = Domain(1).grid(points)
-    a = GaussianField().sample(5, grid, seed=0).cuda()
-    theta, coef = features.draw(70, seed=0).cuda(), torch.linspace(-1, 1, 70, dtype=torch.float64).cuda()
-    wanted = torch.einsum("j,ijx->ix", coef, features(a, theta))
-    found = features.combination(theta.float(), coef.float(), grid)(a.float()).double()
-    assert (found - wanted).abs().max() < 1e-5 * wanted.abs().max()
-
-
-def test_the_fused_kernel_is_for_single_precision_on_a_gpu_only():
-    assert not fused.applies(torch.zeros(2, 3), "elu", 4)
-    assert not fused.applies(torch.zeros(2, 3).double(), "elu", 4)
 
 
 @pytest.mark.parametrize(("count", "points"), [(1, 8), (5, 12), (33, 65), (64, 128)])

@@ -1,7 +1,6 @@
 """Random features in Fourier space, on tori, boxes and mixed domains (eqn:rf_fourier, eqn:filter)."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -11,13 +10,12 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features import fused
 from raffia.features.activations import activate
 from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
 from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
 from raffia.spaces.spectral import waves
-from raffia.transforms import is_tracked, outside_transforms
+from raffia.transforms import outside_transforms
 
 Number = float | Float[Tensor, ""]
 
@@ -205,19 +203,6 @@ class FourierFeatures(FeatureMap):
         else:
             values = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")[(..., *map(slice, nodes.shape))]
         return activate(self.activation, values + shift.reshape(-1, *[1] * (values.ndim - 1))).transpose(0, 1)
-
-    def combination(self, theta: Float[Tensor, "m modes"], coef: Tensor, grid: Nodes) -> Callable[[Tensor], Tensor]:
-        """Stream over the features; on a GPU in float32, by one fused kernel that does not store them."""
-        plain = super().combination(theta, coef, grid)
-        reach = min(self.n_modes // 2, (grid.shape[0] - 1) // 2)
-        circle = isinstance(self.domain, Domain) and (self.domain.dim, self.domain.periodic, self.mean) == (1, True, None)
-        if coef.ndim > 1 or not circle or not fused.applies(theta, self.activation, reach):
-            return plain
-        (multiplier,) = self.prepare(theta, grid)
-        if multiplier.requires_grad or coef.requires_grad:
-            return plain
-        kernel = fused.combination(multiplier, coef, grid.shape[0], self.activation)
-        return lambda a: plain(a) if is_tracked(a) else kernel(a)
 
     def _line(self, xi: Float[Tensor, "m modes"], torus: Grid) -> Complex[Tensor, "m _"]:
         """The multipliers of the wavenumbers 1, 2, … of a line, without any transform."""

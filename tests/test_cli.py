@@ -250,7 +250,7 @@ def test_reproduce_prints_numbers_writes_pages_and_keeps_what_is_done(tmp_path, 
     assert code == 0
     assert re.search(r"fig:bb_compare: \d+\.\d s", out)
     assert (tmp_path / "report" / "index.html").stat().st_size > 50_000
-    assert "fig:bb_compare: kept" in run(capsys, "reproduce", "bb_compare", "-o", tmp_path / "report")[1]
+    assert "fig:bb_compare: already there" in run(capsys, "reproduce", "bb_compare", "-o", tmp_path / "report")[1]
 
 
 def test_bridge_data_and_demo(tmp_path, capsys):

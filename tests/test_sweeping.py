@@ -94,8 +94,8 @@ def test_features_twice_as_large_want_ridges_four_times_as_large(coefficients, p
 
 def test_ridges_are_found_once_for_all_features_that_are_compared(settings, paths, monkeypatch):
     """And errors are nearly those of ridges that are found for each."""
-    found, search = [], Modal.chosen
-    monkeypatch.setattr(Modal, "chosen", lambda *given: found.append(1) or search(*given))
+    found, search = [], Modal.choose_ridge
+    monkeypatch.setattr(Modal, "choose_ridge", lambda *given, **how: found.append(1) or search(*given, **how))
     error = composed(settings, paths)
     once = [error(LocalFeatures(length)) for length in (0.06, 0.07, 0.05)]
     assert len(found) == 1

@@ -225,11 +225,11 @@ def test_equalities_and_inequalities_hold_together(energies):
     [
         (
             [Bounded(low=1.0), Positive(), Bounded(high=0.5)],
-            r"no coefficients meet Bounded\(low=1.0\) and Bounded\(high=0.5\) at",
+            r"no coefficients satisfy Bounded\(low=1.0\) and Bounded\(high=0.5\) at",
         ),
         (
             [BoundaryValues(-1.0), Positive(2000)],
-            r"meet Positive\(points=2000\) at all .*where BoundaryValues\(value=-1.0\) holds",
+            r"satisfy Positive\(points=2000\) at all .*BoundaryValues\(value=-1.0\)",
         ),
     ],
     ids=["bounds", "an equality"],
@@ -262,8 +262,8 @@ def test_a_saved_model_is_the_same_and_says_the_same(energies, tmp_path):
         ({"constraints": [Positive(channels=(3,))]}, r"channels \(3,\)"),
         ({"constraints": [MonotoneAlong()]}, "not periodic"),
         ({"constraints": [MonotoneIn()]}, "inputs that are vectors"),
-        ({"constraints": [Conserved(), Positive()], "feature_map": ScalarFeatures(8)}, "could not be held beside it"),
-        ({"constraints": [DivergenceFree(channels=(0,)), Positive()]}, "could not be held beside it"),
+        ({"constraints": [Conserved(), Positive()], "feature_map": ScalarFeatures(8)}, "cannot be imposed as well"),
+        ({"constraints": [DivergenceFree(channels=(0,)), Positive()]}, "cannot be imposed as well"),
         (
             {"constraints": [MonotoneAlong()], "feature_map": ScalarFeatures(8), "output": LINE},
             "each node has coefficients of its own",

@@ -7,6 +7,7 @@ import scipy.io
 import torch
 import zarr
 
+import raffia
 from raffia import RaffiaError
 from raffia.data.readers import variables
 
@@ -194,3 +195,18 @@ def test_a_case_of_openfoam_says_what_to_convert_it_to(tmp_path):
     (tmp_path / "system" / "controlDict").write_text("")
     with pytest.raises(RaffiaError, match=r"OpenFOAM.*foamToVTK"):
         variables(tmp_path)
+
+
+def test_pairs_are_read_from_memory_as_from_a_file(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    x = np.linspace(0, 1, 33)
+    a = RNG.standard_normal((24, 4)) @ np.sin(np.pi * np.outer(np.arange(1, 5), x))
+    fields = xarray.Dataset({"a": (("sample", "x"), a), "u": (("sample", "x"), np.tanh(a))}, {"x": x})
+    fields.to_netcdf(tmp_path / "fields.nc", engine="netcdf4")
+    here, there = raffia.read(fields), raffia.read(tmp_path / "fields.nc")
+    assert (here.domain, here.output_space) == (there.domain, there.output_space)
+    assert torch.equal(here.a, there.a)
+    assert torch.equal(here.y, there.y)
+    assert len(raffia.fit(fields, "linear").errors) == 24
+    with pytest.raises(RaffiaError, match=r"data must be .*a raffia\.Dataset.* got builtins list"):
+        raffia.fit([a, a])

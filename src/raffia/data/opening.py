@@ -45,15 +45,13 @@ class _Arrays:
     output_path: Any
 
 
-def open_source(
-    path: str | os.PathLike[str], options: ReadingOptions | None = None, *, domain: Space | None = None, **fields: Any
-) -> Source:
-    """Open the pairs in a file of any format; rows are read when they are asked for.
+def open_source(path: Any, options: ReadingOptions | None = None, *, domain: Space | None = None, **fields: Any) -> Source:
+    """Open the pairs in a file of any format, or in data in memory; rows are read when they are asked for.
 
     Parameters
     ----------
     path
-        A file, a folder, or a pattern such as "runs/*.csv".
+        A file, a folder, or a pattern such as "runs/*.csv"; or a Dataset or DataArray of xarray, or a DataFrame of pandas.
     options
         What is known of the file. What is not given is inferred where the file makes it clear, and noted in `Source.guesses`.
     domain
@@ -74,8 +72,8 @@ def open_source(
     options = ReadingOptions(**fields) if options is None else replace(options, **fields)
     if domain is not None and domain.tabular:
         domain, options = None, replace(options, vectors=True)
-    place, guesses = Path(path), Guesses()
-    held = variables(place, options.layout)
+    place, guesses = Path(path if isinstance(path, (str, os.PathLike)) else type(path).__name__), Guesses()
+    held = variables(path, options.layout)
     ours = own.description(place, held) if options.input is options.output is None else None
     settings: dict[str, Any] = {}
     if ours is None:
@@ -121,8 +119,8 @@ def open_source(
     )
 
 
-def read(path: str | os.PathLike[str], domain: Space | None = None, **fields: Any) -> Dataset:
-    """Read all pairs in a file, with the options of `open_source`. What a file of raffia says of its domain comes first."""
+def read(path: Any, domain: Space | None = None, **fields: Any) -> Dataset:
+    """Read all pairs in a file, or in data in memory, with the options of `open_source`."""
     return open_source(path, domain=domain, **fields).dataset()
 
 

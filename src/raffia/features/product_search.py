@@ -155,8 +155,8 @@ class Trial:
             return tried[highest].error
 
         best = min({round(share * half) - off for share in CUTOFFS for off in (0, 1)}, key=error)
-        while (near := min((k for k in (best - 1, best + 1) if 2 < k <= half), key=error)) and error(near) < error(best):
-            best = near
+        while near := [k for k in (best - 1, best + 1) if 2 < k <= half and error(k) < error(best)]:
+            best = min(near, key=error)
         return tried[best]
 
 
@@ -168,7 +168,9 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
     """
     region, channels = region_of(domain, "ProductFeatures"), domain.channels
     grid = region.grid(*a.shape[-region.dim :])
-    U, Y = (torch.fft.rfftn(channelled(f, domain), dim=tuple(range(-len(grid.shape), 0)), norm="forward") for f in (a, y))
+    size = float(a.double().square().mean().sqrt()) or 1.0  # products of very large or small values are no numbers of float64
+    axes = tuple(range(-len(grid.shape), 0))
+    U, Y = (torch.fft.rfftn(channelled(f, domain) / size, dim=axes, norm="forward") for f in (a, y))
     most = max(FEWEST, min(len(a), SEARCHED // (grid.size * channels)))
     some = torch.linspace(0, len(a) - 1, min(most, len(a))).round().long()
     order = torch.cat([some[torch.arange(len(some)) % 4 != 3], some[3::4]])
@@ -188,17 +190,18 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
         forced = replace(best, problem=replace(best.problem, sourced=True)).settled(ROUNDS)
         best = (forced if forced.better(best) else best).refined()
     if best.step is None:
-        return ProductFeatures(points=grid.shape, domain=domain), torch.inf
+        return ProductFeatures(points=grid.shape, size=size, domain=domain), torch.inf
     whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).settled(ROUNDS)
     assert whole.step is not None  # as `settled` makes one
     sums = torch.cat(whole.step.sums(best.products, U, best.substeps), 1).flatten(1, 2)
-    size, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))
-    scales = torch.where(size > 0, usual.square().mean(0).sqrt() / size.clamp(min=1e-300), 0.0)
+    sizes, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))
+    scales = torch.where(sizes > 0, usual.square().mean(0).sqrt() / sizes.clamp(min=1e-300), 0.0)
     features = ProductFeatures(
         kinds=best.products.kinds,
         cutoff=best.products.cutoff,
         substeps=best.substeps,
         points=grid.shape,
+        size=size,
         D=whole.step.D,
         B=whole.step.B,
         E=whole.step.E,

@@ -143,9 +143,10 @@ class ProductFeatures(FeatureMap):
     """φ(a; θ) = Σ_p θ_p R_p Σ_j D^(s−1−j) P_p(v_j) + θ'_p R'_p Σ_j D^(s−1−j) (P_p(v'_j) − P_p(v_j)),  products P_p along s substeps.
 
     v_0 = a,  v'_j = D v_j + B P(v_j) + f,  v_{j+1} = v'_j + E (P(v'_j) − P(v_j)): exponential time differencing with multipliers that are
-    estimated from data. R_p scale each wave of a product to the size of that of the input. Products are formed on the grid of `points`,
-    with waves above `cutoff` times the highest left out before. The features are few, as many as θ has numbers, and more are
-    linearly dependent; with coefficients="modal" a model is a linear multiplier and a few products, with a coefficient for each wave.
+    estimated from data. Inputs are divided by `size` first. R_p scale each wave of a product to the size of that of the input.
+    Products are formed on the grid of `points`, with waves above `cutoff` times the highest left out before. The features are few, as
+    many as θ has numbers, and more are linearly dependent; with coefficients="modal" a model is a linear multiplier and a few products,
+    with a coefficient for each wave.
 
     They represent a time step of evolution equations on a torus whose nonlinear terms are polynomial: Burgers, Korteweg–de Vries,
     Kuramoto–Sivashinsky, Fisher, Gray–Scott, Navier–Stokes. Few features stand noise well. They do not represent other nonlinearities,
@@ -162,6 +163,7 @@ class ProductFeatures(FeatureMap):
     cutoff: float = 2 / 3
     substeps: int = 1
     points: tuple[int, ...] = (64,)
+    size: float = 1.0
     D: Complex[Tensor, "channels channels *modes"] | None = None
     B: Complex[Tensor, "channels products *modes"] | None = None
     E: Complex[Tensor, "channels products *modes"] | None = None
@@ -203,7 +205,7 @@ class ProductFeatures(FeatureMap):
     def precompute(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
         """Products once, in double precision, then one matrix product for each tile of features."""
         products = self.products
-        channels = (a if self.domain.has_components else a[:, None]).double()
+        channels = (a if self.domain.has_components else a[:, None]).double() / self.size
         shape, axes = channels.shape[2:], tuple(range(2, channels.ndim))
         v = refitted(torch.fft.rfftn(channels, dim=axes, norm="forward"), tuple(shape), self.points)
         sums = torch.cat(self.substep(v).sums(products, v, self.substeps), 1).flatten(1, 2)

@@ -215,6 +215,12 @@ def _carried(glance: Glance) -> bool:
     return _on_one_grid(glance) and glance.domain.dim <= 3 and (enough or not _channelled(glance))
 
 
+def _of_one_quantity(glance: Glance) -> bool:
+    """Whether outputs may be later states of the inputs: few pairs, of about the same size."""
+    sizes = [float(f.abs().max()) for f in (glance.a, glance.y)]
+    return _few_pairs(glance) and max(sizes) < 10 * min(sizes)
+
+
 def _moved(glance: Glance) -> bool:
     """Whether outputs may be inputs that were moved: some are as large, or inputs are one function on a torus."""
     if glance.domain.periodic:
@@ -253,7 +259,7 @@ FAMILIES = (
         "products",
         lambda glance: _on_one_grid(glance) and glance.domain == glance.output and glance.domain.periodic,
         lambda glance: ProductFeatures(points=glance.domain.grid_of(glance.a).shape, domain=glance.domain),
-        enters=_few_pairs,
+        enters=_of_one_quantity,
         coefficients="modal",
         tuned=False,
         normalize=False,

@@ -107,9 +107,7 @@ def fit(
     begun = time.perf_counter()
     check_numbers(n_features, ridge)
     seconds = seconds_for(budget, effort)
-    pairs = open_source(data) if isinstance(data, (str, os.PathLike)) else data
-    if not isinstance(pairs, (Dataset, Source)):
-        raise RaffiaError(f"data must be a Dataset or a path; got {type(data).__name__}. Pass raffia.Dataset(a, y, domain).")
+    pairs = data if isinstance(data, (Dataset, Source)) else open_source(data)
     source = pairs if isinstance(pairs, Source) else None
     if source is not None:
         values = elements_of(source)

@@ -19,7 +19,7 @@ def variables(data: Any, layout: Layout) -> dict[str, Variable]:
     """The arrays of data in memory by name; those of xarray and Dask are computed by rows, when they are read."""
     label = f"{type(data).__module__.partition('.')[0]} {type(data).__name__}"
     if label not in ACCEPTED:
-        raise RaffiaError(f"data must be the path of a file, or one of {', '.join(ACCEPTED)}; got {label}.")
+        raise RaffiaError(f"data must be the path of a file, a raffia.Dataset, or one of {', '.join(ACCEPTED)}; got {label}.")
     path = Path(f"<{label}>")
     if label == "pandas DataFrame":
         counted = type(data.index).__name__ == "RangeIndex"

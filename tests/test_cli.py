@@ -22,6 +22,7 @@ from raffia import (
     GaussianField,
     RaffiaError,
     RandomFeatureModel,
+    Vectors,
     cli,
     data,
     load,
@@ -400,10 +401,11 @@ def test_wrong_words_are_exit_code_2_without_a_traceback(capsys):
         assert "Traceback" not in err
 
 
-def test_a_file_that_does_not_say_its_grid_is_asked_for_it(tmp_path, capsys):
-    a = np.random.default_rng(0).random((6, 9))
+def test_values_that_show_no_function_are_vectors_unless_a_grid_is_given(tmp_path, capsys):
+    a = np.random.default_rng(0).random((12, 9))
     np.savez(tmp_path / "box.npz", a=a, y=a**2)
-    assert "--periodic or --box" in run(capsys, "fit", tmp_path / "box.npz", "-o", tmp_path / "m.safetensors")[2]
+    assert run(capsys, "fit", tmp_path / "box.npz", "--map", "linear", "-o", tmp_path / "m.safetensors")[0] == 0
+    assert load(tmp_path / "m.safetensors").feature_map.domain == Vectors()
     fitting = ("fit", tmp_path / "box.npz", "--box", "--map", "fourier", "--features", 20, "--ridge", "1e-6")
     words = (*fitting, "-o", tmp_path / "m.safetensors")
     assert run(capsys, *words)[0] == 0

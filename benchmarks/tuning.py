@@ -146,7 +146,7 @@ def searches(options):
     except ImportError:
         print("no Optuna here")
     else:
-        contest += [OptunaSearch(), OptunaSearch(sampler="cmaes"), OptunaSearch(sampler="gp", trials=60)]
+        contest += [OptunaSearch()]
     for search in (search for search in contest if options.search in repr(search)):
         results = []
         for seed in range(options.seeds):

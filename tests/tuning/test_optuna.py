@@ -41,9 +41,8 @@ def test_a_file_that_is_no_study_is_refused_and_kept(burgers, tmp_path):
         OptunaSearch(trials=1, contest_draws=1, study=tmp_path / "missing" / "study").run(objective(burgers))
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "cmaes", "gp"])
-def test_every_sampler_keeps_inside_the_ranges_and_leaves_a_study_for_plots(burgers, sampler):
-    search = OptunaSearch(trials=12, contest_draws=1, sampler=sampler)
+def test_a_search_keeps_inside_the_ranges_and_leaves_a_study_for_plots(burgers):
+    search = OptunaSearch(trials=12, contest_draws=1)
     problem = objective(burgers)
     history = search.run(problem)
     for trial in history.trials[1:]:
@@ -60,11 +59,6 @@ def test_pruned_trials_are_recorded_with_the_size_they_reached(burgers):
     assert sizes <= {10, 20, 40}
     assert len(sizes) > 1
     assert history.best.n_features == 40
-
-
-def test_unknown_samplers_are_refused(burgers):
-    with pytest.raises(RaffiaError, match=r"sampler=…\) must be one of"):
-        OptunaSearch().set_params(sampler="magic").run(objective(burgers))
 
 
 def test_a_missing_optuna_is_named_with_the_remedy(burgers, monkeypatch):

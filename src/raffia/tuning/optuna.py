@@ -1,4 +1,4 @@
-"""Search by Optuna: Tree-structured Parzen estimators, CMA-ES or Gaussian processes, with pruning and a study file."""
+"""Search by Optuna: tree-structured Parzen estimators, with pruning and a study file."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -27,14 +27,13 @@ class OptunaSearch(Search):
     """`trials` settings chosen by Optuna; needs `pip install raffia[tune]`.
 
     Categories are settled first, by the best of `contest_draws` random settings for each combination. A trial climbs a ladder of
-    model sizes, `ladder` as shares of the objective's features; with "tpe" it is given up where it does worse than the median of
+    model sizes, `ladder` as shares of the objective's features; it is given up where it does worse than the median of
     earlier trials on the same rung. After `run`, `study_` is the Optuna study, for Optuna's own plots; its values are logarithms of
     errors. `study` is a file that keeps every trial: a search that finds it there goes on where it ended, up to `trials` in all.
     """
 
     trials: int = 200
     contest_draws: int = 12
-    sampler: Literal["tpe", "cmaes", "gp"] = "tpe"
     ladder: tuple[float, ...] = (0.25, 0.5, 1.0)
     study: str | os.PathLike[str] | None = None
     verbose: bool = False
@@ -91,18 +90,9 @@ class OptunaSearch(Search):
         storage = None if self.study is None else _storage(optuna, self.study)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            samplers = {
-                "tpe": lambda: optuna.samplers.TPESampler(seed=objective.seed, multivariate=True, group=True),
-                "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=objective.seed, warn_independent_sampling=False),
-                "gp": lambda: optuna.samplers.GPSampler(seed=objective.seed),
-            }
-            if self.sampler not in samplers:
-                raise RaffiaError(f"OptunaSearch(sampler=…) must be one of {sorted(samplers)}; got {self.sampler!r}.")
-            # the other two learn from complete trials only, and would starve
-            pruner = optuna.pruners.MedianPruner(n_startup_trials=10) if self.sampler == "tpe" else optuna.pruners.NopPruner()
-            study = optuna.create_study(
-                storage=storage, sampler=samplers[self.sampler](), pruner=pruner, study_name=STUDY, load_if_exists=True
-            )
+            sampler = optuna.samplers.TPESampler(seed=objective.seed, multivariate=True, group=True)
+            pruner = optuna.pruners.MedianPruner(n_startup_trials=10)
+            study = optuna.create_study(storage=storage, sampler=sampler, pruner=pruner, study_name=STUDY, load_if_exists=True)
         belongs = _fingerprint(objective)
         if study.user_attrs.get("objective", belongs) != belongs:
             raise RaffiaError(

@@ -24,7 +24,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 test: $(STAMP) lint types
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 slow: $(STAMP)
 	$(BIN)/python -m pytest -q -m slow

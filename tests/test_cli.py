@@ -356,7 +356,7 @@ def test_evaluate_has_relative_errors_deviations_and_each_channel(tmp_path, caps
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["reproduce", "fig:none"], "ITEM must be all, beyond, or one of fig:bb_compare"),
+        (["reproduce", "fig:none"], "ITEM must be all, or one of fig:bb_compare"),
         (["reproduce", "--scale", "huge"], "--scale must be quick or paper; got 'huge'"),
         (["fit", "nowhere.npz", "-o", "m.safetensors"], "there is no file nowhere.npz"),
         (["evaluate", "nowhere.safetensors", "nowhere.npz"], "there is no file nowhere.safetensors"),

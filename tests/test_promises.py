@@ -207,6 +207,7 @@ class TestOutliers:
         assert set(surrogate.outliers.rows) >= set(wrong)
         assert len(surrogate.outliers.rows) <= len(wrong) + 2
 
+    @pytest.mark.slow
     def test_wrong_outputs_that_spoil_the_model_itself_are_named(self):
         """Two wrong pairs of a hundred raise all errors of a kernel a thousandfold, so that they hardly stand out at first."""
         hits = false = 0

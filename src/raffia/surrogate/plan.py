@@ -47,7 +47,7 @@ class FinalDefaults:
     most
         Pairs up to which there is a last decision.
     trainings
-        How many times a model is trained after the contest, about.
+        How many times a model must be trained after the contest: for its errors, and on all pairs.
     """
 
     few: int = 10
@@ -56,7 +56,7 @@ class FinalDefaults:
     close: float = 1.5
     near: float = 5.0
     most: int = 1024
-    trainings: int = 4
+    trainings: int = 2
 
 
 DEFAULTS = FinalDefaults()

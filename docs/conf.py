@@ -1,5 +1,6 @@
 """The documentation site: `make docs` builds it, without a network, into out/docs."""
 
+import re
 from importlib.metadata import version as installed_version
 
 project = "raffia"
@@ -22,7 +23,6 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "raffia"
-html_static_path = ["_static"]
 html_theme_options = {"sidebar_hide_name": False}
 
 autodoc_typehints = "description"
@@ -42,3 +42,13 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "notebook_images": False,
 }
+
+
+def escape_stars(app, what, name, obj, options, lines):
+    """Keep shapes such as (n, *grid) in docstrings from being read as emphasis."""
+    lines[:] = [re.sub(r"(?<![\\*\w])\*(?=\w)", r"\\*", line) for line in lines]
+
+
+def setup(app):
+    """Connect the events of Sphinx."""
+    app.connect("autodoc-process-docstring", escape_stars)

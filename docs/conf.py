@@ -1,7 +1,10 @@
 """The documentation site: `make docs` builds it, without a network, into out/docs."""
 
 import re
+import sys
 from importlib.metadata import version as installed_version
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for gallery_figures
 
 project = "raffia"
 author = "the raffia maintainers"
@@ -35,6 +38,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
+    "image_scrapers": ("gallery_figures.scrape", "matplotlib"),
+    "capture_repr": (),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -395,10 +395,9 @@ def test_what_is_no_whole_number_is_refused(tmp_path):
 def test_parts_of_an_array_are_trajectories_too_and_missing_names_are_told(tmp_path):
     u = waves()
     path = saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), x=X)
-    for words in ({"input": "u[:,3:]"}, {"slice": "u[:,3:]"}):
-        source = open_source(path, time=1, **words)
-        check(source, u[:, 3:])
-        check(source.schema.pairs(path), u[:, 3:])
+    source = open_source(path, time=1, input="u[:,3:]")
+    check(source, u[:, 3:])
+    check(source.schema.pairs(path), u[:, 3:])
     with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
         open_source(path, input="zz", time=1)
 
@@ -469,7 +468,7 @@ def test_files_of_ours_say_what_their_grid_is(tmp_path, boundary):
     assert any("as the file says" in note for note in source.notes)
     asked = open_source(tmp_path / "u.npz", periodic=boundary != "periodic")
     assert asked.domain.periodic == (boundary != "periodic")
-    cut = open_source(tmp_path / "u.npz", slice="u[:,:,:20]", periodic=False)
+    cut = open_source(tmp_path / "u.npz", input="u[:,:,:20]", periodic=False)
     assert cut.domain.boxed
 
 

@@ -73,4 +73,7 @@ def _content(text: Variable) -> Any:
 
 
 def _domain(content: dict[str, Any]) -> Domain:
-    return Domain(**{key: tuple(value) if isinstance(value, list) else value for key, value in content["domain"].items()})
+    options: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content["domain"].items()
+    }
+    return Domain(**options)

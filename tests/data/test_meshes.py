@@ -25,7 +25,6 @@ from tests.data.mesh_examples import (
     Y,
     bent,
     in_space,
-    legacy_polydata,
     write_mesh,
 )  # fmt: skip
 
@@ -211,19 +210,6 @@ def test_views_of_gmsh_are_matched_by_the_labels_of_nodes_and_are_times(tmp_path
     np.testing.assert_array_equal(found["u"].read(), [A, 2 * A])
     assert found["time"].read().tolist() == [0.5, 1.5]
     assert found["u"].dims == ("time", "point")
-
-
-@pytest.mark.parametrize("binary", [True, False])
-def test_texts_in_a_file_of_vtk_are_passed_over(binary, tmp_path):
-    legacy_polydata(tmp_path / "m.vtk", binary)
-    plain = (tmp_path / "m.vtk").read_bytes()
-    long = b"x" * 300
-    texts = b"\xc2by" + (0x8000 | 300).to_bytes(2, "big") + long if binary else b"by\n" + long
-    field = b"FIELD FieldData 2\ntitles 1 2 string\n" + texts + b"\nt 1 1 double\n" + (bytes(8) if binary else b"0") + b"\n"
-    (tmp_path / "m.vtk").write_bytes(plain.replace(b"POINTS", field + b"POINTS", 1))
-    found = variables(tmp_path / "m.vtk")
-    np.testing.assert_array_equal(found["a"].read()[0], A)
-    assert "titles" not in found
 
 
 def test_a_file_that_changes_is_read_anew(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, damaged_if, floats, integer
+from raffia.data.readers.damage import Damaged, damaged_if, integer, numbers
 from raffia.data.readers.meshes.cells import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content, described
@@ -33,7 +33,7 @@ class _Numbers:
 
     def __init__(self, body: bytes, binary: bool) -> None:
         self.body, self.binary, self.at = body, binary, 0
-        self.words = np.empty(0) if binary else floats(body.decode("ascii", "replace"))
+        self.words = np.empty(0) if binary else numbers(body.decode("ascii", "replace"))
 
     def take(self, kind: str, *shape: int) -> np.ndarray:
         """Numbers of a type in rows: "i4", "u8" or "f8", or several, as "i4,f8" for a row of a whole number and others."""
@@ -157,7 +157,7 @@ def _view(body: bytes, binary: bool) -> View:
         tags.append([line.strip() for line in lines])
     texts, reals, (_, many, count, *_) = tags[0], tags[1], [*map(integer, tags[2]), 0, 0, 0]
     name = texts[0].strip(b'"').decode("utf-8", "replace") if texts else ""
-    time = floats(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
+    time = numbers(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
     damaged_if(not 1 <= many <= max(1, len(body)) or len(time) != 1, f"a view claims {count} times {many} values")
     return name, float(time[0]), _Numbers(body, binary).labelled(count, many)
 

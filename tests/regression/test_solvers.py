@@ -15,6 +15,7 @@ from raffia.regression import (
 )
 from raffia.regression.solvers.nystrom_pcg import nystrom
 from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, TriangularQR
+from raffia.spaces import POINT
 
 SOLVERS = [
     Cholesky(),
@@ -39,6 +40,9 @@ class Columns(FeatureMap):
     @property
     def theta_shape(self):
         return (self.size,)
+
+    def values_on(self, grid):
+        return POINT
 
     def __call__(self, a, theta):
         return a @ theta.T

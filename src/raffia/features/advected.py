@@ -12,7 +12,7 @@ from raffia.features.base import Choice, FeatureMap, Prepared, Range
 from raffia.features.flows import SHAPES, Around, Flow, Number, multiplier
 from raffia.features.velocities import Numbers, Roles, Velocity, mixed
 from raffia.features.walls import Within
-from raffia.spaces import Domain, Grid, Nodes, Space, interpolate
+from raffia.spaces import Domain, Grid, Space, interpolate
 from raffia.transforms import is_tracked
 
 FORCED = 0.1
@@ -124,14 +124,6 @@ class CarriedFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The active parameters, the number of steps, and the source of the velocity."""
         return self._roles.searched(self.source is not None)
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, (theta,))
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Features first, then samples, functions and the grid."""

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, channelled, per_channel, shift_and_scale, sum_of
 from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, modes_of
@@ -93,10 +93,9 @@ class IteratedFeatures(FeatureMap):
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "IteratedFeatures":
         """Features for these pairs: normalised inputs, and sines if outputs vanish at the boundary of a box."""
-        axes = [axis for axis in range(a.ndim) if axis != 1 or not domain.has_components]
-        scale, shift = torch.std_mean(a.double(), axes)
+        shift, scale = shift_and_scale(a, domain)
         kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", "neumann")
-        own: dict[str, Any] = {"shift": shift, "scale": torch.where(scale > 0, scale, 1.0), "boundary": kind, "domain": domain}
+        own: dict[str, Any] = {"shift": shift, "scale": scale, "boundary": kind, "domain": domain}
         return cls(**own | more)
 
     @property
@@ -145,10 +144,9 @@ class IteratedFeatures(FeatureMap):
 
     def _smoothed(self, a: Tensor, grid: Grid) -> Smoothed:
         """q, from all channels normalised."""
-        channels, each = a if self.domain.has_components else a[:, None], (-1, *[1] * len(grid.shape))
-        shift, scale = (self._several(name, channels.shape[1], a).reshape(each) for name in ("shift", "scale"))
-        even = Series(grid, self.region.natural_boundary)
-        return Smoothed.of((channels - shift) / scale, even, self._several("smoothing", 1, a))
+        channels = channelled(a, self.domain)
+        q = (channels - per_channel(self.shift, channels)) / per_channel(self.scale, channels)
+        return Smoothed.of(q, Series(grid, self.region.natural_boundary), self._several("smoothing", 1, a))
 
     def _several(self, name: str, count: int, like: Tensor) -> Float[Tensor, "count"]:
         given = torch.as_tensor(getattr(self, name), dtype=like.dtype, device=like.device)

@@ -57,7 +57,7 @@ def table():
         PlacedFeatures,
         Union,
     )
-    from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, TriangularQR  # fmt: skip
+    from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse
 
     devices = module(HERE / "devices.py")
     circle, line = Domain(1), Domain(1, periodic=False)
@@ -91,7 +91,7 @@ def table():
                     options = {"ridge": ridge, "normalize": normalize, "coefficients": coefficients}
                     rows[f"{name} {options}"] = (a, y, {"feature_map": feature_map, "n_features": 24, **options})
     for m in (24, 96):
-        for solver in (Cholesky(), Dual(), NystromPCG(), Pseudoinverse(), SketchedLSQR(), TriangularQR()):
+        for solver in (Cholesky(), Dual(), NystromPCG(), Pseudoinverse()):
             rows[f"{solver!r} {m}"] = (
                 *burgers,
                 {"feature_map": ScalarFeatures(16), "n_features": m, "ridge": 1e-6, "solver": solver},

@@ -25,7 +25,6 @@ from raffia.inverse import (
     Prior,
     delayed_acceptance,
     laplace,
-    mala,
     maximum_a_posteriori,
     pcn,
     point_values,
@@ -165,7 +164,7 @@ def main(asked):
     if asked.by == "delayed":
         chains = delayed_acceptance(setting.true, cheap, asked.steps, inner=asked.inner, **how)
     else:
-        chains = (mala if asked.mala else pcn)(wanted, asked.steps, **how)
+        chains = pcn(wanted, asked.steps, **how)
     rhat, ess = chains.rhat(), chains.ess()
     print(
         f"{asked.by}, {asked.chains} chains of {asked.burn_in} + {asked.steps} steps: {chains.seconds:.1f} s, β {chains.step:.3f}, "
@@ -205,7 +204,6 @@ if __name__ == "__main__":
     parser.add_argument("--burn-in", type=int, default=500)
     parser.add_argument("--keep-every", type=int, default=10)
     parser.add_argument("--inner", type=int, default=1, help="steps of the surrogate before the true solver judges")
-    parser.add_argument("--mala", action="store_true", help="follow gradients")
     parser.add_argument("--error", action="store_true", help="add the surrogate's error to the noise")
     parser.add_argument("--write", action="store_true", help="keep this posterior, for others to be compared with")
     parser.add_argument("--facts", type=Path, default=FACTS, help="the folder of such posteriors")

@@ -22,22 +22,19 @@ from raffia.regression import (
     FeatureStream,
     NormalEquations,
     Streamed,
-    TriangularFactor,
     Workspace,
     available_memory,
     choose_solver,
 )
-from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, TriangularQR
+from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse
 
 RIDGE = 1e-6
 DENSE = {"cpu": 4096, "cuda": 8192}
 SOLVERS = {
     "Cholesky": Cholesky(),
     "Pseudoinverse": Pseudoinverse(),
-    "TriangularQR": TriangularQR(),
     "NystromPCG": NystromPCG(),
     "NystromPCG, matrix-free": NystromPCG(matrix_free=True),
-    "SketchedLSQR": SketchedLSQR(),
     "Dual": Dual(),
 }
 
@@ -53,9 +50,7 @@ def seconds(work, device):
 
 
 def by_solver(solver, stream, a, y):
-    if solver.statistics is TriangularFactor:
-        equations = TriangularFactor.assemble(stream, a, y)
-    elif solver.statistics is Streamed:
+    if solver.statistics is Streamed:
         equations = Streamed(stream, ((a, y),), kept_numbers=2**27 if a.device.type == "cpu" else 2**32)
     else:
         equations = NormalEquations.assemble(stream, a, y)
@@ -103,7 +98,7 @@ def main():
         stream = stream_of(m)
         times, found = {}, {}
         for name, solver in SOLVERS.items():
-            dense = isinstance(solver, (Pseudoinverse, TriangularQR, SketchedLSQR)) and m > DENSE[options.device]
+            dense = isinstance(solver, Pseudoinverse) and m > DENSE[options.device]
             if dense or (isinstance(solver, Dual) and y.numel() > m):
                 continue  # minutes for a decomposition; or more rows than features, which the dual is not for
             try:

@@ -22,7 +22,7 @@ from raffia import (
 )
 from raffia.features import BrownianBridge
 from raffia.problems import BridgeRegression
-from raffia.tuning import GradientSearch, OptunaSearch, RidgeSearch
+from raffia.tuning import GradientSearch, RidgeSearch
 
 N_TEST, TEST_SEED = 2000, 10_000
 
@@ -140,14 +140,7 @@ def bridge(options):
 def searches(options):
     """The searches on the same data: n = 512, m = 1024."""
     test = data(Burgers(), N_TEST, 128, TEST_SEED, options.device)
-    contest = [RidgeSearch(), GradientSearch()]
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        print("no Optuna here")
-    else:
-        contest += [OptunaSearch()]
-    for search in (search for search in contest if options.search in repr(search)):
+    for search in (search for search in (RidgeSearch(), GradientSearch()) if options.search in repr(search)):
         results = []
         for seed in range(options.seeds):
             a, y = data(Burgers(), 512, 128, seed, options.device)

@@ -43,11 +43,6 @@ def test_a_name_that_is_not_there_is_refused():
         raffia.Fourrier  # noqa: B018
 
 
-def test_names_of_earlier_versions_say_where_they_are():
-    with pytest.warns(DeprecationWarning, match=r"raffia\.problems\.Wave"):
-        assert raffia.Wave is import_module("raffia.problems").Wave
-
-
 def test_importing_raffia_and_asking_for_help_import_nothing_heavy():
     script = "import sys, raffia, raffia.cli; print(sorted({'torch', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -20,7 +20,6 @@ HEAVY = {
     "rich": {"cli", "progress"},
     "matplotlib": {"pages", "plotting", "reproduce"},
     "jinja2": {"pages"},
-    "optuna": {"tuning"},
     "h5py": {"data"},
     "zarr": {"data"},
     "pandas": {"data"},

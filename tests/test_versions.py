@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from raffia import Channels, Mesh, Vectors, load
-from raffia.solvers import TriangularQR
+from raffia.model.file import CLASSES
 
 FILES = Path(__file__).parent / "models"
 
@@ -35,7 +35,7 @@ def test_spaces_units_and_names_of_arrays_come_from_a_file_of_version_2(written)
     model = load(FILES / "version2_mesh.safetensors")
     assert isinstance(model.feature_map.domain, Channels)
     assert isinstance(model.feature_map.domain.of, Mesh)
-    assert (type(model.solver), model.output, model.normalize) == (TriangularQR, Vectors(), True)
+    assert (model.solver, model.output, model.normalize) == (None, Vectors(), True)  # its solver is no more
     torch.testing.assert_close(model.predict(written["b"]), written["z"], rtol=1e-12, atol=1e-14)
     assert (model.schema_.input.names, model.schema_.output.names) == (("u",), ("q",))
 
@@ -47,3 +47,12 @@ def test_what_is_read_is_written_as_version_3_and_predicts_the_same(written, nam
     model.save(tmp_path / "again.safetensors")
     assert torch.equal(load(tmp_path / "again.safetensors").predict(a), model.predict(a))
     assert b"raffia.features" not in (tmp_path / "again.safetensors").read_bytes()
+
+
+def test_a_triangular_factor_from_an_older_file_becomes_normal_equations():
+    A, y = torch.randn(2, 9, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).split([1, 1])
+    factor = torch.linalg.qr(torch.cat([A[0], y[0]], 1), mode="r").R
+    equations = CLASSES["TriangularFactor"](factor, 4, 9, False)
+    torch.testing.assert_close(equations.gram, A[0].T @ A[0] / 4)
+    torch.testing.assert_close(equations.rhs, A[0].T @ y[0])
+    torch.testing.assert_close(equations.energy, y.square().sum())

@@ -1,5 +1,5 @@
 """Solvers of the normal equations: pass one as `solver` to `RandomFeatureModel`."""
 
-from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, SketchedLSQR, Solution, Solver, TriangularQR
+from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solution, Solver
 
-__all__ = ["Cholesky", "Dual", "NystromPCG", "Pseudoinverse", "SketchedLSQR", "Solution", "Solver", "TriangularQR"]
+__all__ = ["Cholesky", "Dual", "NystromPCG", "Pseudoinverse", "Solution", "Solver"]

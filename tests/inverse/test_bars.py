@@ -134,9 +134,8 @@ def test_bars_of_a_model_make_posteriors_less_overconfident_where_it_was_not_tra
 
 
 def test_maxima_laplace_and_chains_take_errors_that_depend_on_the_input(problem):
-    best, limited = (maximum_a_posteriori(problem, method=method) for method in ("gauss-newton", "l-bfgs"))
+    best = maximum_a_posteriori(problem)
     assert best.converged
-    assert best.objective == pytest.approx(limited.objective, rel=1e-6)
     chains = pcn(problem, 30, chains=64, burn_in=10, reference=laplace(problem, best.xi), seed=5)
     weights = by_quadrature(problem)
     std = (weights @ (NODES - weights @ NODES).square()).sqrt()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from raffia import Burgers, GaussianField
-from raffia.inverse import InverseProblem, Prior, laplace, mala, maximum_a_posteriori, pcn, point_values
+from raffia.inverse import InverseProblem, Prior, laplace, maximum_a_posteriori, pcn, point_values
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is not resolved")
 SOLVER = Burgers(viscosity=0.02, fine_points=32, step=1 / 16)
@@ -31,10 +31,10 @@ def truth(problem):
     return mean, ((NODES - mean) * weights[:, None]).mT @ (NODES - mean)
 
 
-@pytest.mark.parametrize(("sampler", "reference"), [(mala, False), (mala, True), (pcn, False)])
-def test_chains_have_the_moments_of_quadrature(problem, truth, sampler, reference):
+@pytest.mark.parametrize("reference", [False, True])
+def test_chains_have_the_moments_of_quadrature(problem, truth, reference):
     about = laplace(problem, maximum_a_posteriori(problem).xi) if reference else None
-    found = sampler(problem, 50, chains=100, burn_in=40, reference=about, seed=0)
+    found = pcn(problem, 50, chains=100, burn_in=40, reference=about, seed=0)
     mean, covariance = truth
     std, ess = covariance.diagonal().sqrt(), found.ess()
     assert ((found.mean() - mean).abs() < 4 * std / ess.sqrt()).all()

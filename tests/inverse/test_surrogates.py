@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from raffia import Burgers, Darcy, GaussianField, RaffiaError, plotting
 from raffia.inverse import InverseProblem, Prior, WhiteNoise, laplace, maximum_a_posteriori, pcn, point_values
@@ -67,17 +68,20 @@ def test_products_with_derivatives_are_those_of_finite_differences(name, by_mode
     assert float(forward @ w) == pytest.approx(float(v @ jacobian.transposed(w[None])[0]), rel=1e-8)
 
 
-def test_both_methods_find_one_maximum_of_a_nonlinear_problem(by_model, best):
-    limited = maximum_a_posteriori(by_model, method="l-bfgs")
+def test_the_maximum_of_a_nonlinear_problem_is_that_of_another_minimiser(by_model, best):
+    def objective(x):
+        xi = torch.from_numpy(x)[None].requires_grad_()
+        total = by_model.misfit(xi).sum() + xi.square().sum() / 2
+        (gradient,) = torch.autograd.grad(total, xi)
+        return float(total.detach()), gradient[0].numpy()
+
+    other = minimize(objective, np.zeros(by_model.size), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 0.0})
     assert best.converged
-    assert limited.converged
-    assert best.objective == pytest.approx(limited.objective, rel=1e-5)
-    assert best.iterations < limited.iterations
+    assert best.objective == pytest.approx(other.fun, rel=1e-5)
 
 
 def test_without_enough_iterations_a_maximum_says_so(by_model):
     assert not maximum_a_posteriori(by_model, iterations=1).converged
-    assert not maximum_a_posteriori(by_model, iterations=1, method="l-bfgs").converged
 
 
 def test_a_flat_operator_of_coordinates_has_the_posterior_of_predictions(by_model, small_model):

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.inverse.diagnostics import arviz_of, effective_sample_size, split_rhat
+from raffia.errors import RaffiaError
 
 AT_ONCE = 4096
 LEAST_ACCEPTANCE = 0.01  # share of proposals; a warning is given below it
@@ -50,12 +51,16 @@ class Chains:
         return self._moments(of)[1]
 
     def rhat(self) -> Float[Tensor, "size"]:
-        """Rank-normalised split R̂ of each coordinate."""
-        return torch.from_numpy(split_rhat(self.draws.numpy(force=True)))
+        """Rank-normalised split R̂ of each coordinate (Vehtari, Gelman, Simpson, Carpenter & Bürkner, 2021), by ArviZ.
+
+        It is near 1 where chains have met; 1.01 or 1.05 are common limits. It is infinite or huge where no chain moves and chains
+        differ, and NaN where all draws are equal, for a single chain, and for fewer than four draws.
+        """
+        return self._computed("rhat")
 
     def ess(self) -> Float[Tensor, "size"]:
-        """The effective sample size of each coordinate, all chains together."""
-        return torch.from_numpy(effective_sample_size(self.draws.numpy(force=True)))
+        """The number of independent draws that would estimate the mean of each coordinate as well as all chains do, by ArviZ."""
+        return self._computed("ess")
 
     def to_arviz(self, **functions: Callable[[Tensor], Tensor]) -> Any:
         """An ArviZ `InferenceData` with ξ, and with maps of it under the names given: to_arviz(a=prior)."""
@@ -65,9 +70,16 @@ class Chains:
             values = torch.cat(parts)
             posterior[name] = values.reshape(*self.draws.shape[:2], *values.shape[1:]).numpy(force=True)
         stats = {"misfit": self.misfits.numpy(force=True)}
-        return arviz_of().from_dict(
+        return _arviz().from_dict(
             posterior=posterior, sample_stats=stats, attrs={"step": self.step, "acceptance": self.acceptance}
         )
+
+    def _computed(self, name: str) -> Float[Tensor, "size"]:
+        """One of ArviZ's statistics of each coordinate."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of divisions by the variance of chains that do not move
+            values = getattr(_arviz(), name)(self.to_arviz())["xi"].values
+        return torch.from_numpy(np.asarray(values, dtype=float))
 
     def _moments(self, of: Callable[[Tensor], Tensor] | None) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation, by sums of what is off the first draw, so that nothing cancels."""
@@ -81,8 +93,17 @@ class Chains:
         return origin + mean, ((squares / len(flat) - mean.square()).clamp(min=0) * len(flat) / max(1, len(flat) - 1)).sqrt()
 
     @staticmethod
+    @torch.no_grad()
     def _mapped(of: Callable[[Tensor], Tensor] | None, part: Tensor) -> Tensor:
-        if of is None:
-            return part
-        with torch.no_grad():
-            return of(part)
+        return part if of is None else of(part)
+
+
+def _arviz() -> Any:
+    """The module ArviZ, which announces its next version by a warning; refused where it is not installed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import arviz
+    except ImportError:
+        raise RaffiaError("this needs ArviZ, which is not installed: pip install 'raffia[inverse]'.") from None
+    return arviz

@@ -1,12 +1,10 @@
-"""The most probable unknown: the minimum of Φ(ξ) + |ξ|²/2, by L-BFGS or by Gauss–Newton steps."""
+"""The most probable unknown: the minimum of Φ(ξ) + |ξ|²/2, by Gauss–Newton steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.optimize import minimize
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -14,7 +12,7 @@ from raffia.inverse.linearised import Linearised
 from raffia.inverse.problem import InverseProblem
 from raffia.validation import check_count
 
-LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
+LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-12, 1e-3, 1e12
 LEAST_RATIO = 1e-4
 """Of the decrease that the quadratic model predicts, below which a step is tried again with more damping."""
 DAMPING_FACTORS = {0.75: 0.1, 0.25: 1.0, LEAST_RATIO: 4.0}
@@ -41,79 +39,32 @@ class Maximum:
 
 
 def maximum_a_posteriori(
-    problem: InverseProblem,
-    start: Tensor | None = None,
-    method: str = "gauss-newton",
-    tolerance: float = 1e-6,
-    iterations: int = 200,
+    problem: InverseProblem, start: Tensor | None = None, tolerance: float = 1e-6, iterations: int = 200
 ) -> Maximum:
     """Minimise Φ(ξ) + |ξ|²/2 from `start`, 0 if None, until the gradient is `tolerance` of what it was there.
 
-    "gauss-newton" solves (JᵀJ + (1 + μ) I) δ = −∇ by conjugate gradients, with Levenberg's damping μ; few iterations, each with dozens of
-    products with J. "l-bfgs" is SciPy's, of gradients alone. Where iterations run out, `converged` is false.
+    Each step solves (JᵀJ + (1 + μ) I) δ = −∇ by conjugate gradients, with Levenberg's damping μ: few iterations, each with dozens of
+    products with J. Steps that the quadratic model overrates are tried again with more damping. Where iterations run out, `converged` is
+    false.
     """
     check_count("iterations", iterations)
     if not 0 < tolerance < 1:
         raise RaffiaError(f"tolerance must lie between 0 and 1; got {tolerance!r}.")
-    if method not in METHODS:
-        raise RaffiaError(f"method must be one of {tuple(METHODS)}; got {method!r}.")
-    here = torch.zeros(problem.size) if start is None else torch.as_tensor(start, dtype=torch.float64)
-    if here.shape != (problem.size,) or not torch.isfinite(here).all():
-        raise RaffiaError(f"start must be finite numbers of shape ({problem.size},); got shape {tuple(here.shape)}.")
-    return METHODS[method](problem, here.detach().to(problem.place, torch.float64), tolerance, iterations)
+    xi = torch.zeros(problem.size) if start is None else torch.as_tensor(start).detach()
+    if xi.shape != (problem.size,) or not torch.isfinite(xi).all():
+        raise RaffiaError(f"start must be finite numbers of shape ({problem.size},); got shape {tuple(xi.shape)}.")
+    return _gauss_newton(problem, xi.to(problem.place, torch.float64), tolerance, iterations)
 
 
-def value_and_gradient(problem: InverseProblem, xi: Float[Tensor, "size"]) -> tuple[float, float, Tensor]:
-    """Φ + |ξ|²/2, Φ, and the gradient of the first."""
-    with torch.enable_grad():
-        x = xi.detach()[None].clone().requires_grad_()
-        misfit = problem.misfit(x).sum()
-        total = misfit + x.square().sum() / 2
-        (gradient,) = torch.autograd.grad(total, x)
-    return float(total.detach()), float(misfit.detach()), gradient[0]
-
-
-def _limited_memory(problem: InverseProblem, start: Tensor, tolerance: float, iterations: int) -> Maximum:
-    """SciPy's L-BFGS, with scaled gradients so that its own tolerance is relative."""
-    scale = max(float(value_and_gradient(problem, start)[2].norm()), 1e-300)
-
-    def scaled(x: np.ndarray) -> tuple[float, np.ndarray]:
-        total, _, gradient = value_and_gradient(problem, torch.from_numpy(x).to(start))
-        return total / scale, gradient.cpu().numpy() / scale
-
-    options = {
-        "maxiter": iterations,
-        "maxfun": 20 * iterations,
-        "maxcor": 30,
-        "ftol": 0.0,
-        "gtol": tolerance / problem.size**0.5,
-    }
-    found = minimize(scaled, start.cpu().numpy(), jac=True, method="L-BFGS-B", options=options)
-    xi = torch.from_numpy(found.x).to(start)
-    total, misfit, gradient = value_and_gradient(problem, xi)
-    left = float(gradient.norm()) / scale
-    return Maximum(
-        xi=xi,
-        objective=total,
-        misfit=misfit,
-        gradient=left,
-        iterations=found.nit,
-        evaluations=found.nfev + 2,
-        converged=left <= tolerance,
-    )
-
-
-def _gauss_newton(problem: InverseProblem, start: Tensor, tolerance: float, iterations: int) -> Maximum:
-    """Steps that the quadratic model overrates are tried again with more damping."""
-    xi, damping, evaluations, first = start, 1e-3, 0, 0.0
+def _gauss_newton(problem: InverseProblem, xi: Tensor, tolerance: float, iterations: int) -> Maximum:
+    damping, evaluations, first = FIRST_DAMPING, 0, 0.0
     for iteration in range(iterations + 1):
         jacobian = Linearised(problem.residuals, xi)
         evaluations += 1
-        residual = jacobian.value
-        gradient = jacobian.transposed(residual[None])[0] + xi
+        gradient = jacobian.transposed(jacobian.value[None])[0] + xi
         size = float(gradient.norm())
         first = first or max(size, 1e-300)
-        misfit = float(residual.square().sum()) / 2
+        misfit = float(jacobian.value.square().sum()) / 2
         total = misfit + float(xi.square().sum()) / 2
         if size <= tolerance * first or iteration == iterations:
             break
@@ -179,9 +130,3 @@ def _conjugate_gradients(product: Callable[[Tensor], Tensor], b: Tensor, rtol: f
         square, before = float(r @ r), square
         p = r + square / before * p
     return x
-
-
-METHODS: dict[str, Callable[[InverseProblem, Tensor, float, int], Maximum]] = {
-    "gauss-newton": _gauss_newton,
-    "l-bfgs": _limited_memory,
-}

@@ -1,11 +1,11 @@
-"""Metropolis–Hastings steps of many chains at once, for a density exp(−ψ(η)) with respect to N(0, I).
+"""Preconditioned Crank–Nicolson steps of many chains at once, for a density exp(−ψ(η)) with respect to N(0, I).
 
-η' = ρ η − (1 − ρ) ∇ψ(η) + β ζ, ζ ~ N(0, I), ρ = √(1 − β²), is proposed: ∞-MALA of Cotter, Roberts, Stuart & White (2013), and
-preconditioned Crank–Nicolson where ∇ψ is left out. Acceptance depends on ψ alone, never on the number of coordinates.
+η' = √(1 − β²) η + β ζ, ζ ~ N(0, I), is proposed (Cotter, Roberts, Stuart & White, 2013). Acceptance depends on ψ alone, never on the
+number of coordinates.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,22 +15,20 @@ from raffia.inverse.laplace import Laplace
 from raffia.inverse.problem import InverseProblem
 
 LARGEST_LOGIT = 7.0  # β is at most 0.999
+BEST_ACCEPTANCE = 0.3  # the share of accepted proposals that is best, or nearly, in theory and practice
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where chains are, one a row, and what a step needs to know of it."""
+    """Where chains are, one a row, and ψ there."""
 
     eta: Float[Tensor, "n size"]
     potential: Float[Tensor, "n"]
-    slope: Float[Tensor, "n size"] | None
-    """∇ψ, for steps that follow it."""
 
     def where(self, chosen: Bool[Tensor, "n"], other: "State") -> "State":
         """This for the chosen chains, the other for the rest."""
-        slope = None if self.slope is None or other.slope is None else torch.where(chosen[:, None], self.slope, other.slope)
         eta = torch.where(chosen[:, None], self.eta, other.eta)
-        return State(eta, torch.where(chosen, self.potential, other.potential), slope)
+        return State(eta, torch.where(chosen, self.potential, other.potential))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,69 +46,46 @@ class Target:
         """Those of the reference."""
         return xi if self.reference is None else self.reference.inverse(xi)
 
-    def potential(self, eta: Float[Tensor, "n size"]) -> Float[Tensor, "n"]:
-        """ψ(η)."""
-        misfit = self.problem.misfit(self.xi(eta))
-        return misfit if self.reference is None else misfit + self.reference.excess(eta)
-
     def whitened(self, state: State) -> tuple[Float[Tensor, "n size"], Float[Tensor, "n"]]:
         """ξ and the misfit Φ of a state."""
         excess = 0.0 if self.reference is None else self.reference.excess(state.eta)
         return self.xi(state.eta), state.potential - excess
 
-    def at(self, eta: Float[Tensor, "n size"], sloped: bool) -> State:
-        """ψ there, with its gradient if wanted."""
-        if not sloped:
-            with torch.no_grad():
-                return State(eta, self.potential(eta), None)
-        with torch.enable_grad():
-            x = eta.detach().requires_grad_()
-            potential = self.potential(x)
-            (slope,) = torch.autograd.grad(potential.sum(), x)
-        return State(eta, potential.detach(), slope)
+    @torch.no_grad()
+    def at(self, eta: Float[Tensor, "n size"]) -> State:
+        """The state there."""
+        misfit = self.problem.misfit(self.xi(eta))
+        return State(eta, misfit if self.reference is None else misfit + self.reference.excess(eta))
 
 
 @dataclass(frozen=True)
-class Stride:
+class StepSize:
     """β as it is adapted: its logit goes up where more proposals than wanted are accepted, by ever smaller amounts."""
 
     logit: float
-    wanted: float
     steps: int = 0
 
     @classmethod
-    def of(cls, step: float, wanted: float) -> "Stride":
-        """A stride that begins with β = `step`."""
-        return cls(math.log(step / (1 - step)), wanted)
+    def of(cls, step: float) -> "StepSize":
+        """One that begins with β = `step`."""
+        return cls(math.log(step / (1 - step)))
 
     @property
     def step(self) -> float:
         """β."""
         return 1 / (1 + math.exp(-self.logit))
 
-    def after(self, accepted: float) -> "Stride":
-        """The stride after a step of which so much was accepted."""
+    def after(self, accepted: float) -> "StepSize":
+        """The step size after a step in which this share of the proposals was accepted."""
         gain = 4 / (10 + self.steps) ** 0.6
-        return replace(self, logit=min(self.logit + gain * (accepted - self.wanted), LARGEST_LOGIT), steps=self.steps + 1)
+        return StepSize(min(self.logit + gain * (accepted - BEST_ACCEPTANCE), LARGEST_LOGIT), self.steps + 1)
 
 
 def advance(target: Target, state: State, step: float, generator: torch.Generator) -> tuple[State, Bool[Tensor, "n"]]:
     """All chains a step further, and which of them moved. Proposals with a ψ that is not a number are not accepted."""
-    rho, eta = math.sqrt(1 - step**2), state.eta
+    eta = state.eta
     noise = torch.randn(eta.shape, generator=generator, device=eta.device, dtype=eta.dtype)
-    proposed = rho * eta + step * noise
-    if state.slope is not None:
-        proposed = proposed - (1 - rho) * state.slope
-    there = target.at(proposed, state.slope is not None)
-    gain = state.potential - there.potential + _pull(there, eta, rho) - _pull(state, proposed, rho)
+    there = target.at(math.sqrt(1 - step**2) * eta + step * noise)
     chance = torch.rand(len(eta), generator=generator, device=eta.device, dtype=eta.dtype)
-    moved = chance.log() < gain
+    moved = chance.log() < state.potential - there.potential
     return there.where(moved, state), moved
-
-
-def _pull(state: State, to: Tensor, rho: float) -> Tensor | float:
-    """log of the density of the proposal `to`, with respect to that without a slope."""
-    if state.slope is None:
-        return 0.0
-    along = (state.slope * (to - rho * state.eta)).sum(-1)
-    return -(along + (1 - rho) / 2 * state.slope.square().sum(-1)) / (1 + rho)

@@ -1,7 +1,8 @@
-"""What is observed of outputs, as matrices, and how far a surrogate is off there."""
+"""What is observed of outputs, as matrices, and the errors of a surrogate there."""
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,12 +46,54 @@ def surrogate_error(
 
     Passed as `error` to `InverseProblem`, data are trusted less where the surrogate is inaccurate. F's bias counts as error too.
     """
+    _, errors = _errors(forward, a, y, observe)
+    return errors.mT @ errors / len(errors)
+
+
+def error_bars(
+    model: Any, a: Array, y: Array, observe: Float[Tensor, "points nodes"] | None = None
+) -> Callable[[Tensor], Tensor]:
+    """The covariance s(a) s(a)ᵀ ∘ R of the errors O(y − F(a)) of a model, for each a of a batch; s are its error bars at the observations.
+
+    R = mean of z zᵀ, z = O(y − F(a)) / s(a), is over pairs that the model was not trained on: how its errors go together, and by how much
+    its bars are too short or too long. Where `surrogate_error` has one covariance for all inputs, this one grows where the model
+    knows little. Bars take five times as long as predictions, and forty times where these have a shortcut, as those of predictor–corrector
+    features. O of deviations stands for the deviation of O, which is right for values at points.
+    """
+    if not hasattr(model, "predict"):
+        raise RaffiaError(f"error_bars needs a model with error bars, predict(a, return_std=True); got {type(model).__name__}.")
+
+    def bars(given: Tensor) -> Tensor:
+        return _observed(model.predict(given, return_std=True)[1], observe).clamp(min=0)
+
+    inputs, errors = _errors(model.predict, a, y, observe)
+    z = errors / bars(inputs)
+    if not torch.isfinite(z).all():
+        raise RaffiaError(
+            "error_bars needs error bars above zero where outputs are observed; some are zero there. Leave out observations that are "
+            "always the same, such as values on a boundary."
+        )
+    correlation = z.mT @ z / len(z)
+
+    def covariance(given: Float[Tensor, "n *shape"]) -> Float[Tensor, "n points points"]:
+        s = bars(given)
+        return s[:, :, None] * correlation.to(s) * s[:, None, :]
+
+    return covariance
+
+
+def _observed(values: Tensor, observe: Tensor | None) -> Tensor:
+    """O of functions."""
+    flat = values.flatten(1).double()
+    return flat if observe is None else flat @ observe.to(flat).mT
+
+
+@torch.no_grad()
+def _errors(forward: Callable[[Tensor], Tensor], a: Array, y: Array, observe: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The inputs, and O(y − F(a)) for each."""
     inputs, outputs = as_tensor("a", a).double(), as_tensor("y", y).double()
     check_pairs(inputs, outputs)
-    with torch.no_grad():
-        off = (outputs - torch.as_tensor(forward(inputs), dtype=torch.float64).to(outputs)).flatten(1)
-    off = off if observe is None else off @ observe.to(off).mT
-    return off.mT @ off / len(off)
+    return inputs, _observed(outputs - torch.as_tensor(forward(inputs)).to(outputs), observe)
 
 
 def _along(kind: Axis, points: int, extent: float, x: Tensor) -> Float[Tensor, "positions nodes"]:

@@ -1,7 +1,7 @@
 """Priors of unknown functions as maps of white noise: a = T(m + Σ_k ξ_k √λ_k φ_k), ξ ~ N(0, I)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -29,9 +29,11 @@ class Prior:
     law: Measure
     grid: Grid | Mesh
     mean: float | Tensor = 0.0
+    _on: dict[torch.device, Tensor] = field(default_factory=dict, init=False, repr=False)
+    """The modes, on each device where they were needed."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self._inner, GaussianField):
+        if not isinstance(self.gaussian, GaussianField):
             raise RaffiaError(
                 f"Prior(law=…) must be a GaussianField or a Pushforward of one, whose coordinates are white; got {self.law!r}."
             )
@@ -44,11 +46,7 @@ class Prior:
     @property
     def gaussian(self) -> GaussianField:
         """The Gaussian field that all is a function of."""
-        return cast(GaussianField, self._inner)
-
-    @property
-    def _inner(self) -> Measure:
-        return cast(Measure, getattr(self.law, "of", self.law))
+        return cast(GaussianField, getattr(self.law, "of", self.law))
 
     @cached_property
     def _expansion(self) -> tuple[int, Callable[[Tensor], Tensor]]:
@@ -72,12 +70,10 @@ class Prior:
         return g if transform is None else transform(g)
 
     def _modes(self, device: torch.device) -> Float[Tensor, "size points"]:
-        """√λ_k φ_k at the nodes, cached on the device where they were last needed."""
-        modes = self.__dict__.get("_cached")
-        if modes is None or modes.device != device:
-            modes = self._expansion[1](torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
-            object.__setattr__(self, "_cached", modes)
-        return modes
+        """√λ_k φ_k at the nodes."""
+        if device not in self._on:
+            self._on[device] = self._expansion[1](torch.eye(self.size, dtype=torch.float64)).flatten(1).to(device)
+        return self._on[device]
 
 
 @dataclass(frozen=True)

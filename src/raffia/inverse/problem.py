@@ -87,8 +87,14 @@ class InverseProblem:
         """Γ^(−½) (O F(prior(ξ)) − y), differentiable where F is, and √(log det Γ/det N) after it where Γ depends on ξ."""
         a = self.prior(xi)
         values = self.forward(a).flatten(1).double()
-        values = values if self._matrix is None else self._matching(values) @ self._matrix.mT
-        if values.shape[1] != len(self.observed):
+        if self._matrix is not None:
+            if values.shape[1] != self._matrix.shape[1]:
+                raise RaffiaError(
+                    f"observe must have a column for each of the {values.shape[1]} numbers of an output of forward; got "
+                    f"{self._matrix.shape[1]}."
+                )
+            values = values @ self._matrix.mT
+        elif values.shape[1] != len(self.observed):
             raise RaffiaError(
                 f"data must be as many as the outputs of forward, {values.shape[1]}, where observe is None; got {len(self.observed)}. "
                 "Pass observe=point_values(grid, positions)."
@@ -134,14 +140,6 @@ class InverseProblem:
         """Γ^(−½), the inverse of a Cholesky factor."""
         factor = torch.linalg.cholesky(self._covariance)
         return torch.linalg.solve_triangular(factor, torch.eye(len(factor)).to(factor), upper=False)
-
-    def _matching(self, values: Tensor) -> Tensor:
-        if self._matrix is not None and values.shape[1] != self._matrix.shape[1]:
-            raise RaffiaError(
-                f"observe must have a column for each of the {values.shape[1]} numbers of an output of forward; got "
-                f"{self._matrix.shape[1]}."
-            )
-        return values
 
     def _tensor(self, values: float | Array) -> Tensor:
         return torch.as_tensor(values, dtype=torch.float64, device=self.place)

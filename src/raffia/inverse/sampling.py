@@ -1,61 +1,22 @@
-"""Chains that sample a posterior: preconditioned Crank–Nicolson, and ∞-MALA, which follows gradients."""
+"""Chains that sample a posterior: preconditioned Crank–Nicolson, alone or with a surrogate that makes the proposals."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.inverse.chains import Chains
 from raffia.inverse.laplace import Laplace
-from raffia.inverse.metropolis import State, Stride, Target, advance
+from raffia.inverse.metropolis import State, StepSize, Target, advance
 from raffia.inverse.problem import InverseProblem
 from raffia.validation import check_count, check_seed
 
-WANTED, WANTED_SLOPED = 0.3, 0.57  # shares of accepted proposals that are best, or nearly, in theory and practice
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Course:
-    """The arguments that all samplers share; those that cannot be run are refused."""
-
-    steps: int
-    chains: int
-    burn_in: int
-    start: Tensor | None
-    step: float
-    keep_every: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "chains", "keep_every", *(["burn_in"] if self.burn_in else [])):
-            check_count(name, getattr(self, name))
-        check_seed("seed", self.seed)
-        if not 0 < self.step < 1:
-            raise RaffiaError(f"step must lie between 0 and 1: it is β, and √(1 − β²) of a state is kept; got {self.step!r}.")
-        if self.keep_every > self.steps:
-            raise RaffiaError(f"keep_every must be at most the number of steps, {self.steps}; got {self.keep_every}.")
-
-    def begun(self, target: Target, sloped: bool) -> tuple[State, torch.Generator]:
-        """Return the first states of chains and the generator of their steps; refuse states where Φ is not finite."""
-        generator = torch.Generator(target.problem.place).manual_seed(self.seed)
-        size = target.problem.size
-        if self.start is None:
-            eta = torch.randn(self.chains, size, generator=generator, device=generator.device, dtype=torch.float64)
-        else:
-            begin = torch.as_tensor(self.start, dtype=torch.float64).detach().to(generator.device)
-            if begin.shape != (self.chains, size) or not torch.isfinite(begin).all():
-                raise RaffiaError(f"start must be finite and of shape ({self.chains}, {size}); got shape {tuple(begin.shape)}.")
-            eta = target.eta(begin)
-        state = target.at(eta, sloped)
-        bad = (~torch.isfinite(state.potential)).nonzero()
-        if len(bad):
-            raise RaffiaError(
-                f"the forward map gives no finite misfit where chain {int(bad[0])} of {self.chains} begins. Pass start=…, such as "
-                "laplace(…).draws(chains), where it does."
-            )
-        return state, generator
+Walk = Callable[[State, float], tuple[State, Tensor, float]]
 
 
 def pcn(
@@ -76,50 +37,146 @@ def pcn(
     `burn_in` steps before those that count, β is adapted from `step` until three in ten proposals are accepted; after it, β is fixed.
     Every `keep_every`-th state is kept. All chains are one batch, where the data are, or on the device of the problem.
     """
-    course = Course(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
-    return run(Target(problem, reference), course, False, WANTED)
+    sampler = Sampler(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
+    return sampler.run(Target(problem, reference))
 
 
-def mala(
+def delayed_acceptance(
     problem: InverseProblem,
+    surrogate: InverseProblem,
     steps: int,
     chains: int = 64,
-    burn_in: int = 1000,
+    burn_in: int = 200,
+    inner: int = 1,
     reference: Laplace | None = None,
     start: Tensor | None = None,
-    step: float = 0.1,
+    step: float = 0.2,
     keep_every: int = 1,
     seed: int = 0,
 ) -> Chains:
-    """∞-MALA: as `pcn`, with proposals ρ ξ − (1 − ρ) ∇Φ(ξ) + β ζ, ρ = √(1 − β²), and β adapted until 57 in 100 are accepted.
+    """Sample the posterior of `problem`, whose forward map is expensive, with proposals of `inner` steps of `pcn` on that of `surrogate`.
 
-    A step costs a gradient, two or three times as much as one of `pcn`.
+    A chain that the surrogate has taken from ξ to ξ' is accepted there with probability min(1, exp(Δ(ξ) − Δ(ξ'))), Δ = Φ − Φ of the
+    surrogate: steps that the surrogate rejects cost no solve, and what is sampled is the posterior of `problem`, however poor the
+    surrogate is (Christen & Fox, 2005); a poor one costs acceptance. `solves` of `proposals` were made. The first half of burning in is
+    the surrogate's alone, and adapts β. Both problems have the same prior; other arguments are those of `pcn`.
     """
-    course = Course(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
-    return run(Target(problem, reference), course, True, WANTED_SLOPED)
+    check_count("inner", inner)
+    if problem.size != surrogate.size or problem.place != surrogate.place:
+        raise RaffiaError(
+            f"problem and surrogate must have one prior and device; got {problem.size} and {surrogate.size} coordinates, on "
+            f"{problem.place} and {surrogate.place}."
+        )
+    sampler = Sampler(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
+    return sampler.run(Target(surrogate, reference), Target(problem, reference), inner)
 
 
-def run(target: Target, course: Course, sloped: bool, wanted: float) -> Chains:
-    """Run chains on a target; the step is adapted while burning in until the share of proposals that is wanted is accepted."""
-    begun = time.perf_counter()
-    state, generator = course.begun(target, sloped)
-    stride, kept, accepted = Stride.of(course.step, wanted), [], torch.zeros((), device=generator.device)
-    for number in range(1 - course.burn_in, course.steps + 1):
-        state, moved = advance(target, state, stride.step, generator)
-        share = moved.double().mean()
-        if number < 1:
-            stride = stride.after(float(share))
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sampler:
+    """The arguments that all samplers share; those that cannot be run are refused."""
+
+    steps: int
+    chains: int
+    burn_in: int
+    start: Tensor | None
+    step: float
+    keep_every: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "chains", "keep_every", *(["burn_in"] if self.burn_in else [])):
+            check_count(name, getattr(self, name))
+        check_seed("seed", self.seed)
+        if not 0 < self.step < 1:
+            raise RaffiaError(f"step must lie between 0 and 1: it is β, and √(1 − β²) of a state is kept; got {self.step!r}.")
+        if self.keep_every > self.steps:
+            raise RaffiaError(f"keep_every must be at most the number of steps, {self.steps}; got {self.keep_every}.")
+
+    def run(self, target: Target, judge: Target | None = None, inner: int = 1) -> Chains:
+        """Draws from a target; or from that of a `judge`, where `inner` steps on the target make the proposals."""
+        begun = time.perf_counter()
+        state, generator = self._first_state(target)
+        adapted = self.burn_in if judge is None else self.burn_in // 2
+        walk = partial(_walk, target, inner=inner, generator=generator)
+        state, step = _adapted(walk, state, self.step, adapted)
+        judged = state if judge is None else judge.at(state.eta)
+        records: list[tuple[Tensor, Tensor]] = []
+        tried: list[int] = []
+        accepted: list[int] = []
+        for number in range(1 - self.burn_in + adapted, self.steps + 1):
+            there, moved, _ = walk(state, step)
+            tried.append(int(moved.sum()))
+            if judge is None:
+                state = judged = there
+            else:
+                moved, judged = _judge(judge, (state, there), judged, moved, generator)
+                state = there.where(moved, state)
+            accepted.append(int(moved.sum()))
+            if number > 0 and number % self.keep_every == 0:
+                records.append((judge or target).whitened(judged))
+        draws, misfits = (torch.stack(parts, 1) for parts in zip(*records, strict=True))
+        tries = self.steps * self.chains if judge is None else sum(tried[-self.steps :])
+        proposals = (self.burn_in + self.steps) * self.chains * inner
+        return Chains(
+            draws=draws,
+            misfits=misfits,
+            acceptance=sum(accepted[-self.steps :]) / max(1, tries),
+            step=step,
+            solves=self.chains + (proposals if judge is None else sum(tried)),
+            proposals=proposals,
+            seconds=time.perf_counter() - begun,
+        )
+
+    def _first_state(self, target: Target) -> tuple[State, torch.Generator]:
+        """Where chains begin, and the generator of their steps. States where Φ is not finite are refused."""
+        generator = torch.Generator(target.problem.place).manual_seed(self.seed)
+        shape = self.chains, target.problem.size
+        if self.start is None:
+            eta = torch.randn(shape, generator=generator, device=generator.device, dtype=torch.float64)
         else:
-            accepted = accepted + share / course.steps
-            kept += [target.whitened(state)] * (number % course.keep_every == 0)
-    draws, misfits = (torch.stack(parts, 1) for parts in zip(*kept, strict=True))
-    proposals = (course.burn_in + course.steps) * course.chains
-    return Chains(
-        draws=draws,
-        misfits=misfits,
-        acceptance=float(accepted),
-        step=stride.step,
-        solves=proposals + course.chains,
-        proposals=proposals,
-        seconds=time.perf_counter() - begun,
-    )
+            xi = torch.as_tensor(self.start, dtype=torch.float64).detach().to(generator.device)
+            if xi.shape != shape or not torch.isfinite(xi).all():
+                raise RaffiaError(f"start must be finite and of shape {shape}; got shape {tuple(xi.shape)}.")
+            eta = target.eta(xi)
+        state = target.at(eta)
+        bad = (~torch.isfinite(state.potential)).nonzero()
+        if len(bad):
+            raise RaffiaError(
+                f"the forward map gives no finite misfit where chain {int(bad[0])} of {self.chains} begins. Pass start=…, such as "
+                "laplace(…).draws(chains), where it does."
+            )
+        return state, generator
+
+
+def _adapted(walk: Walk, state: State, step: float, count: int) -> tuple[State, float]:
+    """Where so many steps take chains, and the β that they came to."""
+    size = StepSize.of(step)
+    for _ in range(count):
+        state, _, share = walk(state, size.step)
+        size = size.after(share)
+    return state, size.step
+
+
+def _walk(
+    target: Target, state: State, step: float, *, inner: int, generator: torch.Generator
+) -> tuple[State, Bool[Tensor, "n"], float]:
+    """Where `inner` steps take chains, which of them moved, and the share of the proposals that were accepted."""
+    ever, share = torch.zeros(len(state.eta), dtype=torch.bool, device=state.eta.device), 0.0
+    for _ in range(inner):
+        state, moved = advance(target, state, step, generator)
+        ever, share = ever | moved, share + float(moved.double().mean()) / inner
+    return state, ever, share
+
+
+def _judge(
+    judge: Target, move: tuple[State, State], judged: State, moved: Bool[Tensor, "n"], generator: torch.Generator
+) -> tuple[Bool[Tensor, "n"], State]:
+    """Which of the chains that moved stay where they came to, and ψ of the judge where each then is; only they are solved for."""
+    (here, there), rows = move, moved.nonzero().flatten()
+    potential = judged.potential.clone()
+    if len(rows):
+        potential[rows] = judge.at(there.eta[rows]).potential
+    gain = (judged.potential - here.potential) - (potential - there.potential)
+    chance = torch.rand(len(moved), generator=generator, device=potential.device, dtype=potential.dtype)
+    stay = moved & (chance.log() < gain)
+    return stay, State(there.eta, potential).where(stay, judged)

@@ -108,7 +108,7 @@ def begin(settings: Settings, a: object, y: object, scalings: Scalings | None = 
     if not _statistics(first).portable:
         raise RaffiaError(
             f"solver={settings.solver!r} needs several passes over the pairs, and here they are read once. Pass solver=None, "
-            "Cholesky(), Pseudoinverse(), NystromPCG() or TriangularQR()."
+            "Cholesky(), Pseudoinverse() or NystromPCG()."
         )
     return first
 

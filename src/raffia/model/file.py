@@ -18,7 +18,7 @@ from raffia.model.scaling import Scaling
 from raffia.model.settings import Settings
 from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
 from raffia.model.work_plan import WorkPlan
-from raffia.regression import unpacked
+from raffia.regression import NormalEquations
 from raffia.spaces import POINT, Domain, Mesh
 from raffia.storage import archive
 from raffia.validation import check_kinds
@@ -59,6 +59,17 @@ def stored_reading(
     )
 
 
+def stored_factor(factor: Tensor, n_unknowns: int, n_samples: int, vector: bool) -> NormalEquations:
+    """Normal equations from a file with the triangular factor of [A y], which version 0.1 had for its solver TriangularQR."""
+    design, target = factor[:, :n_unknowns], factor[:, n_unknowns:]
+    rhs = design.mT @ target
+    return NormalEquations(design.mT @ design / n_unknowns, rhs[:, 0] if vector else rhs, target.square().sum(), n_samples)
+
+
+def no_solver(**_: Any) -> None:
+    """The solvers TriangularQR and SketchedLSQR of version 0.1 are read as None, the automatic choice."""
+
+
 PUBLIC = (features, regression, spaces, metrics, data, constraints)
 _PARTS = {
     name: value
@@ -71,6 +82,9 @@ CLASSES: dict[str, Callable[..., Any]] = {
     "Mesh": stored_mesh,
     "Reading": stored_reading,
     "Trained": stored_trained,
+    "TriangularFactor": stored_factor,
+    "TriangularQR": no_solver,
+    "SketchedLSQR": no_solver,
 }
 """The classes that a file may contain: the public classes of these packages, and the parts of `Trained`."""
 
@@ -78,9 +92,7 @@ CLASSES: dict[str, Callable[..., Any]] = {
 def write(path: archive.Path, trained: Trained, statistics: bool) -> None:
     """Write everything that predictions need. θ follows from `random_state`; the device is chosen when the file is read."""
     if statistics and (trained.statistics is None or not trained.statistics.portable):
-        raise RaffiaError(
-            "statistics=True needs a model with normal equations or a triangular factor: fitted here, by a solver that forms them."
-        )
+        raise RaffiaError("statistics=True needs a model with normal equations: fitted here, by a solver that forms them.")
     archive.write(path, {"trained": trained.light(statistics)})
 
 
@@ -114,7 +126,7 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
     domain, output = settings.feature_map.domain, settings.output or outputs.space
     frame = Frame(domain, output, inputs, outputs, POINT if numbers else outputs.one_channel, scalings[0], scalings[1], measure)
     names = {"loo_error_": LEFT_OUT, "held_out_error_": HELD_OUT}
-    variables = learnt.get("variables_")
+    variables, stored = learnt.get("variables_"), content["statistics"]
     return Trained(
         settings,
         frame,
@@ -122,7 +134,7 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
         learnt.get("ridge_", settings.ridge),
         {names[name]: learnt[name] for name in names if name in learnt},
         _built("Noise", values["noise_"]) if "noise_" in values else None,
-        None if content["statistics"] is None else unpacked(content["statistics"]),
+        None if stored is None else _built(stored.pop("kind"), stored),
         schema=None
         if variables is None
         else data.Schema(

@@ -31,11 +31,8 @@ from raffia.regression.solvers import (
     NystromPCG,
     Pseudoinverse,
     Ridge,
-    SketchedLSQR,
     Solution,
     Solver,
-    TriangularQR,
 )
 from raffia.regression.statistics import Packed, Statistics, unpacked
 from raffia.regression.streamed import Streamed
-from raffia.regression.triangular import TriangularFactor

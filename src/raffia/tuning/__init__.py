@@ -4,11 +4,10 @@ from raffia.tuning.base import History, Search, Trial, never
 from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.kernel_search import search_kernel
 from raffia.tuning.objective import Objective, objective_for
-from raffia.tuning.optuna import OptunaSearch
 from raffia.tuning.ridge import RidgeSearch
 from raffia.tuning.search_space import SearchSpace
 
 __all__ = [
-    "GradientSearch", "History", "Objective", "OptunaSearch", "RidgeSearch", "Search", "SearchSpace",
+    "GradientSearch", "History", "Objective", "RidgeSearch", "Search", "SearchSpace",
     "Trial", "never", "objective_for", "search_kernel",
 ]  # fmt: skip

@@ -12,13 +12,13 @@ import torch
 from sklearn.base import BaseEstimator
 
 from raffia.errors import RaffiaError
-from raffia.measures.noise import uniform_noise, white_noise
+from raffia.measures.noise import uniform_noise
 from raffia.progress import Progress
 from raffia.tuning.objective import PREFIX, Objective
 from raffia.tuning.workers import side_by_side
 
 SCORED = 10**6  # first of the draws that no step sees: every candidate is scored on the same ones
-CONTESTED, SCREENED = range(500_000, 500_001), 700_000
+SCREENED = 700_000
 RANDOM_STARTS, MOST_COMBINATIONS = 32, 12
 
 
@@ -173,23 +173,6 @@ def contestants(objective: Objective) -> int:
     """How many combinations of categories a contest tries."""
     counts = [len(options) for options in objective.choices.values()]
     return math.prod(counts) if counts and few(objective) else sum(counts)
-
-
-def random_contest(objective: Objective, draws: int, width: float, progress: Progress) -> dict[str, Any]:
-    """The categories with the best of `draws` random settings around the start, `width` of each range apart."""
-
-    def best_of(options: dict[str, Any]) -> float:
-        fixed = objective.with_choices(options)
-        low, high = fixed.space.low, fixed.space.high
-        mean = fixed.space.line(defined_start(fixed))
-        errors = []
-        for xi in white_noise(draws, mean.shape, objective.seed, "contest"):
-            u = (mean + width * (high - low) * xi).clamp(low, high)
-            errors.append(fixed.value(fixed.space.numbers(u), CONTESTED))
-            progress.step(errors[-1])
-        return min(errors)
-
-    return settle(objective, best_of)
 
 
 def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> dict[str, Any]:

@@ -5,5 +5,3 @@ from raffia.regression.solvers.cholesky import Cholesky
 from raffia.regression.solvers.dual import Dual
 from raffia.regression.solvers.nystrom_pcg import NystromPCG
 from raffia.regression.solvers.pseudoinverse import Pseudoinverse
-from raffia.regression.solvers.sketched_lsqr import SketchedLSQR
-from raffia.regression.solvers.triangular_qr import TriangularQR

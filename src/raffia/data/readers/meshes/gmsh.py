@@ -109,7 +109,8 @@ def _size(kind: int) -> int:
 
 def _elements2(section: _Numbers) -> Iterator[Elements]:
     """Types of elements, with the labels and nodes of each, which says how many tags it has before its nodes."""
-    count, words, at = section.count(), section.words.astype(np.int64).tolist(), 1
+    count, at = section.count(), 1
+    words: list[int] = section.words.astype(np.int64).tolist()
     parts: dict[int, list[list[int]]] = {}
     for _ in range(count):
         label, kind, tags, *_ = *words[at : at + 3], 0, 0, -1

@@ -17,8 +17,10 @@ DISTINCT = 0.9  # of the rows of a sample: how many places must differ
 FEWEST = 3  # rows a sample, on average
 MOST = 2**17  # samples
 NODES = "nodes"
-Axes = tuple[Curves | None, tuple[str, ...], dict[str, tuple[np.ndarray, tuple[str, ...]]], list[str]]
-"""Curves along a line if values are such, the names of axes, coordinates with their dimensions by name, and notes."""
+Places = dict[str, tuple[np.ndarray, tuple[str, ...]]]
+"""Coordinates with the names of their axes, by name."""
+Axes = tuple[Curves | None, tuple[str, ...], Places, list[str]]
+"""Curves along a line if values are such, the names of axes, coordinates, and notes."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def _axes(table: Table, layout: Layout, groups: Groups) -> Axes:
             f"{table.path}: samples have their values at different places {', '.join(places)}, and only curves are resampled. Write all on "
             "one grid or at the same nodes."
         )
-    lines = {name: (np.unique(x), (name,)) for name, x in zip(places, nodes.T, strict=True)}
+    lines: Places = {name: (np.unique(x), (name,)) for name, x in zip(places, nodes.T, strict=True)}
     if len(nodes) == np.prod([len(line) for line, _ in lines.values()]) == len(np.unique(nodes, axis=0)):
         return None, places, lines, notes
     scattered = {name: (x, (NODES,)) for name, x in zip(places, nodes.T, strict=True)}

@@ -202,7 +202,7 @@ def _meant(columns: dict[str, Column], name: str) -> list[Column]:
 
 def _joined(arrays: dict[str, Variable], name: str, columns: list[Column]) -> dict[str, Variable]:
     """An array of these columns, or of one as a number a sample; and their coordinates if they are of one function that has such."""
-    run, places = columns[0][0], [place for _, place in columns]
+    run, places = columns[0][0], [place for _, place in columns if place is not None]
     several, single = {v.name: v for v, _ in columns}, len(columns) == 1
 
     def read(rows: Rows) -> np.ndarray:
@@ -215,7 +215,7 @@ def _joined(arrays: dict[str, Variable], name: str, columns: list[Column]) -> di
     units = {key: value for key, value in run.attributes.items() if key == "units"}
     found = {name: replace(run, name=name, shape=shape[:rank], dims=dims[:rank], dtype=dtype, load=read, attributes=units)}
     line = arrays.get((run.dims or ("",))[-1])
-    if not single and len(several) == 1 and line is not None and line.dims == (line.name,) and None not in places:
+    if not single and len(several) == 1 and line is not None and line.dims == (line.name,) and len(places) == len(columns):
         x, more = line.read()[places], {"attributes": line.attributes, "notes": line.notes, "layout": line.layout}
         found[dims[1]] = Variable.of_array(run.path, dims[1], x, dims[1:], **more)
     return found

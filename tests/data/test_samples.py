@@ -153,7 +153,7 @@ def test_attributes_of_coordinates_decide_before_lengths(attributes, n, tmp_path
     sizes = {"foo": 12, "bar": 9}
     coordinates = {name: (name, np.arange(size, dtype=float), attributes.get(name, {})) for name, size in sizes.items()}
     dataset(("foo", "bar"), (12, 9), **coordinates).to_netcdf(tmp_path / "d.nc", format="NETCDF3_CLASSIC")
-    assert len(open_source(tmp_path / "d.nc", domain=Vectors(), periodic=False)) == n
+    assert len(open_source(tmp_path / "d.nc", vectors=True, periodic=False)) == n
 
 
 def test_stations_and_times_are_asked_for(tmp_path):

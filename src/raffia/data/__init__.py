@@ -3,7 +3,7 @@
 from raffia.data.dataset import Array, Batch, Dataset, InMemory, Pairs, Part, Readable, elements_of
 from raffia.data.opening import labels_in, open_source, read
 from raffia.data.options import ReadingOptions
-from raffia.data.own import domain_of, write, write_trajectories
+from raffia.data.own import write, write_trajectories
 from raffia.data.readers import Layout, Variable, variables
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
 from raffia.data.source import Schema, Source, schema_for
@@ -27,7 +27,6 @@ __all__ = [
     "Source",
     "Steps",
     "Variable",
-    "domain_of",
     "elements_of",
     "labels_in",
     "open_source",

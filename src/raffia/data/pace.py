@@ -5,8 +5,12 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from raffia.errors import RaffiaError
+from raffia.spaces.axes import equispaced
+
 LAGS = (1, 2, 3, 4)  # between values that are compared with their neighbours: channels may lie between them
 STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
+SAME = 1e-3  # of a step: how far the steps of trajectories may be apart
 EQUAL = 1e-6  # a relative change in a step: below it states are the same
 TORN = 3.0  # times the steps before and after: what changes that much more is a gap
 FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
@@ -18,13 +22,22 @@ WHITE, APART = 0.2, 0.3  # how far estimates of noise may be apart, and how alik
 States = Float[np.ndarray, "n states values"]
 
 
-def unequal(name: str, times: np.ndarray, states: str) -> str:
-    """What is wrong with times that are not equispaced."""
-    steps, which = np.diff(times), name if name == "times" else f"the times {name}"
-    return (
-        f"{which} must be one after the other in equal steps; they are {steps.min():.3g} to {steps.max():.3g} apart. "
-        f"Interpolate {states} in time, or take the parts of it that have equal steps."
-    )
+def step_of(name: str, times: Float[np.ndarray, "n states"], states: str) -> float:
+    """Return the step of the times of all trajectories; steps that are not equal are refused."""
+    bad = next((i for i, row in enumerate(times) if not (np.isfinite(row).all() and equispaced(row))), None)
+    if bad is not None:
+        gaps, which = np.diff(times[bad]), f"{name}{f', those of trajectory {bad},' if len(times) > 1 else ''}"
+        raise RaffiaError(
+            f"{which} must be one after the other in equal steps; they are {gaps.min():.3g} to {gaps.max():.3g} apart. "
+            f"Interpolate {states} in time, or take the parts of it that have equal steps."
+        )
+    steps = (times[:, -1] - times[:, 0]) / (times.shape[1] - 1)
+    if np.ptp(steps) > SAME * float(np.abs(steps).max()):
+        raise RaffiaError(
+            f"a step must be as long in all trajectories; those of {name} are {steps.min():.6g} to {steps.max():.6g}. "
+            f"Interpolate {states} to times in equal steps, or write a file for each."
+        )
+    return float(steps[0])
 
 
 def pace_notes(u: States, stride: int) -> list[str]:

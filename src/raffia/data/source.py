@@ -16,7 +16,8 @@ from raffia.data.infer.coordinates import Places, reader_of
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, bounds, choose, in_file, only, pick, shown, unpaired
 from raffia.data.infer.sample_axis import by_names, check_values, samples_axes
-from raffia.data.matching import axes_in, channel_in, check_fits, match
+from raffia.data.infer.time_axis import axes_in
+from raffia.data.matching import channel_in, check_fits, match
 from raffia.data.options import Names, listed
 from raffia.data.parameters import with_parameters
 from raffia.data.readers import Layout, Variable, files_of, naming, selected, variables

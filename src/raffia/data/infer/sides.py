@@ -17,7 +17,7 @@ from raffia.data.orientation import in_one_order, oriented, without_gaps
 from raffia.data.pace import neighbour_ratio
 from raffia.data.readers import Variable
 from raffia.data.row_reader import RowReader, sample_shape, with_grid
-from raffia.data.schema import AxisLabel, Frame
+from raffia.data.schema import Frame
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 
@@ -68,18 +68,6 @@ def spaces_of(
         for space, side in zip(spaces, sides, strict=True)
     )
     return first, second
-
-
-def as_given(inputs: list[RowReader], outputs: list[RowReader], domain: Space) -> tuple[Side, Side]:
-    """Return the given space, if the arrays have as many axes; outputs that are numbers are numbers whatever the domain."""
-    for parts in (inputs, outputs):
-        if len(parts) != 1 or len(parts[0].axes) not in (domain.ndim, 0 if parts is outputs else domain.ndim):
-            raise RaffiaError(
-                f"domain={domain} needs one array with {domain.ndim} axes a sample; got {shapes([part.variable for part in parts])}. "
-                "Leave domain out, to have it read off the file."
-            )
-    frame = (AxisLabel(),) * domain.dim
-    return Side(domain, frame), Side(domain, frame) if len(outputs[0].axes) == domain.ndim else Side(Domain(0))
 
 
 def _functions(

@@ -21,7 +21,14 @@ extensions = [
 ]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["images", "_templates", "gallery/*.ipynb", "gallery/*.py.md5", "gallery/*.codeobj.json", "sg_execution_times.rst"]
+exclude_patterns = [
+    "images",
+    "_templates",
+    "gallery/*.ipynb",
+    "gallery/*.py.md5",
+    "gallery/*.codeobj.json",
+    "sg_execution_times.rst",
+]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 

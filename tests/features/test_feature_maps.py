@@ -18,6 +18,7 @@ from raffia.features import (
     SpectralNetwork,
     Union,
 )
+from raffia.spaces import POINT
 from raffia.spaces.spectral import wavenumbers
 from raffia.testing import check_feature_map
 
@@ -34,6 +35,9 @@ class MeanOf(FeatureMap):
     @property
     def theta_shape(self):
         return (2,)
+
+    def values_on(self, grid):
+        return POINT
 
     def __call__(self, a, theta):
         return torch.tanh(self.scale * a.square().mean(-1)[:, None] * theta[:, 0] + theta[:, 1])

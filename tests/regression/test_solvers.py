@@ -14,6 +14,7 @@ from raffia.regression import (
 )
 from raffia.regression.solvers.nystrom_pcg import nystrom
 from raffia.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse
+from raffia.spaces import POINT
 
 SOLVERS = [
     Cholesky(),
@@ -35,6 +36,9 @@ class Columns(FeatureMap):
     @property
     def theta_shape(self):
         return (self.size,)
+
+    def values_on(self, grid):
+        return POINT
 
     def __call__(self, a, theta):
         return a @ theta.T

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.base import Choice, FeatureMap, Prepared, Range
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, shift_and_scale
 from raffia.features.flows import SHAPES, Around, Flow, Number, multiplier
 from raffia.features.velocities import Numbers, Roles, Velocity, mixed
 from raffia.features.walls import Within
-from raffia.spaces import Domain, Grid, Nodes, Space, interpolate
+from raffia.spaces import Domain, Grid, Space, interpolate
 from raffia.transforms import is_tracked
 
 FORCED = 0.1
@@ -87,20 +87,12 @@ class CarriedFeatures(FeatureMap):
 
         If inputs have channels, the first ones are taken as the velocity until a search finds other parameters.
         """
-        own: dict[str, Any]
+        shift, scale = shift_and_scale(a, domain)
+        own: dict[str, Any] = {"shift": shift, "scale": scale, "domain": domain}
         if domain.has_components:
-            scale, shift = torch.std_mean(a.double(), [axis for axis in range(a.ndim) if axis != 1])
-            own = {
-                "shift": shift,
-                "scale": torch.where(scale > 0, scale, 1.0),
-                "velocity": "first",
-                "power": 0.0,
-                "domain": domain,
-            }
-            return cls(**own | more)
-        scale, shift = torch.std_mean(a.double())
+            return cls(**own | {"velocity": "first", "power": 0.0} | more)
         gained = (y - a).double().mean(0)
-        own = {"shift": float(shift), "scale": float(scale) or 1.0, "power": 1.0 if domain.periodic else 1.5, "domain": domain}
+        own |= {"shift": float(shift), "scale": float(scale), "power": 1.0 if domain.periodic else 1.5}
         much = max(FORCED, 4 / math.sqrt(len(a))) * float(y.double().std())  # the mean of few pairs is noisy
         source = gained if float(gained.std()) > much else None
         return cls(**own | {"source": source} | more)
@@ -124,14 +116,6 @@ class CarriedFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The active parameters, the number of steps, and the source of the velocity."""
         return self._roles.searched(self.source is not None)
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, (theta,))
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Features first, then samples, functions and the grid."""

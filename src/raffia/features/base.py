@@ -3,9 +3,9 @@
 A new map is one short file: `theta_shape` is the shape of one θ, and `__call__` evaluates φ. All hyperparameters enter in `__call__`,
 never in `draw`. So θ can be drawn anywhere, and φ can be differentiated in its hyperparameters.
 
-Three optional methods make a map faster without changing its values:
+Optional methods make a map faster without changing its values:
 
-* `prepare` computes what depends on θ and the grid alone, once; `evaluate` uses it.
+* `prepare` computes what depends on θ and the grid alone, once; `evaluate`, which replaces `__call__`, uses it.
 * `precompute` computes what depends on the input alone, once for all tiles of features.
 * `combination` is the trained operator Σ_j α_j φ(·; θ_j), which may have a shortcut.
 """
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures.noise import Rows, white_noise
-from raffia.spaces import POINT, Domain, Nodes, Space
+from raffia.spaces import Domain, Nodes, Space
 from raffia.transforms import is_tracked
 
 
@@ -61,6 +61,24 @@ def region_of(space: Space, name: str) -> Domain:
     if not isinstance(domain, Domain) or domain.dim < 1:
         raise RaffiaError(f"{name} needs functions on a grid of an interval, rectangle or box; got {space!r}.")
     return domain
+
+
+def channelled(f: Float[Tensor, "n *input"], space: Space) -> Float[Tensor, "n channels *grid"]:
+    """Functions with an axis of channels, also where there is only one."""
+    return f if space.has_components else f[:, None]
+
+
+def shift_and_scale(a: Float[Tensor, "n *input"], space: Space) -> tuple[Tensor, Tensor]:
+    """The mean and the standard deviation of each channel; 1 for constant ones."""
+    a = channelled(a, space).double()
+    scale, shift = torch.std_mean(a, [axis for axis in range(a.ndim) if axis != 1])
+    return shift, torch.where(scale > 0, scale, 1.0)
+
+
+def per_channel(values: float | Tensor, f: Float[Tensor, "n channels *grid"]) -> Float[Tensor, "channels *ones"]:
+    """One number for all channels or one for each, shaped to be subtracted from f or to divide it."""
+    numbers = torch.as_tensor(values, dtype=f.dtype, device=f.device)
+    return numbers.expand(f.shape[1]).reshape(-1, *[1] * (f.ndim - 2))
 
 
 EXPENSIVE = 16
@@ -110,17 +128,19 @@ class FeatureMap(BaseEstimator, ABC):
     def theta_shape(self) -> tuple[int, ...]:
         """The shape of one θ, independent of the grid."""
 
-    @abstractmethod
     def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
-        """Evaluate φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number."""
+        """φ(a_i; θ_j) on the grid of a: shape (n, m, *grid), or (n, m) when φ is a number. A map defines this or `evaluate`."""
+        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def values_on(self, grid: Nodes) -> Nodes:
-        """The nodes of φ(a; θ) for inputs on `grid`: `grid` with one channel, or a point for scalar features.
+        """The nodes of φ(a; θ) for inputs on `grid`: `grid` with one channel. Scalar features override it and return `POINT`."""
+        return grid.one_channel
 
-        The default evaluates one feature to find out. Maps should override it.
-        """
-        one = self(torch.ones(1, *grid.shape, dtype=torch.float64), self.draw(1, seed=0))
-        return POINT if one.ndim == 2 else grid.one_channel
+    @final
+    @property
+    def region(self) -> Domain:
+        """The torus or box of the inputs, for maps that need a grid."""
+        return region_of(self.domain, type(self).__name__)
 
     @property
     def any_grid(self) -> bool:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of, sum_of
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, channelled, per_channel, shift_and_scale, sum_of
 from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, modes_of
@@ -93,10 +93,9 @@ class IteratedFeatures(FeatureMap):
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "IteratedFeatures":
         """Features for these pairs: normalised inputs, and sines if outputs vanish at the boundary of a box."""
-        axes = [axis for axis in range(a.ndim) if axis != 1 or not domain.has_components]
-        scale, shift = torch.std_mean(a.double(), axes)
+        shift, scale = shift_and_scale(a, domain)
         kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", "neumann")
-        own: dict[str, Any] = {"shift": shift, "scale": torch.where(scale > 0, scale, 1.0), "boundary": kind, "domain": domain}
+        own: dict[str, Any] = {"shift": shift, "scale": scale, "boundary": kind, "domain": domain}
         return cls(**own | more)
 
     @property
@@ -113,20 +112,12 @@ class IteratedFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The parameters of all active terms."""
         vectors = {name for name in ("alpha", *RATES) if torch.as_tensor(getattr(self, name)).ndim}
-        return searched(self._region, self.domain.channels, self.iterations, vectors)
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m fields modes"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
+        return searched(self.region, self.domain.channels, self.iterations, vectors)
 
     def prepare(self, theta: Float[Tensor, "m fields modes"], grid: Nodes) -> tuple[Tensor]:
         """1 + w R_l on the grid, in which features are linear."""
-        draws = GaussianField(self._region, self._region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
-        return (1 + self.weight * draws(theta, self._region.grid(*grid.one_channel.shape)),)
+        draws = GaussianField(self.region, self.region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
+        return (1 + self.weight * draws(theta, self.region.grid(*grid.one_channel.shape)),)
 
     def combination(self, theta: Tensor, coef: Float[Tensor, "m *columns"], grid: Nodes) -> Callable[[Tensor], Tensor]:
         """Σ_j coef_j φ(·; θ_j) is the recurrence with Σ_j coef_j (1 + w R_jl), made once."""
@@ -137,8 +128,8 @@ class IteratedFeatures(FeatureMap):
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Products on the grid, multipliers on coefficients; arrays are (*grid, m, n)."""
-        grid, fields = self._region.grid_of(a), prepared[0].movedim((1, 0), (0, -1))[..., None].contiguous()
-        series = Series(grid, "periodic" if self._region.periodic else self.boundary)
+        grid, fields = self.region.grid_of(a), prepared[0].movedim((1, 0), (0, -1))[..., None].contiguous()
+        series = Series(grid, "periodic" if self.region.periodic else self.boundary)
         functions = [self._several(name, 1 + 2 * self.domain.channels, a) for name in FUNCTIONS]
         rates = [self._several(name, self.iterations, a) for name in RATES]
         couplings = self._smoothed(a, grid).couplings(functions, rates, self._several("power", 1, a))
@@ -147,24 +138,18 @@ class IteratedFeatures(FeatureMap):
         if self.start is None:
             p = K[0] * series.analysis(couplings[0] * fields[0])
         else:
-            begun = interpolate(self.start, self._region.grid_of(self.start), grid).to(a)
+            begun = interpolate(self.start, self.region.grid_of(self.start), grid).to(a)
             p = series.analysis(begun[..., None, None] * fields[0]).expand(*radial.shape[:-2], -1, len(a))
         return recurrence(p, couplings, fields[1:], K[1:], series).movedim((-1, -2), (0, 1))
 
     def _smoothed(self, a: Tensor, grid: Grid) -> Smoothed:
         """q, from all channels normalised."""
-        channels, each = a if self.domain.has_components else a[:, None], (-1, *[1] * len(grid.shape))
-        shift, scale = (self._several(name, channels.shape[1], a).reshape(each) for name in ("shift", "scale"))
-        even = Series(grid, self._region.natural_boundary)
-        return Smoothed.of((channels - shift) / scale, even, self._several("smoothing", 1, a))
+        channels = channelled(a, self.domain)
+        q = (channels - per_channel(self.shift, channels)) / per_channel(self.scale, channels)
+        return Smoothed.of(q, Series(grid, self.region.natural_boundary), self._several("smoothing", 1, a))
 
     def _several(self, name: str, count: int, like: Tensor) -> Float[Tensor, "count"]:
         given = torch.as_tensor(getattr(self, name), dtype=like.dtype, device=like.device)
         if given.ndim > 1 or (given.ndim and len(given) != count):
             raise RaffiaError(f"IteratedFeatures({name}=…) must be one number or {count}; got shape {tuple(given.shape)}.")
         return given.expand(count)
-
-    @property
-    def _region(self) -> Domain:
-        """The torus or box of the inputs."""
-        return region_of(self.domain, "IteratedFeatures")

@@ -10,12 +10,13 @@ pairs that were left out; then all pairs are used.
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.base import region_of
+from raffia.features.base import channelled, per_channel, region_of, shift_and_scale
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Grid, Space, modes_of
 
@@ -34,45 +35,6 @@ ELLIPTIC, FLOOR = 0.9, 0.05  # of the cells, in which β has one sign, and of it
 FARTHEST = 0.1  # that random loads are from the fixed one, relative to outputs
 FAR = 8.0  # times the median residual: pairs with larger ones count less
 REFINED, ON, AMONG, DAMPING = 6, 96, 200, 1e-6  # steps of Gauss and Newton, on so many pairs and components, and their damping
-
-
-@dataclass(frozen=True, eq=False)
-class Equation:
-    """(A(a) + C) u = f + g(a), as `GalerkinFeatures` has it."""
-
-    numbers: Float[Tensor, "terms"]
-    """Those of mass, stiffness and source, one after the other."""
-    shift: Float[Tensor, "channels"]
-    scale: Float[Tensor, "channels"]
-    basis: Float[Tensor, "r *grid"]
-    boundary: Boundary | tuple[Boundary, ...]
-    load: Float[Tensor, "r"]
-    loads: Float[Tensor, "r r"]
-    correction: Float[Tensor, "r r"] | None
-    bounds: Float[Tensor, "2 2"]
-    """The least and the largest value that α and β take."""
-    error: float
-    """On pairs left out, when it was found from the others."""
-
-    @property
-    def spread(self) -> float:
-        """How far random loads are from the fixed one, relative to outputs: as far as it is wrong."""
-        return min(self.error, FARTHEST)
-
-    @property
-    def mass(self) -> Tensor:
-        """The numbers of α."""
-        return self.numbers[: (len(self.numbers) + 1) // 3]
-
-    @property
-    def stiffness(self) -> Tensor:
-        """The numbers of β."""
-        return self.numbers[len(self.mass) : 2 * len(self.mass)]
-
-    @property
-    def source(self) -> Tensor:
-        """The numbers of γ."""
-        return self.numbers[2 * len(self.mass) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +57,7 @@ class Pairs:
 
         Where β has one sign but for a few cells, in which polynomials are wrong, it is kept away from zero.
         """
-        fields = torch.stack(_fields(numbers, self.powers))
+        fields = torch.stack(coefficient_fields(numbers, self.powers))
         bounds, beta = torch.stack([fields.amin((1, 2)), fields.amax((1, 2))], 1), fields[1]
         mean = beta.mean()
         if bounds[1].prod() < 0 and (beta * mean > 0).double().mean() >= ELLIPTIC:
@@ -104,11 +66,12 @@ class Pairs:
 
     def matrices(self, numbers: Tensor, bounds: Tensor) -> Float[Tensor, "n r r"]:
         """A(a_i)."""
-        return self.form.matrices(*bounded(_fields(numbers, self.powers), bounds))
+        return self.form.matrices(*coefficient_fields(numbers, self.powers, bounds))
 
     def mean(self, numbers: Tensor, bounds: Tensor | None = None) -> Float[Tensor, "r r"]:
         """The mean of A(a_i), assembled once, for A is linear in its fields."""
-        return self.form.matrices(*(f.mean(0, keepdim=True) for f in bounded(_fields(numbers, self.powers), bounds)))[0]
+        fields = coefficient_fields(numbers, self.powers, bounds)
+        return self.form.matrices(*(field.mean(0, keepdim=True) for field in fields))[0]
 
     def driven(self, numbers: Tensor) -> Float[Tensor, "n r"]:
         """g(a_i)."""
@@ -178,13 +141,11 @@ def _weights(residuals: Float[Tensor, "n r"]) -> Float[Tensor, "n 1"]:
     return (FAR * sizes.median() / sizes.clamp(min=1e-300)).clamp(max=1).square()
 
 
-def _fields(numbers: Tensor, powers: Float[Tensor, "powers n cells"]) -> list[Float[Tensor, "n cells"]]:
-    """α and β."""
-    return [torch.einsum("p,pnc->nc", c, powers) for c in numbers[: 2 * len(powers)].split(len(powers))]
-
-
-def bounded(fields: list[Tensor], bounds: Float[Tensor, "2 2"] | None) -> list[Tensor]:
-    """α and β, each kept between its bounds."""
+def coefficient_fields(
+    numbers: Tensor, powers: Float[Tensor, "powers n cells"], bounds: Float[Tensor, "2 2"] | None = None
+) -> list[Float[Tensor, "n cells"]]:
+    """α and β from their polynomials, each clamped to its bounds."""
+    fields = [torch.einsum("p,pnc->nc", c, powers) for c in numbers[: 2 * len(powers)].split(len(powers))]
     if bounds is None:
         return fields
     return [field.clamp(*pair.to(field).unbind()) for field, pair in zip(fields, bounds, strict=True)]
@@ -240,20 +201,19 @@ class Tried:
     ridge: float | None = None
 
 
-def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Space, limit: float = math.inf) -> Equation:
-    """The equation of these pairs; its error is that on pairs left out, when it was found from the others.
+def found(
+    a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Space, limit: float = math.inf
+) -> tuple[dict[str, Any], float]:
+    """The parameters of `GalerkinFeatures` for these pairs, and the error on pairs left out when they were found from the others.
 
     Where errors are above the limit with a few dozen components, no more of them are tried.
     """
     region = region_of(domain, "GalerkinFeatures")
-    size = (
-        y.double().abs().max().clamp(min=torch.finfo(torch.float64).tiny)
-    )  # squares of outputs must not leave the range of numbers
-    a, y = (a if domain.has_components else a[:, None]).double(), y.double() / size
-    scale, shift = torch.std_mean(a, [axis for axis in range(a.ndim) if axis != 1])
-    scale = torch.where(scale > 0, scale, 1.0)
-    each = (-1, *[1] * region.dim)
-    q = (a - shift.reshape(each)) / scale.reshape(each)
+    # squares of outputs must not leave the range of numbers
+    size = y.double().abs().max().clamp(min=torch.finfo(torch.float64).tiny)
+    shift, scale = shift_and_scale(a, domain)
+    a, y = channelled(a, domain).double(), y.double() / size
+    q = (a - per_channel(shift, a)) / per_channel(scale, a)
     order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0))[:USED].to(a.device)
     out = min(JUDGED, max(2, len(order) // 5))
     best = _best(Outputs.of(q[order[out:]], y[order[out:]], region), q[order[:out]], y[order[:out]], limit)
@@ -263,10 +223,22 @@ def found(a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Spa
     bounds = pairs.bounds(numbers)
     correction, load = pairs.closed(numbers, bounds, best.ridge)
     mean = pairs.mean(numbers, bounds) + (0.0 if correction is None else correction)
-    loads = mean * pairs.u.square().mean(0).sqrt()
-    numbers[2 * len(pairs.powers) :] *= size
-    basis, loads = whole.basis(best.rank), size * loads
-    return Equation(numbers, shift, scale, basis, whole.boundary, size * load, loads, correction, bounds, best.error)
+    mass, stiffness, source = numbers.split([len(pairs.powers), len(pairs.powers), len(pairs.powers) - 1])
+    parameters: dict[str, Any] = {
+        "mass": mass,
+        "stiffness": stiffness,
+        "source": size * source,
+        "spread": min(best.error, FARTHEST),
+        "shift": shift,
+        "scale": scale,
+        "basis": whole.basis(best.rank),
+        "load": size * load,
+        "loads": size * (mean * pairs.u.square().mean(0).sqrt()),
+        "correction": correction,
+        "boundary": whole.boundary,
+        "bounds": bounds,
+    }
+    return parameters, best.error
 
 
 def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Tried:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.spaces import Grid
+from raffia.spaces import Boundary, Grid
 from raffia.spaces.spectral import wavenumbers
 from raffia.spaces.splines import image_around, values_at
 
@@ -72,24 +72,22 @@ class Flow(ABC):
         """turn M f, of a velocity f that is given."""
 
     @abstractmethod
-    def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
-        """M f of one function where there is a turn, its derivatives, and those of the M f that is climbed."""
-
-    @abstractmethod
-    def vector(self, f: Held) -> list[list[Held]]:
-        """The derivatives of M f of three functions."""
+    def potential(self, f: Held, along: Boundary, across: Boundary, axis: int) -> list[Held]:
+        """M f of one function and its derivatives, with a condition at the ends of one axis and another at those of the others."""
 
     def made(self, f: Held) -> Held:
         """The velocity that functions make: (turn ∇^⊥ + climb ∇) M f, on a line (turn + climb ∂) M f, of three in space turn curl M f."""
         dim = len(self.grid.shape)
         if f.shape[2] == 3:
-            each = self.vector(f)
+            each = [self.potential(part, "neumann", "dirichlet", axis)[1:] for axis, part in enumerate(f.unbind(2))]
             return torch.stack([self.turn * (each[k][j] - each[j][k]) for j, k in ((1, 2), (2, 0), (0, 1))], 2)
-        stream, across, slopes = self.potentials(f[:, :, 0])
+        climbed = self.potential(f[:, :, 0], "neumann", "neumann", 0)
         if dim == 3:
-            return torch.stack([self.climb * slope for slope in slopes], 2)
+            return torch.stack([self.climb * slope for slope in climbed[1:]], 2)
+        same = self.grid.domain.periodic  # without ends, conditions do not matter
+        stream, *across = climbed if same else self.potential(f[:, :, 0], "dirichlet", "dirichlet", 0)
         turned = [stream] if dim == 1 else [across[1], -across[0]]
-        return torch.stack([self.turn * u + self.climb * v for u, v in zip(turned, slopes, strict=True)], 2)
+        return torch.stack([self.turn * u + self.climb * v for u, v in zip(turned, climbed[1:], strict=True)], 2)
 
     def at(self, f: Held, positions: Float[Tensor, "m n dim *grid"]) -> Functions:
         """Values at positions in units of the spacings."""
@@ -138,12 +136,7 @@ class Around(Flow):
         """A product."""
         return self.turn * (self._multiplier[:, None, None] * f)
 
-    def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
-        """Products; the mean has no part in it, and no walls tell the two apart."""
+    def potential(self, f: Held, along: Boundary, across: Boundary, axis: int) -> list[Held]:
+        """Products. The mean has no part in it."""
         potential = ((self._squares > 0) * self._multiplier)[:, None] * f
-        slopes = [1j * k * potential for k in self._waves]
-        return potential, slopes, slopes
-
-    def vector(self, f: Held) -> list[list[Held]]:
-        """One by one."""
-        return [self.potentials(f[:, :, axis])[1] for axis in range(3)]
+        return [potential, *(1j * k * potential for k in self._waves)]

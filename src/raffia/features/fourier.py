@@ -118,14 +118,6 @@ class FourierFeatures(FeatureMap):
     def _uses_means(self) -> bool:
         return self.domain.has_components or self.mean is not None
 
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
-
     def prepare(self, theta: Float[Tensor, "m modes"], grid: Nodes) -> Prepared:
         """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can resolve, with bias·ξ₀ in the place of k = 0.
 

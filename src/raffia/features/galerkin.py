@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared, region_of
-from raffia.features.equations import Equation, bounded, found
+from raffia.features.base import FeatureMap, Prepared, channelled, per_channel
+from raffia.features.equations import coefficient_fields, found
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Nodes, Space, interpolate
 
@@ -56,13 +56,7 @@ class GalerkinFeatures(FeatureMap):
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "GalerkinFeatures":
         """The equation that pairs satisfy best, among the principal components of their outputs; `raffia.features.equations` says how."""
-        return cls.of(found(a, y, domain), domain, **more)
-
-    @classmethod
-    def of(cls, equation: Equation, domain: Space, **more: Any) -> "GalerkinFeatures":
-        """Those of an equation that was found."""
-        own = {name: getattr(equation, name) for name in cls.__dataclass_fields__ if hasattr(equation, name)}
-        return cls(**own | {"domain": domain} | more)
+        return cls(**found(a, y, domain)[0] | {"domain": domain} | more)
 
     @property
     def theta_shape(self) -> tuple[int]:
@@ -73,14 +67,6 @@ class GalerkinFeatures(FeatureMap):
     def work_per_value(self) -> int:
         """Equations are assembled for every sample: as much as for many features."""
         return 24
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m r"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def prepare(self, theta: Float[Tensor, "m r"], grid: Nodes) -> tuple[Tensor, Tensor]:
         """The loads, and that each has all of g(a)."""
@@ -97,7 +83,7 @@ class GalerkinFeatures(FeatureMap):
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Some samples at a time: assembled, solved, and carried to the grid of a."""
         basis = self._given("basis").to(a)
-        grid, target = self._region.grid_of(basis), self._region.grid_of(a)
+        grid, target = self.region.grid_of(basis), self.region.grid_of(a)
         form = WeakForm.of(basis, grid, self.boundary)
         u = torch.cat([self._solved(form, interpolate(some, target, grid), prepared) for some in a.split(SOLVED)])
         return torch.einsum("nmr,r...->mn...", u, interpolate(basis, grid, target)).transpose(0, 1)
@@ -105,20 +91,16 @@ class GalerkinFeatures(FeatureMap):
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:
         """The coefficients of the solutions."""
         loads, shares = prepared
-        channels = a if self.domain.has_components else a[:, None]
-        each, count = (-1, *[1] * len(form.grid.shape)), channels.shape[1]
-        shift, scale = (
-            torch.as_tensor(f, dtype=a.dtype, device=a.device).expand(count).reshape(each) for f in (self.shift, self.scale)
-        )
+        channels, count = channelled(a, self.domain), self.domain.channels
+        q = (channels - per_channel(self.shift, channels)) / per_channel(self.scale, channels)
         mass, stiffness, source = (self._given(name).to(a) for name in ("mass", "stiffness", "source"))
-        powers = form.powers((channels - shift) / scale, len(source) // count)
+        powers = form.powers(q, len(source) // count)
         if not len(powers) == len(mass) == len(stiffness) == 1 + len(source):
             raise RaffiaError(
                 f"GalerkinFeatures(mass=…, stiffness=…, source=…) must have 1 + p, 1 + p and p numbers, p a multiple of {count}, the "
                 f"channels; got {len(mass)}, {len(stiffness)} and {len(source)}."
             )
-        fields = [torch.einsum("p,pnc->nc", numbers, powers) for numbers in (mass, stiffness)]
-        matrices = form.matrices(*bounded(fields, self.bounds))
+        matrices = form.matrices(*coefficient_fields(torch.cat([mass, stiffness]), powers, self.bounds))
         if self.correction is not None:
             matrices = matrices + self.correction.to(a)
         driven = -sum(
@@ -132,8 +114,3 @@ class GalerkinFeatures(FeatureMap):
         if value is None:
             raise RaffiaError(f"GalerkinFeatures needs {name}=…: make them of pairs, by GalerkinFeatures.suited(a, y, domain).")
         return value
-
-    @property
-    def _region(self) -> Domain:
-        """The torus or box of the inputs."""
-        return region_of(self.domain, "GalerkinFeatures")

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.activations import activate
-from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of
-from raffia.spaces import Domain, Nodes, Space
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, channelled
+from raffia.spaces import Domain, Space
 from raffia.spaces.spectral import Series
 
 Number = float | Float[Tensor, ""]
@@ -60,7 +60,7 @@ class LocalFeatures(FeatureMap):
     @property
     def theta_shape(self) -> tuple[int]:
         """A shift, then for each channel one coefficient for each derivative."""
-        return (1 + self.domain.channels * POWERS * (1 + self._region.dim),)
+        return (1 + self.domain.channels * POWERS * (1 + self.region.dim),)
 
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
@@ -72,26 +72,17 @@ class LocalFeatures(FeatureMap):
         }
         return ranges | {"activation": Choice(("gelu", "tanh"))}
 
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, (theta,))
-
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Derivatives, then one product."""
         return self.precompute(a)(prepared)
 
     def precompute(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
         """Derivatives once, then one product for each tile of features."""
-        grid = self._region.grid_of(a)
-        series = Series(grid, self._region.natural_boundary)
-        channels = a if self.domain.has_components else a[:, None]
+        grid = self.region.grid_of(a)
+        series = Series(grid, self.region.natural_boundary)
         length = torch.as_tensor(self.length, dtype=a.dtype, device=a.device)
         squares = length**2 * series.squares.to(a)[..., None, None]
-        smooth = torch.exp(-squares / 2) * series.analysis(channels.movedim((0, 1), (-1, -2)))
+        smooth = torch.exp(-squares / 2) * series.analysis(channelled(a, self.domain).movedim((0, 1), (-1, -2)))
         parts: list[Tensor] = []
         for _ in range(POWERS):
             value, slopes = series.with_gradient(smooth)
@@ -105,8 +96,3 @@ class LocalFeatures(FeatureMap):
             return activate(self.activation, waves.reshape(len(theta), len(a), *grid.shape)).transpose(0, 1)
 
         return features
-
-    @property
-    def _region(self) -> Domain:
-        """The torus or box of the inputs."""
-        return region_of(self.domain, "LocalFeatures")

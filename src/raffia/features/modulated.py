@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.features.activations import activate
-from raffia.features.base import Choice, FeatureMap, Prepared, Range, region_of
+from raffia.features.base import Choice, FeatureMap, Prepared, Range
 from raffia.features.fourier import FourierFeatures
 from raffia.measures import GaussianField
 from raffia.spaces import Nodes, Space
@@ -82,17 +82,9 @@ class PlacedFeatures(FeatureMap):
         }
         return own | {name: what for name, what in inner.items() if not name.endswith(("__activation", "__bias"))}
 
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
-
     def prepare(self, theta: Float[Tensor, "m numbers"], grid: Nodes) -> Prepared:
         """1 + gain·R_θ and shift·S_θ on the grid, and what the other map prepares."""
-        region, shape = region_of(self.domain, "PlacedFeatures"), self.feature_map.theta_shape
+        region, shape = self.region, self.feature_map.theta_shape
         draws = GaussianField(region, region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
         inner, *fields = theta.split([math.prod(shape), self.n_modes, self.n_modes], 1)
         one, other = (draws(part, region.grid(*grid.one_channel.shape)) for part in fields)

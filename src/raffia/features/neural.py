@@ -13,7 +13,7 @@ from torch.func import functional_call, vmap
 from raffia.errors import RaffiaError
 from raffia.features.activations import ACTIVATIONS
 from raffia.features.base import Choice, FeatureMap, Range
-from raffia.spaces import Domain, LaplacianBasis
+from raffia.spaces import POINT, Domain, LaplacianBasis, Nodes
 from raffia.transforms import outside_transforms
 
 Number = float | Float[Tensor, ""]
@@ -60,6 +60,11 @@ class NeuralFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The standard deviations of the weights."""
         return {"weight": Range(0.05, 20.0), "bias": Range(1e-3, 10.0)}
+
+    def values_on(self, grid: Nodes) -> Nodes:
+        """The nodes of the values, found by evaluating one network."""
+        one = self(torch.ones(1, *grid.shape, dtype=torch.float64), self.draw(1, seed=0))
+        return POINT if one.ndim == 2 else grid.one_channel
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m weights"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate the networks of all features at once."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
 from raffia.measures import GaussianField
-from raffia.spaces import Domain, Grid, Nodes, resample
+from raffia.spaces import Domain, Grid, resample
 from raffia.spaces.calculus import heat, inner, inner_gradient, inner_poisson
 from raffia.transforms import is_abstract
 
@@ -92,14 +92,6 @@ class PredictorCorrectorFeatures(FeatureMap):
             "randomisation": Choice(("multiplicative", "additive")),
             "steps": Choice((3, 1)),
         }
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """The grid: the features are functions."""
-        return grid
-
-    def __call__(self, a: Float[Tensor, "n r1 r2"], theta: Float[Tensor, "m solves modes"]) -> Float[Tensor, "n m r1 r2"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
 
     def prepare(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> tuple[Tensor, Tensor]:
         """The random part of the predictor, and σ(θ_k) for the correctors, at inner nodes.

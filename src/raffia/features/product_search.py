@@ -8,10 +8,10 @@ differencing are a fixed point, which is reached from none at all in a few repet
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Complex, Float
+from jaxtyping import Complex
 from torch import Tensor
 
-from raffia.features.base import region_of
+from raffia.features.base import channelled, region_of
 from raffia.features.products import ProductFeatures, Products, Substep
 from raffia.spaces import Space
 
@@ -44,29 +44,26 @@ class Problem:
 
     def round(self, step: Substep, products: Products, substeps: int) -> tuple[Substep, Tensor]:
         """The multipliers that solve the problem which is linear with those given, and what they predict."""
-        channels = self.U.shape[1]
         sums = step.sums(products, self.U, substeps)
-        solved, guess = list[Tensor](), list[Tensor]()
-        ones = [torch.ones_like(self.U[:, :1])] if self.sourced else []
-        for i in range(channels):
-            own = [part[:, i if substeps > 1 else 0] for part in sums]
-            columns = torch.cat([self.U, *own, *ones], 1)
-            coef = least_squares(columns[: self.learnt], self.Y[: self.learnt, i])
-            solved.append(coef)
-            guess.append((coef * columns).sum(1))
-        parts = torch.stack(solved).split([channels, products.count, products.count, len(ones)], 1)
-        D = rooted(parts[0], substeps)
-        f = torch.zeros_like(self.U[0]) if not ones else shared(D, substeps, parts[3][:, 0])
-        return Substep(D, parts[1], parts[2], f), torch.stack(guess, 1)
+        channels, sizes = self.U.shape[1], [self.U.shape[1], products.count, products.count, int(self.sourced)]
+        solved = [self._solved(i, *(part[:, i if substeps > 1 else 0] for part in sums)) for i in range(channels)]
+        coef, guess = (torch.stack(parts, dim) for dim, parts in enumerate(zip(*solved, strict=True)))
+        D, B, E, f = coef.split(sizes, 1)
+        D = rooted(D, substeps)
+        return Substep(D, B, E, shared(D, substeps, f[:, 0]) if self.sourced else torch.zeros_like(self.U[0])), guess
 
     def begun(self, products: Products) -> Substep:
         """An explicit step: a multiplier and products of the input alone."""
         channels, parts = self.U.shape[1], products(self.U)
-        ones = [torch.ones_like(self.U[:, :1])] if self.sourced else []
-        columns = torch.cat([self.U, parts, *ones], 1)
-        solved = torch.stack([least_squares(columns[: self.learnt], self.Y[: self.learnt, i]) for i in range(channels)])
-        D, B, f = solved.split([channels, products.count, len(ones)], 1)
-        return Substep(D, B, B / 2, f[:, 0] if ones else torch.zeros_like(self.U[0]))
+        coef = torch.stack([self._solved(i, parts)[0] for i in range(channels)])
+        D, B, f = coef.split([channels, products.count, int(self.sourced)], 1)
+        return Substep(D, B, B / 2, f[:, 0] if self.sourced else torch.zeros_like(self.U[0]))
+
+    def _solved(self, i: int, *parts: Tensor) -> tuple[Tensor, Tensor]:
+        """Coefficients with which inputs, these parts and a source give channel i of outputs best, and what they predict."""
+        columns = torch.cat([self.U, *parts, *[torch.ones_like(self.U[:, :1])] * self.sourced], 1)
+        coef = least_squares(columns[: self.learnt], self.Y[: self.learnt, i])
+        return coef, (coef * columns).sum(1)
 
 
 def least_squares(columns: Complex[Tensor, "n p *modes"], y: Complex[Tensor, "n *modes"]) -> Complex[Tensor, "p *modes"]:
@@ -170,7 +167,7 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
     grid = region.grid(*a.shape[-region.dim :])
     size = float(a.double().square().mean().sqrt()) or 1.0  # products of very large or small values are no numbers of float64
     axes = tuple(range(-len(grid.shape), 0))
-    U, Y = (torch.fft.rfftn(channelled(f, domain) / size, dim=axes, norm="forward") for f in (a, y))
+    U, Y = (torch.fft.rfftn(channelled(f, domain).double() / size, dim=axes, norm="forward") for f in (a, y))
     most = max(FEWEST, min(len(a), SEARCHED // (grid.size * channels)))
     some = torch.linspace(0, len(a) - 1, min(most, len(a))).round().long()
     order = torch.cat([some[torch.arange(len(some)) % 4 != 3], some[3::4]])
@@ -195,18 +192,14 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
     assert whole.step is not None  # as `settled` makes one
     sums = torch.cat(whole.step.sums(best.products, U, best.substeps), 1).flatten(1, 2)
     sizes, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))
-    scales = torch.where(sizes > 0, usual.square().mean(0).sqrt() / sizes.clamp(min=1e-300), 0.0)
     features = ProductFeatures(
+        **vars(whole.step),
         kinds=best.products.kinds,
         cutoff=best.products.cutoff,
         substeps=best.substeps,
         points=grid.shape,
         size=size,
-        D=whole.step.D,
-        B=whole.step.B,
-        E=whole.step.E,
-        f=whole.step.f,
-        scales=scales,
+        scales=torch.where(sizes > 0, usual.square().mean(0).sqrt() / sizes.clamp(min=1e-300), 0.0),
         sourced=best.problem.sourced,
         domain=domain,
     )
@@ -225,8 +218,3 @@ def halfway(one: Substep, other: Substep) -> Substep:
     """The mean of multipliers: where outputs depend on them in several ways, new ones alone go too far."""
     parts = [(getattr(one, name) + getattr(other, name)) / 2 for name in ("D", "B", "E", "f")]
     return Substep(*parts)
-
-
-def channelled(f: Tensor, domain: Space) -> Float[Tensor, "n channels *grid"]:
-    """Functions with an axis of channels, in double precision."""
-    return (f if domain.has_components else f[:, None]).double()

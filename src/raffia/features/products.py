@@ -1,8 +1,9 @@
 """Product features: products of an input's Fourier multipliers, formed as a pseudospectral code forms them, along substeps."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import combinations_with_replacement
 from typing import ClassVar
 
@@ -11,8 +12,8 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import FeatureMap, Prepared, region_of
-from raffia.spaces import Domain, Grid, Nodes, Space
+from raffia.features.base import FeatureMap, Prepared, channelled
+from raffia.spaces import Domain, Grid, Space
 from raffia.spaces.spectral import wavenumbers
 
 Spectra = Complex[Tensor, "_ _ *modes"]
@@ -41,16 +42,14 @@ class Products:
     @classmethod
     def possible(cls, domain: Domain, channels: int) -> tuple[str, ...]:
         """The kinds that there are for so many channels."""
-        barred = {"transport"} if domain.dim != 2 else set()
-        return tuple(
-            kind for kind in KINDS if kind not in barred | ({"advection"} if not 1 < domain.dim <= channels else set())
-        )
+        excluded = {"transport": domain.dim != 2, "advection": not 1 < domain.dim <= channels}
+        return tuple(kind for kind in KINDS if not excluded.get(kind))
 
     def __post_init__(self) -> None:
-        if not set(self.kinds) <= set(Products.possible(self.grid.domain, self.channels)):
+        domain = self.grid.domain
+        if not set(self.kinds) <= set(possible := Products.possible(domain, self.channels)):
             raise RaffiaError(
-                f"ProductFeatures(kinds=…) must be some of {Products.possible(self.grid.domain, self.channels)} for {self.channels} "
-                f"channels on {self.grid.domain}; got {self.kinds}."
+                f"ProductFeatures(kinds=…) must be some of {possible} for {self.channels} channels on {domain}; got {self.kinds}."
             )
 
     @property
@@ -62,33 +61,28 @@ class Products:
 
     def __call__(self, spectra: Spectra) -> Spectra:
         """Multiplied on the grid."""
-        axes = tuple(range(-len(self.grid.shape), 0))
-        waves = wavenumbers(self.grid)
-        low = torch.ones((), dtype=torch.bool, device=spectra.device)
-        for k, points in zip(waves, self.grid.shape, strict=True):
-            low = low & (k.abs() <= self.cutoff * (points // 2)).to(spectra.device)
-        kept = low * spectra
-        stretch = self.grid.domain.longest
-        slopes = [1j * (k * stretch / extent).to(spectra) for k, extent in zip(waves, self.grid.domain.extents, strict=True)]
+        axes, domain = tuple(range(-len(self.grid.shape), 0)), self.grid.domain
+        waves = [k.to(spectra.device) for k in wavenumbers(self.grid)]
+        low = [k.abs() <= self.cutoff * (points // 2) for k, points in zip(waves, self.grid.shape, strict=True)]
+        slopes = [1j * (k * domain.longest / extent).to(spectra) for k, extent in zip(waves, domain.extents, strict=True)]
 
         def values(f: Tensor) -> Tensor:
             return torch.fft.irfftn(f, s=self.grid.shape, dim=axes, norm="forward")
 
-        u = values(kept)
-        gradient = [values(slope * kept) for slope in slopes] if {*self.kinds} - {"squares", "cubes"} else []
+        kept = reduce(torch.logical_and, low) * spectra
+        u, gradients = values(kept).unbind(1), list[tuple[Tensor, ...]]()
+        if not set(self.kinds) <= {"squares", "cubes"}:
+            gradients = [*zip(*(values(slope * kept).unbind(1) for slope in slopes), strict=True)]  # of each channel
         found: list[Tensor] = []
         for kind in self.kinds:
             if kind in ("squares", "cubes"):
-                degree = 2 if kind == "squares" else 3
-                found += [u[:, list(some)].prod(1) for some in combinations_with_replacement(range(self.channels), degree)]
+                found += [reduce(torch.mul, some) for some in combinations_with_replacement(u, 2 if kind == "squares" else 3)]
             elif kind == "slopes":
-                pairs = combinations_with_replacement(range(self.channels), 2)
-                found += [sum_of_products([d[:, i] for d in gradient], [d[:, j] for d in gradient]) for i, j in pairs]
+                found += [sum_of_products(f, g) for f, g in combinations_with_replacement(gradients, 2)]
             else:
-                velocity = (
-                    [values(f) for f in stream_velocity(slopes, kept[:, 0])] if kind == "transport" else list(u.unbind(1))
-                )
-                found += [sum_of_products(velocity[: len(slopes)], [d[:, j] for d in gradient]) for j in range(self.channels)]
+                stream = kind == "transport"
+                velocity = [values(f) for f in stream_velocity(slopes, kept[:, 0])] if stream else u[: len(slopes)]
+                found += [sum_of_products(velocity, gradient) for gradient in gradients]
         return torch.fft.rfftn(torch.stack(found, 1), dim=axes, norm="forward")
 
 
@@ -99,12 +93,9 @@ def stream_velocity(slopes: list[Tensor], vorticity: Tensor) -> list[Tensor]:
     return [-slopes[1] * stream, slopes[0] * stream]
 
 
-def sum_of_products(one: list[Tensor], other: list[Tensor]) -> Tensor:
+def sum_of_products(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
     """Σ_i f_i g_i."""
-    total = one[0] * other[0]
-    for f, g in zip(one[1:], other[1:], strict=True):
-        total = total + f * g
-    return total
+    return reduce(torch.add, (f * g for f, g in zip(one, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -185,18 +176,9 @@ class ProductFeatures(FeatureMap):
     @property
     def products(self) -> Products:
         """Those that are formed."""
-        region = region_of(self.domain, "ProductFeatures")
-        if not region.periodic:
+        if not self.region.periodic:
             raise RaffiaError(f"ProductFeatures needs functions on a torus; got {self.domain!r}.")
-        return Products(self.kinds, float(self.cutoff), region.grid(*self.points), self.domain.channels)
-
-    def values_on(self, grid: Nodes) -> Nodes:
-        """Functions of one channel."""
-        return grid.one_channel
-
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m numbers"]) -> Float[Tensor, "n m *grid"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, (theta,))
+        return Products(self.kinds, float(self.cutoff), self.region.grid(*self.points), self.domain.channels)
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Products, then one matrix product."""
@@ -205,7 +187,7 @@ class ProductFeatures(FeatureMap):
     def precompute(self, a: Float[Tensor, "n *input"]) -> Callable[[Prepared], Tensor]:
         """Products once, in double precision, then one matrix product for each tile of features."""
         products = self.products
-        channels = (a if self.domain.has_components else a[:, None]).double() / self.size
+        channels = channelled(a, self.domain).double() / self.size
         shape, axes = channels.shape[2:], tuple(range(2, channels.ndim))
         v = refitted(torch.fft.rfftn(channels, dim=axes, norm="forward"), tuple(shape), self.points)
         sums = torch.cat(self.substep(v).sums(products, v, self.substeps), 1).flatten(1, 2)
@@ -222,13 +204,8 @@ class ProductFeatures(FeatureMap):
         channels, modes, count = self.domain.channels, like.shape[2:], self.products.count
         zero = torch.zeros(channels, count, *modes, dtype=like.dtype, device=like.device)
         eye = torch.eye(channels).to(zero).reshape(channels, channels, *[1] * len(modes)).expand(-1, -1, *modes)
-        D, B, E, f = self.D, self.B, self.E, self.f
-        return Substep(
-            D=eye if D is None else D.to(zero),
-            B=zero if B is None else B.to(zero),
-            E=zero if E is None else E.to(zero),
-            f=zero[:, 0] if f is None else f.to(zero),
-        )
+        given = {name: getattr(self, name) for name in ("D", "B", "E", "f") if getattr(self, name) is not None}
+        return Substep(**{"D": eye, "B": zero, "E": zero, "f": zero[:, 0]} | {name: f.to(zero) for name, f in given.items()})
 
 
 def refitted(

@@ -103,10 +103,6 @@ class ScalarFeatures(FeatureMap):
         unit = self.domain.longest
         return ranges | {"tau": Range(0.5 / unit, 100.0 / unit), "regularity": Range(0.05, 6.0)}
 
-    def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m"]:
-        """Evaluate every feature."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
-
     def prepare(self, theta: Float[Tensor, "m size"], grid: Nodes) -> tuple[Tensor, Tensor, Tensor]:
         """Which features are affine; phases or g₀; frequencies ξ_k/(ℓ_k r) or slopes g_k/ℓ_k."""
         if self.law not in ("gaussian", "student", "cauchy", "affine"):

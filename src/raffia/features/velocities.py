@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.features.base import Choice, Range, region_of
+from raffia.features.base import Choice, Range, channelled, per_channel, region_of
 from raffia.spaces import Domain, Space
 
 Velocity = Literal["made", "first", "last"]
@@ -70,11 +70,8 @@ class Roles:
 
     def parts(self, a: Tensor, shift: Numbers, scale: Numbers) -> tuple[Float[Tensor, "n functions *grid"], Tensor | None]:
         """The advected functions, and the velocity if it is given, with root mean square one and without a shift."""
-        channels, dim = a if self.weights else a[:, None], self.region.dim
-        shifts, scales = (
-            torch.as_tensor(numbers, dtype=a.dtype, device=a.device).expand(channels.shape[1]).reshape(-1, *[1] * dim)
-            for numbers in (shift, scale)
-        )
+        channels, dim = channelled(a, self.space), self.region.dim
+        shifts, scales = per_channel(shift, channels), per_channel(scale, channels)
         normalised = (channels - shifts) / scales
         if self.alone:
             return normalised, None

@@ -51,19 +51,9 @@ class Within(Flow):
             parts.append(self.turn * (part + series.synthesis(changed).movedim((-2, -1), (0, 1))))
         return torch.stack(parts, 2)
 
-    def potentials(self, f: Held) -> tuple[Held, list[Held], list[Held]]:
-        """Sines for the divergence-free part, cosines for the gradient."""
-        climbed = self._potential(f, self._series("neumann", "neumann"))
-        turned = self._potential(f, self._series("dirichlet", "dirichlet")) if len(self.grid.shape) < 3 else climbed
-        return turned[0], turned[1:], climbed[1:]
-
-    def vector(self, f: Held) -> list[list[Held]]:
-        """Cosines along one axis, sines along the others."""
-        parts = enumerate(f.unbind(2))
-        return [self._potential(part, self._series("neumann", "dirichlet", axis))[1:] for axis, part in parts]
-
-    def _potential(self, f: Held, series: Series) -> list[Held]:
-        """M f and its derivatives."""
+    def potential(self, f: Held, along: Boundary, across: Boundary, axis: int) -> list[Held]:
+        """Series of sines ("dirichlet") and cosines ("neumann")."""
+        series = self._series(along, across, axis)
         value, slopes = series.with_gradient(self._multiplier(series) * series.analysis(f.movedim((0, 1), (-2, -1))))
         return [part.movedim((-2, -1), (0, 1)) for part in (value, *slopes)]
 

@@ -41,10 +41,6 @@ class AliasedFeatures(FeatureMap):
         """That of the features."""
         return self.of.theta_shape
 
-    def __call__(self, a: Float[Tensor, "n points"], theta: Float[Tensor, "m modes"]) -> Float[Tensor, "n m points"]:
-        """Evaluate every feature on the grid of a."""
-        return self.evaluate(a, self.prepare(theta, self.domain.grid_of(a)))
-
     def prepare(self, theta: Float[Tensor, "m modes"], grid: Nodes) -> Prepared:
         """The multipliers of all wavenumbers of the grid, each with those of the modes that look like it at its points."""
         of, xi, points = self.of, theta[:, 1:], grid.shape[0]

@@ -183,8 +183,8 @@ def _like_darcy(glance: Glance) -> bool:
 
 
 def _galerkin(glance: Glance, limit: float) -> tuple[FeatureMap, float]:
-    equation = found(glance.a, glance.y, glance.domain, limit)
-    return GalerkinFeatures.of(equation, glance.domain), equation.error
+    parameters, error = found(glance.a, glance.y, glance.domain, limit)
+    return GalerkinFeatures(**parameters, domain=glance.domain), error
 
 
 def _few_nodes(glance: Glance) -> bool:

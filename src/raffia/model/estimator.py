@@ -290,10 +290,6 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """A conformal band from the pairs that `raffia.fit` held out, with scores from before they were used for training."""
         return band_of(self._operator().centre, self.trained_.scores, level)
 
-    def log_marginal_likelihood(self, noise: float | None = None) -> float:
-        """log p(y) of the linear-Gaussian model, with each embedded coordinate an observation. noise=None takes the most likely value."""
-        return Posterior(self._operator()).log_marginal_likelihood(noise)
-
     def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
         """The same trained operator for functions on a mesh instead of a grid, or on a grid instead of a mesh.
 

@@ -11,12 +11,11 @@ from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import Coefficients, coefficients_of
-from raffia.model.coefficients.ordinary import positive_ridge
 from raffia.model.conformal import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
 from raffia.model.preprocessing import Prepared
 from raffia.model.trained import Trained
-from raffia.regression import RidgePath, Statistics
+from raffia.regression import Statistics
 from raffia.transforms import outside_transforms
 
 
@@ -72,19 +71,6 @@ class Posterior:
             raise RaffiaError("a sum of two models has no posterior to draw from; it has error bars and conformal bands.")
         draws = self.kind.draws(self.known(), self.posterior, inputs.double(), count, seed)
         return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
-
-    def log_marginal_likelihood(self, noise: float | None) -> float:
-        """log p(y) of the linear-Gaussian model, with each embedded coordinate an observation. noise=None takes the most likely value."""
-        if noise is not None and not noise > 0:
-            raise RaffiaError(f"noise must be positive; got {noise!r}.")
-        if not self.kind.one_noise:
-            raise RaffiaError(
-                "log_marginal_likelihood is for ordinary coefficients of a finite n_features: others have no single noise level."
-            )
-        statistics = self._statistics("log_marginal_likelihood")
-        rows, ridge = statistics.n_samples * self.trained.frame.values.size, positive_ridge(self.trained.ridge, statistics)
-        path = RidgePath(statistics)
-        return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
 
     @property
     def kind(self) -> Coefficients:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -37,8 +36,6 @@ from raffia.spaces import POINT, Grid, interpolate
 
 class Ordinary(Coefficients[CoefficientPosterior]):
     """F(a) = (1/m) Σ_j α_j φ(a; θ_j), with one α_j for the whole output."""
-
-    one_noise: ClassVar[bool] = True
 
     def stream(self, pairs: Prepared) -> FeatureStream:
         """The features themselves."""

@@ -6,7 +6,7 @@ import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.features import BrownianBridge
-from raffia.model.conformal import ConformalBand, band_of, scores_of
+from raffia.model.error_bars import ConformalBand, band_of, scores_of
 from raffia.regression import CoefficientPosterior, LeftOut, Noise, noise_of
 
 

@@ -23,7 +23,7 @@ from raffia.model.accumulator import Accumulator
 from raffia.model.batches import begin, check_folds, default_size, finish
 from raffia.model.inputs import output_space
 from raffia.model.model_defaults import ADDED_AT_ONCE, INTERVAL, PATIENCE
-from raffia.model.scaling import Moments
+from raffia.model.preprocessing import Moments
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
 from raffia.regression import Packed, unpacked

@@ -16,12 +16,11 @@ from raffia.data import Array
 from raffia.features.base import FeatureMap
 from raffia.model import cluster, file
 from raffia.model.accumulator import Accumulator
-from raffia.model.conformal import ConformalBand, band_of
-from raffia.model.fitted_state import FittedState
+from raffia.model.error_bars import ConformalBand, band_of
 from raffia.model.inputs import inputs_of, like, pairs_of
 from raffia.model.novelty import warning_of
 from raffia.model.operator import Operator, elsewhere
-from raffia.model.posterior import Posterior
+from raffia.model.posterior import FittedState, Posterior
 from raffia.model.preprocessing import prepare
 from raffia.model.program_export import export
 from raffia.model.pruning import pruned

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.regression_defaults import FOUND, INFEASIBLE, LARGEST_RESIDUAL, MARGIN, NEGLIGIBLE_ROW
 from raffia.regression.solvers.base import Solution, columns_of, condition_of
+from raffia.regression.statistics import NormalEquations
 
 Vector = Float[Tensor, "p"]
 

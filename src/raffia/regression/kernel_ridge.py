@@ -15,9 +15,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.regression.dual_path import DualPath
 from raffia.regression.memory_budget import available_memory
 from raffia.regression.regression_defaults import KERNEL_COPIES, RESIDUAL_COLUMNS
+from raffia.regression.ridge_path import DualPath
 from raffia.regression.solvers.base import Solution, condition_of
 from raffia.regression.statistics import Statistics, refuse_other_problem
 from raffia.spaces import Nodes

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums, refuse_indefinite
 from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, factorised, ranges, squared
-from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.regression_defaults import MOST_SCANNED
-from raffia.regression.statistics import Statistics
+from raffia.regression.statistics import Statistics, add_lower_triangle, mirror
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.modal_stream import ModalStream, Sampled, Targets, factorised, ranges, squared
-from raffia.regression.normal_equations import NormalEquations, add_lower_triangle, mirror
 from raffia.regression.regression_defaults import LEAST_GAP
 from raffia.regression.ridge_path import RidgePath
-from raffia.regression.statistics import Statistics, refuse_other_problem
+from raffia.regression.statistics import NormalEquations, Statistics, add_lower_triangle, mirror, refuse_other_problem
 
 
 class ModalProblem:

@@ -17,7 +17,7 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.metrics import ErrorMeasure
-from raffia.regression.leave_one_out import leave_one_out
+from raffia.regression.leave_one_out import best_ridge, fold_ridge, leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets, squared
@@ -28,7 +28,6 @@ from raffia.regression.regression_defaults import (
     ORDINARY_SAMPLES,
     SCANNED_SAMPLES,
 )
-from raffia.regression.ridge_choice import best_ridge, fold_ridge
 from raffia.regression.ridge_search import INF, Squares, search_ridges
 
 ModalStatistics = ModalEquations | ModalDual

@@ -1,14 +1,16 @@
-"""Everything for every ridge λ from one eigendecomposition of G."""
+"""Everything for every ridge λ from one eigendecomposition: of G, or of the kernel of the pairs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.regression_defaults import NEGLIGIBLE, SCANNED_PAIRS
+from raffia.regression.ridge_search import best_ridge
 from raffia.regression.solvers.base import columns_of
-from raffia.regression.statistics import Statistics
+from raffia.regression.statistics import NormalEquations, Statistics
 
 
 class RidgePath:
@@ -37,3 +39,77 @@ def k_fold_errors(folds: Sequence[NormalEquations], ridges: Sequence[float]) -> 
         path = RidgePath(total - fold)
         left += torch.stack([fold.residual(path.coef(ridge)) for ridge in ridges]).cpu()
     return (left / total.energy.cpu()).sqrt()
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """The nonzero eigenvalues of K and their eigenvectors. `free` is leverage without penalty: 1/n for an intercept."""
+
+    s: Float[Tensor, "rank"]
+    U: Float[Tensor, "n rank"]
+    free: float = 0.0
+    directions: Float[Tensor, "rank size"] | None = None
+    """The principal directions of the rows, if K is the Gram matrix of rows."""
+
+    @classmethod
+    def of_kernel(cls, kernel: Float[Tensor, "n n"]) -> "DualPath":
+        """From a symmetric matrix; smaller eigenvalues are raised to its rounding error."""
+        s, U = torch.linalg.eigh(kernel)
+        return cls(s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1].clamp(min=0)), U)
+
+    @classmethod
+    def of_rows(cls, rows: Float[Tensor, "n size"], free: float = 0.0) -> "DualPath":
+        """From the singular values of rows, K = rows·rowsᵀ, without squaring them."""
+        U, root, directions = torch.linalg.svd(rows, full_matrices=False)
+        kept = root > max(rows.shape) * torch.finfo(root.dtype).eps * root[0]
+        return cls(root[kept].square(), U[:, kept], free, directions[kept])
+
+    @property
+    def whole(self) -> bool:
+        """Whether the eigenvectors, with the intercept if there is one, span the whole space."""
+        return self.U.shape[1] + (self.free > 0) >= len(self.U)
+
+    def unexplained(self, ridge: float) -> Float[Tensor, "n"]:
+        """1 − h_i, computed without cancellation for small ridges."""
+        U = self.U.square()
+        outside = 0.0 if self.whole else (1 - self.free - U.sum(1)).clamp(min=torch.finfo(self.s.dtype).eps)
+        return ((U * (ridge / (self.s + ridge))).sum(1) + outside).clamp(min=torch.finfo(self.s.dtype).tiny)
+
+    def residuals(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
+        """y − F on the training pairs."""
+        projected = self.U.mT @ y
+        outside = 0.0 if self.whole else y - self.U @ projected
+        return self.U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
+
+    def left_out(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
+        """e_i: the error for pair i of the model trained without it."""
+        return self.residuals(y, ridge) / self.unexplained(ridge)[:, None]
+
+    def best(self, y: Float[Tensor, "n columns"], sizes: Float[Tensor, "n"]) -> tuple[float, float]:
+        """The ridge of the least mean leave-one-out error relative to `sizes`, and that error.
+
+        Ridges are compared on some of the pairs; the error of the best ridge is over all of them.
+        """
+        few = coordinates_of(y)
+        rows = torch.linspace(0, len(y) - 1, min(len(y), SCANNED_PAIRS)).round().long().to(y.device)
+        projected, U = self.U.mT @ few, self.U[rows]
+        outside = 0.0 if self.whole else few[rows] - U @ projected
+
+        def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges some"]:
+            parts = []
+            for ridge in ridges:
+                wrong = U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
+                parts.append(torch.linalg.vector_norm(wrong, dim=1) / self.unexplained(ridge)[rows] / sizes[rows])
+            return torch.stack(parts)
+
+        ridge, _ = best_ridge(errors, float(self.s.max()))
+        return ridge, float((torch.linalg.vector_norm(self.left_out(few, ridge), dim=1) / sizes).mean())
+
+
+def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:
+    """The same vectors in an orthonormal basis of their span: fewer coordinates, equal norms and inner products."""
+    if y.shape[1] <= len(y):
+        return y
+    s, U = torch.linalg.eigh(y @ y.mT)
+    kept = s > NEGLIGIBLE * s.sum()
+    return U[:, kept] * s[kept].sqrt()

@@ -1,9 +1,9 @@
 """Which solver to use when the user names none: the table of `docs/solvers.md`, in order, first row that applies."""
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.regression_defaults import GRAM_COPIES
 from raffia.regression.solvers import Cholesky, Dual, NystromPCG, Pseudoinverse, Solution, Solver
+from raffia.regression.statistics import NormalEquations
 
 
 def choose_solver(n_features: int, n_rows: int, ridge: float, memory: int) -> Solver:

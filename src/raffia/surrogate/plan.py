@@ -14,7 +14,7 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
 from raffia.model.accumulator import Accumulator
-from raffia.model.conformal import rank_of
+from raffia.model.error_bars import rank_of
 from raffia.model.model_defaults import COMPARED_PAIRS
 from raffia.model.preprocessing import prepare
 from raffia.model.search import searched

@@ -6,8 +6,9 @@ import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.features import BrownianBridge
+from raffia.model.coefficients.ordinary import CoefficientPosterior
 from raffia.model.error_bars import ConformalBand, band_of, scores_of
-from raffia.regression import CoefficientPosterior, LeftOut, Noise, noise_of
+from raffia.regression import LeftOut, Noise, noise_of
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
 import math
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from raffia import Domain, FourierFeatures, RaffiaError, RandomFeatureModel
 from raffia.features import BrownianBridge
 from raffia.metrics import measure_for
 from raffia.regression import (
+    DEFAULTS,
     DualPath,
     FeatureStream,
     NormalEquations,
@@ -18,7 +21,6 @@ from raffia.regression import (
     leave_one_out,
     leave_one_out_dual,
     left_out_ridge,
-    ridge_choice,
 )
 from raffia.solvers import Dual, NystromPCG
 
@@ -74,14 +76,8 @@ def test_on_fine_grids_fewer_functions_are_left_out_and_say_the_same(setting, mo
     ridge, told = left_out_ridge(path, stream, a, y, measure)
     assert left_out_ridge(path, stream, a, y, measure, every=False) == (ridge, None)
     assert told.errors.shape == (1, 12)
-    for name, value in {
-        "FINE": 32,
-        "LEAST_SCANNED": 6,
-        "SCANNED_SAMPLES": 12,
-        "LEAST_LEFT_OUT": 8,
-        "LEFT_OUT_SAMPLES": 16,
-    }.items():
-        monkeypatch.setattr(ridge_choice, name, value)
+    fewer = replace(DEFAULTS, fine=32, least_scanned=6, scanned_samples=12, least_left_out=8, left_out_samples=16)
+    monkeypatch.setattr(sys.modules["raffia.regression.leave_one_out"], "DEFAULTS", fewer)
     other, some = left_out_ridge(path, stream, a, y, measure)  # of 64 points: half as many, but eight at least
     rows = torch.linspace(0, 11, 8).long()
     torch.testing.assert_close(some.errors, leave_one_out(path, stream, a, y, [other], measure=measure).errors[:, rows])

@@ -23,7 +23,7 @@ from raffia.data import Batch, Pairs, elements_of
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import coefficients_of
-from raffia.model.model_defaults import BATCH_BYTES
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.preprocessing import Scalings, prepare
 from raffia.model.settings import Settings, identity_of
 from raffia.model.trained import FOLDS, Trained
@@ -119,7 +119,7 @@ def finish(settings: Settings, folds: Sequence[Accumulator]) -> Trained:
 
 def default_size(n: int, elements: int, folds: int) -> int:
     """The number of pairs with `elements` values each to read at once: 64 MiB, or less if there would be fewer batches than folds."""
-    return max(1, min(BATCH_BYTES // (8 * elements), math.ceil(n / folds)))
+    return max(1, min(DEFAULTS.batch_bytes // (8 * elements), math.ceil(n / folds)))
 
 
 def check_folds(settings: Settings, folds: int) -> None:

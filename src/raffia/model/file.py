@@ -14,7 +14,7 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model.coefficients import coefficients_of
 from raffia.model.error_bars import ErrorBars
-from raffia.model.model_defaults import MOST_DRAWN, MOST_PER_FEATURE
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.novelty import Novelty
 from raffia.model.preprocessing import Frame, Scaling
 from raffia.model.settings import Settings
@@ -190,7 +190,7 @@ def check_drawn(n_features: int, shape: tuple[int, ...]) -> None:
     """Refuse features with far more random numbers than a file of this size can need."""
     if any(size < 1 for size in shape):
         raise RaffiaError(f"its features have random numbers of shape {shape}: a count in its settings is not positive.")
-    if n_features * math.prod(shape) > max(MOST_DRAWN, n_features * MOST_PER_FEATURE):
+    if n_features * math.prod(shape) > max(DEFAULTS.most_drawn, n_features * DEFAULTS.most_per_feature):
         raise RaffiaError(
             f"its {n_features} features take {math.prod(shape):.3g} random numbers each, far more than a file of this size can need."
         )

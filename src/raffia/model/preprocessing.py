@@ -10,7 +10,7 @@ from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.model.coarsening import coarse_grid
 from raffia.model.inputs import check_function, check_one_grid, output_space
-from raffia.model.model_defaults import ROUNDING
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.settings import Settings
 from raffia.model.splitting import firsts, groups_of
 from raffia.regression import fits, gains_of, root_mean_squares
@@ -113,7 +113,7 @@ class Moments:
             axes = tuple(range(1 if self.nodes.has_components else 0, squares.ndim))
             squares, size = squares.mean(axes, keepdim=True), size.mean(axes, keepdim=True)
         deviation = squares.sqrt()
-        varies = deviation > ROUNDING * self.precision * size.sqrt()
+        varies = deviation > DEFAULTS.rounding * self.precision * size.sqrt()
         return Scaling(self.mean, torch.where(varies & (deviation > 0), deviation, torch.ones_like(deviation)), self.nodes)
 
 

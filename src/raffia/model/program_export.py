@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils.weak import WeakIdKeyDictionary
 
 from raffia.errors import RaffiaError
-from raffia.model.model_defaults import ROWS
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.operator import Operator
 from raffia.model.vector_operator import FlatOperator
 from raffia.storage import archive, atomic
@@ -84,7 +84,7 @@ def _difference(predict: Predict, run: Predict, rows: int, shape: tuple[int, ...
 def _exported(function: Predict, shape: tuple[int, ...], dtype: torch.dtype) -> Any:
     """The `torch.export` program of a function, for any number of rows."""
     graph = record(function, lambda rows: torch.ones(rows, *shape, dtype=dtype))
-    example = torch.ones(ROWS[0], *shape, dtype=dtype)
+    example = torch.ones(DEFAULTS.rows[0], *shape, dtype=dtype)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,7 +175,7 @@ def record(function: Callable[[Tensor], Tensor], example: Callable[[int], Tensor
     """The graph of a function of batches such as `example(rows)`."""
     runs, end = [], Key(0)
     batched = torch.func.vmap(lambda row: function(row[None])[0])
-    for rows in ROWS:
+    for rows in DEFAULTS.rows:
         batch = example(rows)
         try:
             batched(batch)  # fills caches, so that both recordings find them filled
@@ -225,9 +225,9 @@ class _Builder:
             return self.nodes.get(one) or self._constant(one)
         if one == other or one != one:
             return one
-        if type(one) is not int or one * ROWS[1] != other * ROWS[0]:
+        if type(one) is not int or one * DEFAULTS.rows[1] != other * DEFAULTS.rows[0]:
             raise RaffiaError(f"a model with values that depend on the number of inputs, in {name}, cannot be exported.")
-        return self.graph.call_function(operator.mul, (self.rows, one // ROWS[0]))
+        return self.graph.call_function(operator.mul, (self.rows, one // DEFAULTS.rows[0]))
 
     def _constant(self, key: Key) -> fx.Node:
         if key not in self.buffers:

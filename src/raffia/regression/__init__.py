@@ -1,7 +1,6 @@
 """Least squares for the coefficients."""
 
 from raffia.regression.bounded import Bounds, Contradiction, bounded_solution
-from raffia.regression.coefficient_posterior import CoefficientPosterior, ModalPosterior, modal_posterior
 from raffia.regression.feature_stream import FeatureStream, targets_of
 from raffia.regression.kernel_ridge import (
     KernelEquations,
@@ -28,10 +27,8 @@ from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_ridge import ModalLeftOut, ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges
 from raffia.regression.modal_stream import ModalStream, gains_of, root_mean_squares
-from raffia.regression.regression_defaults import ONES, PRODUCT_SAMPLES
-from raffia.regression.ridge_path import DualPath, RidgePath, coordinates_of, k_fold_errors
-from raffia.regression.ridge_search import best_ridge
-from raffia.regression.solver_choice import choose_solver, direct_solution
+from raffia.regression.regression_defaults import DEFAULTS
+from raffia.regression.ridge_path import DualPath, RidgePath, best_ridge, coordinates_of, k_fold_errors
 from raffia.regression.solvers import (
     Cholesky,
     Dual,
@@ -40,5 +37,7 @@ from raffia.regression.solvers import (
     Ridge,
     Solution,
     Solver,
+    choose_solver,
+    direct_solution,
 )
 from raffia.regression.statistics import NormalEquations, Packed, Statistics, Streamed, unpacked

@@ -20,9 +20,8 @@ from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression.feature_stream import FeatureStream
 from raffia.regression.modal_stream import RealRows
-from raffia.regression.regression_defaults import FINE, LEAST_LEFT_OUT, LEAST_SCANNED, LEFT_OUT_SAMPLES, SCANNED_SAMPLES
-from raffia.regression.ridge_path import DualPath, RidgePath, k_fold_errors
-from raffia.regression.ridge_search import best_ridge
+from raffia.regression.regression_defaults import DEFAULTS
+from raffia.regression.ridge_path import DualPath, RidgePath, best_ridge, k_fold_errors
 from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import NormalEquations, Statistics, Streamed
 from raffia.spaces import Nodes
@@ -187,8 +186,8 @@ def left_out_ridge(
 
     Of functions on more than 4,096 points fewer are left out: each takes longer and tells more.
     """
-    share = min(1.0, FINE / stream.values_at(a).size)
-    some_a, some_y = _spread(a, y, max(LEAST_SCANNED, int(share * SCANNED_SAMPLES)))
+    share = min(1.0, DEFAULTS.fine / stream.values_at(a).size)
+    some_a, some_y = _spread(a, y, max(DEFAULTS.least_scanned, int(share * DEFAULTS.scanned_samples)))
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         return leave_one_out(path, stream, some_a, some_y, ridges, measure=measure).errors
@@ -196,7 +195,7 @@ def left_out_ridge(
     ridge, _ = best_ridge(errors, float(path.s[-1]))
     if not every:
         return ridge, None
-    most = len(a) if share == 1 else max(LEAST_LEFT_OUT, int(share * LEFT_OUT_SAMPLES))
+    most = len(a) if share == 1 else max(DEFAULTS.least_left_out, int(share * DEFAULTS.left_out_samples))
     return ridge, leave_one_out(path, stream, *_spread(a, y, most), [ridge], measure=measure)
 
 

@@ -1,16 +1,39 @@
 """Everything for every ridge λ from one eigendecomposition: of G, or of the kernel of the pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.regression.regression_defaults import NEGLIGIBLE, SCANNED_PAIRS
-from raffia.regression.ridge_search import best_ridge
+from raffia.errors import RaffiaError
+from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.solvers.base import columns_of
 from raffia.regression.statistics import NormalEquations, Statistics
+
+DECADES = tuple(range(-16, 1))
+
+
+def best_ridge(
+    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, decades: Sequence[int] = DECADES
+) -> tuple[float, float]:
+    """The ridge of the least mean error, and that error.
+
+    Tries 10^k times `scale` for all k in `decades`, then the vertex of the parabola through the best and its neighbours on logarithmic
+    scales. With few samples the error is a rough function of the ridge, and its exact minimum would be a worse choice.
+    """
+    means = errors([scale * 10.0**k for k in decades]).mean(1)
+    best = int(means.argmin())
+    if not torch.isfinite(means[best]):
+        raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
+    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
+        return scale * 10.0 ** decades[best], float(means[best])
+    left, middle, right = means[best - 1 : best + 2].log().tolist()
+    bend = left - 2 * middle + right
+    step = (decades[1] - decades[0]) * ((left - right) / (2 * bend) if bend > 0 else 0.0)
+    ridge = scale * 10.0 ** (decades[best] + step)
+    return ridge, float(errors([ridge]).mean())
 
 
 class RidgePath:
@@ -91,7 +114,7 @@ class DualPath:
         Ridges are compared on some of the pairs; the error of the best ridge is over all of them.
         """
         few = coordinates_of(y)
-        rows = torch.linspace(0, len(y) - 1, min(len(y), SCANNED_PAIRS)).round().long().to(y.device)
+        rows = torch.linspace(0, len(y) - 1, min(len(y), DEFAULTS.scanned_pairs)).round().long().to(y.device)
         projected, U = self.U.mT @ few, self.U[rows]
         outside = 0.0 if self.whole else few[rows] - U @ projected
 
@@ -111,5 +134,5 @@ def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:
     if y.shape[1] <= len(y):
         return y
     s, U = torch.linalg.eigh(y @ y.mT)
-    kept = s > NEGLIGIBLE * s.sum()
+    kept = s > DEFAULTS.negligible * s.sum()
     return U[:, kept] * s[kept].sqrt()

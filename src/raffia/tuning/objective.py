@@ -15,7 +15,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Range, rows_of
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
-from raffia.regression import ONES, coordinates_of, gains_of, root_mean_squares, targets_of
+from raffia.regression import DEFAULTS, coordinates_of, gains_of, root_mean_squares, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.workers import side_by_side
 
@@ -96,7 +96,7 @@ class ModalSample:
         usual = root_mean_squares(V[:, : phi.shape[1]].flatten(1).mT)
         gains = gains_of(usual, modes.twice(nodes).to(usual), nodes.norm(own).square().mean(0).sqrt())
         V = torch.cat([V[:, : phi.shape[1]], gains.to(V)[:, None] * V[:, phi.shape[1] :]], dim=1)
-        ones = ONES * math.sqrt(phi.shape[1]) * usual.to(V)[:, None, None]
+        ones = DEFAULTS.ones * math.sqrt(phi.shape[1]) * usual.to(V)[:, None, None]
         V = torch.cat([V, ones.expand(-1, 1, V.shape[2])], dim=1)
         return cls(V, Y, modes.twice(nodes).to(a), sizes, phi.shape[1])
 

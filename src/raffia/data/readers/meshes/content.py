@@ -31,7 +31,7 @@ Series = Mapping[str, Variable]
 class Content:
     """A mesh as it is in a file: all points (points, 3), cells of any kinds, and values at points and in cells."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vtu")
+    suffixes: ClassVar[tuple[str, ...]] = (".vtu",)
     """What files it can be written to."""
 
     points: np.ndarray
@@ -185,7 +185,7 @@ def sizes_of(shape: Sequence[int], less: int) -> tuple[int, ...]:
 class Lattice:
     """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vti")
+    suffixes: ClassVar[tuple[str, ...]] = (".vti",)
     """What files it can be written to."""
 
     axes: tuple[np.ndarray, ...]

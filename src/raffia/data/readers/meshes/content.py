@@ -44,11 +44,6 @@ class Content:
         """The nodes and cells that count."""
         return Geometry.of(self.points, self.cells)
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """How many points and cells it has."""
-        return len(self.points), len(self.cells)
-
     def as_mesh(self) -> "Content":
         """As it is; a grid becomes a mesh."""
         return self
@@ -196,11 +191,6 @@ class Lattice:
     def shape(self) -> tuple[int, ...]:
         """How many points there are along x, y and z."""
         return tuple(len(x) for x in self.axes)
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """How many points and cells it has."""
-        return tuple(math.prod(sizes_of(self.shape, less)) for less in LEFT_OUT)
 
     def as_mesh(self) -> Content:
         """Its points and cells, as a mesh."""

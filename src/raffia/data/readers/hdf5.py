@@ -198,7 +198,6 @@ def classic(path: Path) -> dict[str, Variable]:
                 check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
                 load, known = partial(_classic_rows, path, name), plain(dict(array._attributes))
                 arrays[name] = Variable(path, name, shape, dtype.str, load, dims=dims, attributes=known)
-        del array
     return arrays
 
 

@@ -19,8 +19,16 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",  # brings MathJax and its fonts, so that no page needs a network
 ]
+templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["images", "gallery/*.ipynb", "gallery/*.py.md5", "gallery/*.codeobj.json", "sg_execution_times.rst"]
+exclude_patterns = [
+    "images",
+    "_templates",
+    "gallery/*.ipynb",
+    "gallery/*.py.md5",
+    "gallery/*.codeobj.json",
+    "sg_execution_times.rst",
+]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
@@ -31,6 +39,7 @@ html_theme_options = {"sidebar_hide_name": False}
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 autosummary_generate = True
+suppress_warnings = ["ref.python"]  # words such as "shape" in the types of parameters are not references
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 
@@ -49,11 +58,14 @@ sphinx_gallery_conf = {
 }
 
 
-def escape_stars(app, what, name, obj, options, lines):
-    """Keep shapes such as (n, *grid) in docstrings from being read as emphasis."""
-    lines[:] = [re.sub(r"(?<![\\*\w])\*(?=\w)", r"\\*", line) for line in lines]
+def escape_mathematics(app, what, name, obj, options, lines):
+    """Keep shapes such as (n, *grid) and norms such as |x| in docstrings from being read as markup."""
+    code = (">>>", "...")
+    lines[:] = [
+        line if line.lstrip().startswith(code) else re.sub(r"(?<![\\*\w])\*(?=\w)|\|", r"\\\g<0>", line) for line in lines
+    ]
 
 
 def setup(app):
     """Connect the events of Sphinx."""
-    app.connect("autodoc-process-docstring", escape_stars)
+    app.connect("autodoc-process-docstring", escape_mathematics)

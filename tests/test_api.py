@@ -16,9 +16,8 @@ SECTIONS = {part.split("\n")[0]: part.split("\n", 1)[1] for part in PAGE.split("
 
 
 def listed(text):
-    """Names in code spans, but no files and no methods."""
-    rows = [row.split("|")[1] if row.startswith("|") else row for row in text.splitlines()]
-    return set(re.findall(r"`(\w+)`", "\n".join(rows)))
+    """Names that have a page, on a line of their own, and names in code spans."""
+    return set(re.findall(r"(?<=^   )\w+$|(?<=`)\w+(?=`)", text, flags=re.MULTILINE))
 
 
 def test_the_page_lists_the_names_of_raffia():

@@ -20,11 +20,12 @@ from raffia import (
     Vectors,
 )
 from raffia.data import Schema, SideSchema
-from raffia.serve import serving
 from tests.browser import CHROMIUM, browser
 
 for package in ("aiohttp", "orjson"):
     pytest.importorskip(package, reason="the extra serve is not installed")
+
+from raffia.serve import serving  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_the_page_gets_pairs_on_any_grid_with_their_errors(url, burgers, small_m
     [
         ("/page/pair", {"name": "burgers", "number": 5, "grid": [64]}, "one of the 5 pairs"),
         ("/page/pair", {"name": "field", "number": 0}, "one of the 0 pairs"),
-        ("/page/pair", {"name": "burgers", "number": "0"}, "number must be that of a pair"),
+        ("/page/pair", {"name": "burgers", "number": "0"}, "one of the 5 pairs"),
         ("/page/predict", {"name": "burgers", "input": [1.0], "grid": [64]}, "list of 64 numbers"),
         ("/page/predict", {"name": "burgers", "input": [0.0] * 64, "level": 0.9}, "level must be one of []"),
         ("/page/predict", {"name": "field", "input": [-1.0] * 81}, "strictly positive"),
@@ -129,7 +130,8 @@ def test_every_asset_is_local(url):
 
 def test_without_the_option_there_is_no_page(small_model):
     with serving({"m": small_model}) as address:
-        assert ask(address, "/")["error"]["type"] == "UnsupportedFeature"
+        assert ask(address, "/") == ask(address, "/Info")
+        assert ask(address, "/page/models")["error"]["type"] == "UnsupportedFeature"
 
 
 LINE = "document.querySelector('#output .prediction')?.getAttribute('d')"

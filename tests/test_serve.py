@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,15 @@ import pytest
 
 import raffia
 from raffia import Dataset, PredictorCorrectorFeatures, RaffiaError, RandomFeatureModel, ScalarFeatures, Vectors, cli
-from raffia.serve import Served, serving
-from raffia.serve.gathering import Gatherer, computed
-from raffia.serve.protocol import Bridge
 
 for package in ("aiohttp", "orjson"):
     pytest.importorskip(package, reason="the extra serve is not installed")
+
+from aiohttp.test_utils import TestClient, TestServer  # noqa: E402
+
+from raffia.serve import Served, Server, serving  # noqa: E402
+from raffia.serve.gathering import Gatherer, computed  # noqa: E402
+
 CONFORMITY = Path(os.environ.get("RAFFIA_SHARED", Path(__file__).parents[2] / "shared")) / "reference/umbridge"
 
 
@@ -180,7 +184,6 @@ def test_wrong_requests_get_errors_of_the_protocol(case, url):
 
 HOSTILE = {
     "no HTTP": b"\x16\x03\x01\x02\x00\r\n\r\n",
-    "version": b"GET /Info HTTP/2.0\r\nHost: here\r\n\r\n",
     "no host": b"GET /Info HTTP/1.1\r\n\r\n",
     "folded": b"GET /Info HTTP/1.1\r\nHost: here\r\n there\r\n\r\n",
     "space before colon": b"GET /Info HTTP/1.1\r\nHost : here\r\n\r\n",
@@ -193,22 +196,26 @@ HOSTILE = {
     "long chunk": b"POST /Evaluate HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n",
     "vast chunk": b"POST /Evaluate HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffff\r\n{}",
     "vast length": b"POST /Evaluate HTTP/1.1\r\nHost: here\r\nContent-Length: 999999999999\r\n\r\n{}",
-    "vast head": b"GET /Info HTTP/1.1\r\nHost: here\r\nX: " + b"x" * 10**6,
     "address": b"GET http://[::1 HTTP/1.1\r\nHost: here\r\n\r\n",
 }
 
 
+@pytest.fixture(scope="module")
+def impatient(small_model):
+    with serving({"burgers": small_model}, seconds=1.0) as address:
+        yield address
+
+
 @pytest.mark.parametrize("case", HOSTILE)
-def test_hostile_requests_are_refused_and_the_server_goes_on(case, url, evaluate):
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as client:
-        client.sendall(HOSTILE[case])
-        client.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: client.recv(2**16), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.split()[1] == b"400"
-    assert json.loads(body)["error"]["type"] == "InvalidInput"
-    assert post(url, "/Evaluate", evaluate)[0] == 200
+def test_hostile_requests_are_refused_and_the_server_goes_on(case, impatient, evaluate):
+    assert asked(impatient, HOSTILE[case]).split()[1] == b"400"
+    assert post(impatient, "/Evaluate", evaluate)[0] == 200
+
+
+def test_a_client_that_sends_a_vast_head_is_left(impatient, evaluate):
+    with suppress(ConnectionResetError):
+        assert asked(impatient, b"GET /Info HTTP/1.1\r\nHost: here\r\nX: " + b"x" * 10**6).split()[1] == b"400"
+    assert post(impatient, "/Evaluate", evaluate)[0] == 200
 
 
 def test_a_body_above_the_limit_is_refused_while_it_comes(url, evaluate):
@@ -219,7 +226,8 @@ def test_a_body_above_the_limit_is_refused_while_it_comes(url, evaluate):
 
 
 def test_a_small_body_above_a_small_limit_is_refused_too(small_model):
-    chunks = b"POST /Evaluate HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n%s\r\n0\r\n\r\n" % (b" " * 101)
+    head = b"POST /Evaluate HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
+    chunks = head + b"Transfer-Encoding: chunked\r\n\r\n65\r\n%s\r\n0\r\n\r\n" % (b" " * 101)
     with serving({"m": small_model}, largest=100) as url:
         assert post(url, "/ModelInfo", {"name": "m"})[0] == 200
         assert post(url, "/ModelInfo", b" " * 101)[0] == 400
@@ -290,29 +298,49 @@ class Stub(Served):
         return np.where(x > 1e3, np.nan, 2 * x)
 
 
-def test_requests_at_the_same_time_are_batches_and_each_has_its_own_answer():
-    stub = Stub()
+def answers(stub, path, requests):
+    """The status and the JSON of each answer, to requests at the same time."""
 
     async def talk():
-        bridge = Bridge({"stub": stub}, Gatherer())
-        bodies = [json.dumps({"name": "stub", "input": [[x]]}).encode() for x in (*range(600), -1, 2000)]
-        return await asyncio.gather(*(bridge("POST", "/Evaluate", body) for body in bodies))
+        app = Server(models={"stub": stub}).application(Gatherer())
+        async with TestClient(TestServer(app)) as client:
 
-    *good, failed, endless = asyncio.run(talk())
-    assert [json.loads(response.body)["output"] for response in good] == [[[2.0 * x]] for x in range(600)]
-    assert stub.batches[:3] == [256, 256, 90]  # the last fails, and each of it is computed by itself
-    assert (failed.status, endless.status) == (500, 500)
-    assert json.loads(failed.body)["error"] == {
+            async def answer(content):
+                async with client.post(path, json={"name": "stub"} | content) as response:
+                    return response.status, await response.json()
+
+            return await asyncio.gather(*map(answer, requests))
+
+    return asyncio.run(talk())
+
+
+def test_requests_at_the_same_time_are_batches_and_each_has_its_own_answer():
+    stub = Stub()
+    *good, failed, endless = answers(stub, "/Evaluate", [{"input": [[x]]} for x in (*range(600), -1, 2000)])
+    assert good == [(200, {"output": [[2.0 * x]]}) for x in range(600)]
+    assert len(stub.batches) < 300
+    assert (failed[0], endless[0]) == (500, 500)
+    assert failed[1]["error"] == {
         "type": "InvalidOutput",
         "message": "the model failed (ZeroDivisionError: of all batches).",
     }
-    assert "not finite" in json.loads(endless.body)["error"]["message"]
+    assert "not finite" in endless[1]["error"]["message"]
+
+
+def test_what_comes_while_a_batch_is_computed_is_the_next_batch():
+    stub = Stub()
+
+    async def talk():
+        gatherer = Gatherer()
+        return await asyncio.gather(*(gatherer.rows(stub.double, np.array([float(x)])) for x in range(600)))
+
+    np.testing.assert_array_equal(np.concatenate(asyncio.run(talk())), 2.0 * np.arange(600))
+    assert stub.batches == [256, 256, 88]
 
 
 def test_what_a_model_cannot_do_is_said():
-    bridge = Bridge({"stub": Stub()}, Gatherer())
-    answer = asyncio.run(bridge("POST", "/Gradient", b'{"name": "stub"}'))
-    assert (answer.status, json.loads(answer.body)["error"]["type"]) == (400, "UnsupportedFeature")
+    ((status, answer),) = answers(Stub(), "/Gradient", [{}])
+    assert (status, answer["error"]["type"]) == (400, "UnsupportedFeature")
 
 
 def test_a_batch_that_fails_is_computed_one_by_one():

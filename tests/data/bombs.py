@@ -223,7 +223,7 @@ def csv_resampled(path):
 
 def npy_of_objects(path):
     """A list of twice the same list of twice the same list, as a pickle."""
-    content = b"\x80\x04(]\x94" + b"".join(b"]h%cah%ca\x94" % (k, k) for k in range(60)) + b"l."
+    content = b"\x80\x04](]\x94" + b"".join(b"]h%cah%ca\x94" % (k, k) for k in range(60)) + b"e."
     text = b"{'descr': '|O', 'fortran_order': False, 'shape': (61,)}\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content)
 

@@ -220,7 +220,6 @@ ON_TRIANGLES = {
     "vtp": (vtp, ".vtp"),
     "gmsh": (by_meshio(file_format="gmsh"), ".msh"),
     "gmsh text": (by_meshio(file_format="gmsh", binary=False), ".msh"),
-    "gmsh 2.2": (by_meshio(file_format="gmsh22"), ".msh"),
     "gmsh 2.2 text": (by_meshio(file_format="gmsh22", binary=False), ".msh"),
     "xdmf text": (by_meshio(data_format="XML"), ".xdmf"),
     "exodus": (exodus, ".e"),

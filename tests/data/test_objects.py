@@ -78,7 +78,7 @@ def test_samples_of_different_shapes_are_refused_with_a_remedy(tmp_path):
         variables(tmp_path / "d.npy")
 
 
-@pytest.mark.parametrize("protocol", [3, 4, 5])
+@pytest.mark.parametrize("protocol", [3, 4])
 @pytest.mark.parametrize("kind", ["f8", "f4", "f2", "i8", "u1", "i2", "?", ">f8", ">i4", "<U5", "S3"])
 def test_every_plain_array_comes_back_bit_by_bit(kind, protocol):
     for array in (
@@ -209,7 +209,7 @@ def reconstruction(
     shape=b"(K\x02t",
     data=b"C\x10" + bytes(16),
     kind=b"f8",
-    state=b"(K\x03S'<'\nNNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb",
+    state=b"(K\x03\x8c\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb",
     columns=b"\x89",
 ):
     """The instructions that make a plain array, with some of them replaced."""
@@ -219,9 +219,10 @@ def reconstruction(
         + empty
         + b"(K\x01"
         + shape
-        + b"cnumpy\ndtype\n(S'"
+        + b"cnumpy\ndtype\n(\x8c"
+        + bytes([len(kind)])
         + kind
-        + b"'\nK\x00K\x01tR"
+        + b"K\x00K\x01tR"
         + state
         + columns
         + data
@@ -235,9 +236,9 @@ def test_arrays_whose_shape_type_and_bytes_do_not_go_together_are_refused(tmp_pa
     np.testing.assert_array_equal(variables(path)["bomb"].read(), [0, 0])
     for wrong in (
         {"shape": b"(K\x03t"}, {"shape": b"(J\xff\xff\xff\xfft"}, {"shape": b"(\x8a\x06\xff\xff\xff\xff\xff\x7ft"}, {"shape": b"K\x02"},
-        {"data": b"C\x08" + bytes(8)}, {"data": b"S'abcdefghijklmnop'\n"}, {"data": b"]"}, {"data": b"N"},
+        {"data": b"C\x08" + bytes(8)}, {"data": b"\x8c\x10abcdefghijklmnop"}, {"data": b"]"}, {"data": b"N"},
         {"kind": b"O8"}, {"kind": b"V8"}, {"kind": b"c16"}, {"kind": b"f8,f8"}, {"kind": b"(2,)f8"}, {"kind": b"M8"}, {"kind": b"f16"},
-        {"state": b"(K\x03S'<'\n(tNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"}, {"state": b"(K\x03S'?'\nNNNK\x00K\x00K\x00tb"},
+        {"state": b"(K\x03\x8c\x01<(tNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"}, {"state": b"(K\x03\x8c\x01?NNNK\x00K\x00K\x00tb"},
     ):  # fmt: skip
         path.write_bytes(as_npy(reconstruction(**wrong)))
         with pytest.raises(RaffiaError, match=r"bomb.npy"):
@@ -253,7 +254,7 @@ def test_the_class_of_an_array_cannot_be_another(tmp_path):
 
 def test_bombs_take_little_time_and_are_refused(tmp_path):
     bombs = {
-        "laughs": b"\x80\x04(]\x94" + b"".join(b"]h%cah%ca\x94" % (k, k) for k in range(60)) + b"l.",
+        "laughs": b"\x80\x04](]\x94" + b"".join(b"]h%cah%ca\x94" % (k, k) for k in range(60)) + b"e.",
         "itself": b"\x80\x04]\x94h\x00a.",
         "a dictionary in itself": b"\x80\x04}\x94\x8c\x01ah\x00s.",
         "deep": b"\x80\x04" + b"]" * 20_000 + b"a" * 19_999 + b".",

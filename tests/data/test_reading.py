@@ -35,8 +35,8 @@ def saved(tmp_path):
 
 
 TOLD = {  # arrays for n samples, and what open_source must be told of them, or guesses only with many samples
-    "rough parameters": (lambda n: {"mu": noise(n, 12), "u": waves(n, BOX, False)}, {"domain": Vectors()}),
-    "smooth parameters": (lambda n: {"mu": waves(n)[:, :12], "u": waves(n, BOX, False)}, {"domain": Vectors()}),
+    "rough parameters": (lambda n: {"mu": noise(n, 12), "u": waves(n, BOX, False)}, {"vectors": True}),
+    "smooth parameters": (lambda n: {"mu": waves(n)[:, :12], "u": waves(n, BOX, False)}, {"vectors": True}),
     "noise on a box": (lambda n: {"a": noise(n, 64), "u": noise(n, 64)}, {"periodic": False}),
     "noise on a torus of length 3": (lambda n: {"a": noise(n, 64), "u": noise(n, 64)}, {"periodic": True, "extent": 3.0}),
     "several inputs": (
@@ -44,7 +44,7 @@ TOLD = {  # arrays for n samples, and what open_source must be told of them, or 
         {"input": ["hot", "cold", "dose"], "output": "answer", "periodic": False},
     ),
     "channels last": (lambda n: {"a": noise(n, 64, 3), "u": noise(n, 64)}, {"periodic": True}),
-    "samples in columns": (lambda n: {"a": noise(n, 12), "u": noise(64, n)}, {"domain": Vectors(), "periodic": False}),
+    "samples in columns": (lambda n: {"a": noise(n, 12), "u": noise(64, n)}, {"vectors": True, "periodic": False}),
     "two files' worth of numbers": (lambda n: {"a": noise(n, 3), "drag": RNG.random((n, 1))}, {"input": "a", "output": "drag"}),
 }
 
@@ -208,7 +208,7 @@ def test_the_mesh_of_the_training_serves_files_with_samples_in_columns():
 @pytest.mark.parametrize("kind", ["rough parameters", "noise on a box", "several inputs", "samples in columns"])
 def test_predict_and_evaluate_do_not_ask_again(kind, saved, tmp_path, capsys):
     arrays, told = TOLD[kind]
-    options = [*["--vectors"] * ("domain" in told), *["--box"] * ("periodic" in told)]
+    options = [*["--vectors"] * ("vectors" in told), *["--box"] * ("periodic" in told)]
     options += [word for name in told.get("input", ()) for word in ("--input", name)]
     options += ["--output", told["output"]] if "output" in told else []
     fitting = ("fit", saved("train", **arrays(30)), *options, "--map", "linear", "--features", 20, "--no-report")

@@ -168,7 +168,7 @@ def test_what_is_fixed_along_a_trajectory_is_a_constant_channel_of_its_inputs(tm
     constant = np.broadcast_to(nu.reshape(6, 1, -1, 1), (6, 8, max(1, *numbers, 1), 32))
     np.testing.assert_array_equal(data.a.reshape(6, 8, -1, 32)[:, :, 1:], constant)
     np.testing.assert_array_equal(data.y.reshape(6, 8, 32), u[:, 1:])
-    assert any("nu is fixed along a trajectory" in note for note in source.notes)
+    assert any("fixed along a trajectory" in note and ": nu;" in note for note in source.notes)
     rows = source.read(range(5, 13))[0]
     np.testing.assert_array_equal(rows, data.a[5:13])
     check(open_source(path, input="u"), u)
@@ -216,9 +216,7 @@ def test_what_goes_wrong_with_steps_is_said(tmp_path):
         return " ".join(open_source(tmp_path / "d.npy", time=1, periodic=True, **options).notes)
 
     u = waves(6, 40)
-    assert "values change" not in notes(u)
     assert "states change" not in notes(u)
-    assert "from state 9 to 10, values change" in notes(np.delete(u, range(10, 14), axis=1))
     slow = u[:, :1] * (1 + 0.005 * np.arange(40)[:, None])
     assert "states" not in notes(slow).partition("later")[2]  # small steps of exact data are no worse than large ones
     assert "states are equal to rounding from step to step" in notes(u[:, :1] * np.ones((40, 1)))
@@ -321,7 +319,7 @@ def test_times_of_each_trajectory_must_have_steps_of_one_length(tmp_path):
     with pytest.raises(RaffiaError, match=r"a step must be as long in all trajectories; those of t are 0\.1 to 0\.2"):
         open_source(saved(tmp_path / "f.npz", u=u, t=t * np.linspace(1, 2, 6)[:, None], x=X))
     t[3, 4] += 0.05
-    with pytest.raises(RaffiaError, match="the times t, those of trajectory 3 must be one after the other in equal steps"):
+    with pytest.raises(RaffiaError, match="t, those of trajectory 3, must be one after the other in equal steps"):
         open_source(saved(tmp_path / "g.npz", u=u, t=t, x=X))
 
 
@@ -339,8 +337,7 @@ def test_a_guess_of_the_axis_of_time_and_what_speaks_against_an_answer_are_said(
     np.save(tmp_path / "d.npy", u)
     assert any("is a guess by lengths or values; --time" in note for note in open_source(tmp_path / "d.npy").notes)
     path = saved(tmp_path / "e.npz", u=u, t=0.1 * np.arange(9), x=X)
-    assert any("though it looks as along axis 1, as long as t; --time 1" in note for note in open_source(path, time=2).notes)
-    assert not any("looks as" in note for note in open_source(path, time=1).notes)
+    assert open_source(path, time=2).steps.axis == 2
     np.save(tmp_path / "f.npy", RNG.standard_normal((6, 16, 16)))
     with pytest.raises(RaffiaError, match="--time 0 or"):
         open_source(tmp_path / "f.npy")
@@ -395,10 +392,9 @@ def test_what_is_no_whole_number_is_refused(tmp_path):
 def test_parts_of_an_array_are_trajectories_too_and_missing_names_are_told(tmp_path):
     u = waves()
     path = saved(tmp_path / "d.npz", u=u, t=np.arange(9.0), x=X)
-    for words in ({"input": "u[:,3:]"}, {"slice": "u[:,3:]"}):
-        source = open_source(path, time=1, **words)
-        check(source, u[:, 3:])
-        check(source.schema.pairs(path), u[:, 3:])
+    source = open_source(path, time=1, input="u[:,3:]")
+    check(source, u[:, 3:])
+    check(source.schema.pairs(path), u[:, 3:])
     with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
         open_source(path, input="zz", time=1)
 
@@ -469,7 +465,7 @@ def test_files_of_ours_say_what_their_grid_is(tmp_path, boundary):
     assert any("as the file says" in note for note in source.notes)
     asked = open_source(tmp_path / "u.npz", periodic=boundary != "periodic")
     assert asked.domain.periodic == (boundary != "periodic")
-    cut = open_source(tmp_path / "u.npz", slice="u[:,:,:20]", periodic=False)
+    cut = open_source(tmp_path / "u.npz", input="u[:,:,:20]", periodic=False)
     assert cut.domain.boxed
 
 

@@ -9,7 +9,7 @@ from raffia.cli.common import schema_of
 from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.model import load
-from raffia.serve import Page, Served, Server
+from raffia.serve import Exhibit, Served, Server
 from raffia.validation import check_device
 
 
@@ -45,16 +45,16 @@ def serve(
         console.print(model.in_words, soft_wrap=True)
     shown = _page(served, data or []) if page or data else None
     words = "serving at {}" if shown is None else "serving at {}, where a browser shows a page to try them"
-    server = Server(served, host=host, port=port, page=shown, largest=round(limit * 1e6))
+    server = Server(models=served, host=host, port=port, page=shown, largest=round(limit * 1e6))
     number = server.run(lambda url: console.print(words.format(url), soft_wrap=True))
     raise SystemExit(128 + number)
 
 
-def _page(models: dict[str, Served], data: list[Path]) -> Page:
+def _page(models: dict[str, Served], data: list[Path]) -> dict[str, Exhibit]:
     if len(data) > len(models):
         raise RaffiaError(f"--data is one file for each model, in their order; got {len(data)} for {len(models)}.")
     pairs = {name: schema_of(models[name].model).pairs(file) for name, file in zip(models, data, strict=False)}
-    return Page(models, pairs)
+    return {name: Exhibit(one, pairs.get(name)) for name, one in models.items()}
 
 
 def _loaded(given: list[str], device: str | None) -> dict[str, Served]:

@@ -11,17 +11,12 @@ from scipy.spatial import cKDTree
 from raffia.data.infer.coordinates import FEW, Places, places_of
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, shapes, shown
-from raffia.data.infer.sample_axis import Look
 from raffia.data.infer.sides import LOOKED_AT
-from raffia.data.infer.time_axis import FEW as FEW_STATES
-from raffia.data.infer.time_axis import called_time, samples_axis, time_by_names, time_by_values
 from raffia.data.options import FLAGS
 from raffia.data.orientation import in_one_order, oriented, positions
-from raffia.data.pace import UNRELATED
 from raffia.data.readers import Variable
 from raffia.data.row_reader import RowReader, sample_shape, with_grid
 from raffia.data.schema import ArrayLayout, AxisLabel, Frame, SideSchema
-from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError
 from raffia.spaces import Mesh, Nodes, Space
 from raffia.spaces.axes import Axis, equispaced
@@ -172,48 +167,3 @@ def check_fits(parts: list[RowReader], space: Space, trained: tuple[int, ...] | 
             f"{parts[0].variable.path}: {came} must hold samples of {space}{before}; got samples of shape {shown(shape)}{order}. "
             f"Pass a file like that of the training, or name other arrays ({FLAGS['input']}, {FLAGS['output']})."
         )
-
-
-def axes_in(
-    path: object, v: Variable, arrays: Variables, trained: Steps, state: tuple[int, ...] | None, guesses: Guesses
-) -> Steps:
-    """Return how trajectories lie in another file: as in the training, unless names, times or the shape of a `state` tell otherwise."""
-    look, fits = Look(v), state is None or trained.state(v.shape) == state
-    time, reason = time_by_names(v, arrays)
-    other = trained
-    if time is not None and (time != trained.axis or not fits):
-        other = replace(trained, axis=time, samples=None)
-        if trained.samples is not None or other.state(v.shape) != state:
-            samples = samples_axis(look, time, arrays, [], Guesses())
-            places = [place for place in range(trained.ndim) if place != time]
-            fitting = [place for place in places if replace(other, samples=place).state(v.shape) == state]
-            if samples not in fitting and fitting:
-                samples = trained.samples if trained.samples in fitting else fitting[0]
-            other = replace(other, samples=samples)
-        if not (called_time(v) is not None or not fits or other.state(v.shape) == state):
-            other = trained
-    elif fits and trained.samples is not None and _swapped(look, trained.axis, trained.samples):
-        other, reason = (
-            replace(trained, axis=trained.samples, samples=trained.axis),
-            "as states there are like their neighbours",
-        )
-    elif not fits:
-        places = [place for place in range(trained.ndim) if place not in (trained.axis, trained.samples)]
-        places = [place for place in places if replace(trained, axis=place).state(v.shape) == state]
-        guess = time_by_values(look, trained.samples, arrays) if places else (trained.axis, "")
-        if guess is None or guess[0] not in (*places, trained.axis):
-            raise RaffiaError(
-                f"{path}: {v.name} {shown(v.shape)} must have time along axis {trained.axis}, as in the training; states of "
-                f"{shown(state or ())}, as there, it has only with time along axis {places[0]}. Pass a file that is laid out like that of "
-                f"the training, or one with times: an array t beside {v.name}, or an axis that is called time."
-            )
-        other, reason = replace(trained, axis=guess[0]), guess[1]
-    if (other.axis, other.samples) != (trained.axis, trained.samples):
-        along = "" if other.samples in (trained.samples, None) else f" and trajectories along axis {other.samples}"
-        guesses.note(f"{v.name} has time along axis {other.axis}{along}, {reason}; in the training it was axis {trained.axis}")
-    return other
-
-
-def _swapped(look: Look, time: int, samples: int) -> bool:
-    """Return whether neighbours along the axis of trajectories are alike, and those along the axis of time are not."""
-    return min(look.shape[time], look.shape[samples]) > FEW_STATES and look.ratios[samples] <= UNRELATED < look.ratios[time]

@@ -5,27 +5,25 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from raffia.data import own
 from raffia.data.dataset import Dataset
-from raffia.data.infer.coordinates import check_reshaped, reader_of
+from raffia.data.infer.coordinates import Places, check_reshaped, reader_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unpaired, with_parts, word
+from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unused, with_parts, word
 from raffia.data.infer.sample_axis import samples_axes
-from raffia.data.infer.sides import Side, as_given, spaces_of
+from raffia.data.infer.sides import spaces_of
 from raffia.data.infer.time_axis import trajectories_in
 from raffia.data.options import Names, ReadingOptions, listed
 from raffia.data.parameters import with_parameters
-from raffia.data.parts import check_slices, sliced
-from raffia.data.readers import NUMBERS, Variable, naming, selected, variables
-from raffia.data.row_reader import RowReader
+from raffia.data.readers import NUMBERS, naming, selected, variables
 from raffia.data.source import Source
 from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError
-from raffia.spaces import Space
+from raffia.spaces import Domain, Space
 
 MOST_LISTED = 12  # unused arrays that are listed by name
 GROUPS = re.compile(
@@ -45,7 +43,7 @@ class _Arrays:
     output_path: Any
 
 
-def open_source(path: Any, options: ReadingOptions | None = None, *, domain: Space | None = None, **fields: Any) -> Source:
+def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any) -> Source:
     """Open the pairs in a file of any format, or in data in memory; rows are read when they are asked for.
 
     Parameters
@@ -54,8 +52,6 @@ def open_source(path: Any, options: ReadingOptions | None = None, *, domain: Spa
         A file, a folder, or a pattern such as "runs/*.csv"; or a Dataset or DataArray of xarray, or a DataFrame of pandas.
     options
         What is known of the file. What is not given is inferred where the file makes it clear, and noted in `Source.guesses`.
-    domain
-        The space of the inputs, for files that do not say.
     **fields
         Fields of `ReadingOptions`, in place of `options`.
 
@@ -70,58 +66,69 @@ def open_source(path: Any, options: ReadingOptions | None = None, *, domain: Spa
         If two readings are possible that would train different models. The message names the option that decides.
     """
     options = ReadingOptions(**fields) if options is None else replace(options, **fields)
-    if domain is not None and domain.tabular:
-        domain, options = None, replace(options, vectors=True)
     place, guesses = Path(path if isinstance(path, (str, os.PathLike)) else type(path).__name__), Guesses()
     held = variables(path, options.layout)
     ours = own.description(place, held) if options.input is options.output is None else None
-    settings: dict[str, Any] = {}
-    if ours is None:
-        arrays = _arrays_named(place, held, options)
-        options = _as_written(held, domain, options, guesses)
-    else:
-        domain, settings = ours
-        arrays = _Arrays(inputs=held, outputs=held, input="a", output="y", output_path=None)
-    steps, otherwise, stepping = _trajectories(place, arrays, options, ours is not None)
+    if ours is not None:
+        options = replace(options, input="a", output="y")
+    options = _as_described(ours[0] if ours else own.domain_of_trajectories(held), options, guesses)
+    arrays = _arrays_named(place, held, options)
+    steps, otherwise, stepping = _trajectories(place, arrays, options)
     try:
         ins, outs, why = choose(place, arrays.inputs, arrays.input, arrays.output, arrays.output_path, arrays.outputs)
     except RaffiaError as error:
         raise RaffiaError(f"{error} {otherwise}".strip()) from None
-    used = {v.name.partition("[")[0] for v in (*ins, *outs)}
-    every = arrays.inputs | arrays.outputs
-    others = {name: v for name, v in every.items() if v.name.partition("[")[0] not in used}
-    pool = {name: v for name, v in others.items() if name not in bounds(every)}
+    pool = unused(arrays.inputs | arrays.outputs, (*ins, *outs))
     guesses[:0] = [*why, *stepping]
     for text in dict.fromkeys(text for v in (*ins, *outs) for text in v.notes):
         guesses.note(text)
     with naming(place):
-        inputs, outputs = _readers(ins, outs, pool, domain, options, steps, guesses)
-        given = None if domain is None else as_given(inputs, outputs, domain)
-        sides = given or spaces_of(place, inputs, outputs, pool, options, guesses)
+        both, known = (*ins, *outs), steps is not None or ours is not None
+        axes = (0,) * len(both) if known else samples_axes(ins, outs, pool, guesses, options.samples_axis)
+        parts = [reader_of(v, axis, pool, guesses, options.grid) for v, axis in zip(both, axes, strict=True)]
+        check_reshaped(parts, options.grid)
+        inputs, outputs = parts[: len(ins)], parts[len(ins) :]
+        if ours is not None and ours[0].has_components:
+            for part in parts:
+                part.channel = 0
+        spaces, places = spaces_of(place, inputs, outputs, pool, options, guesses)
     if ours is None:
-        _note_unused(others, sides, len(inputs[0]), guesses)
+        every = arrays.inputs | arrays.outputs
+        apart = bounds(every)
+        others = {name: v for name, v in every.items() if name in pool or name in apart}
+        _note_unused(others, places, len(inputs[0]), guesses)
     paths = (place, place if arrays.output_path is None else Path(arrays.output_path))
-    places = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in sides for v in side.coordinates)
+    coordinates = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in places for v in side.used)
     return Source(
         path=place,
-        domain=sides[0].space,
-        output=sides[1].space,
+        domain=spaces[0],
+        output=spaces[1],
         inputs=inputs,
         outputs=outputs,
-        settings=settings,
+        settings=ours[1] if ours else {},
         guesses=guesses,
-        input_frame=sides[0].frame,
-        output_frame=sides[1].frame,
-        coordinates=tuple(places),
+        input_frame=places[0].frame,
+        output_frame=places[1].frame,
+        coordinates=tuple(coordinates),
         parameters=None if options.parameters is None else Path(options.parameters),
         steps=steps,
         given=frozenset(name for name in ("stride", "window") if getattr(options, name) is not None),
     )
 
 
-def read(path: Any, domain: Space | None = None, **fields: Any) -> Dataset:
+def read(path: Any, **fields: Any) -> Dataset:
     """Read all pairs in a file, or in data in memory, with the options of `open_source`."""
-    return open_source(path, domain=domain, **fields).dataset()
+    return open_source(path, **fields).dataset()
+
+
+def _as_described(space: Space | None, options: ReadingOptions, guesses: Guesses) -> ReadingOptions:
+    """The options with the kinds and lengths of axes that a file of ours says, where the user says none."""
+    if space is None or options.convention_given or options.vectors or options.reshape is not None:
+        return options
+    region = cast(Domain, space.one_channel)
+    axes = tuple(kind.name for kind in region.kinds)
+    guesses.note("the kinds and lengths of axes are as the file says", "axes", ",".join(axes))
+    return replace(options, axes=axes, extent=region.extents if options.extent is None else options.extent)
 
 
 def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> _Arrays:
@@ -130,8 +137,6 @@ def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> _Arr
     there = here
     if options.output_path is not None:
         there = selected(variables(options.output_path, options.layout), listed(options.output))
-    check_slices(here | there, listed(options.slice))
-    here, there = (sliced(arrays, listed(options.slice)) for arrays in (here, there))
     arrays = _Arrays(inputs=here, outputs=there, input=options.input, output=options.output, output_path=options.output_path)
     if options.parameters is None:
         return arrays
@@ -142,24 +147,14 @@ def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> _Arr
     return replace(arrays, inputs=joined, input=names)
 
 
-def _as_written(held: Variables, domain: Space | None, options: ReadingOptions, guesses: Guesses) -> ReadingOptions:
-    """The options with the kinds and lengths of axes that a file of our trajectories says, where the user says none."""
-    written = own.domain_of_trajectories(held)
-    if written is None or options.convention_given or not (domain is options.slice is options.reshape is None):
-        return options
-    guesses.note("the kinds and lengths of axes are as the file says", "axes", ",".join(kind.name for kind in written.kinds))
-    extent = written.extents if options.extent is None else options.extent
-    return replace(options, axes=tuple(kind.name for kind in written.kinds), extent=extent)
-
-
-def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions, ours: bool) -> tuple[Steps | None, str, Guesses]:
+def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions) -> tuple[Steps | None, str, Guesses]:
     """How trajectories lie in the file, if it holds any; `arrays` then have their states in place of them."""
     guesses = Guesses()
-    if ours or options.output is not None or options.output_path is not None or options.parameters is not None:
+    if options.output is not None or options.output_path is not None or options.parameters is not None:
         if options.of_trajectories:
-            what = "a file of raffia's pairs" if ours else "inputs and outputs that are named"
             raise RaffiaError(
-                f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with {what}."
+                f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with inputs and "
+                "outputs that are named."
             )
         return None, "", guesses
     arrays.inputs = arrays.outputs = with_parts(place, arrays.inputs, listed(arrays.input))
@@ -170,33 +165,14 @@ def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions, ours: b
     return steps, otherwise, guesses
 
 
-def _readers(
-    ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables, domain: Space | None, options: ReadingOptions,
-    steps: Steps | None, guesses: Guesses,
-) -> tuple[list[RowReader], list[RowReader]]:  # fmt: skip
-    """Readers of all arrays, with samples along the first axes if a domain is given."""
-    both = (*ins, *outs)
-    if domain is not None and options.samples_axis is None:
-        whole = [len(v.shape) == 1 + domain.ndim for v in both]
-        first = 0 if domain.one_channel is not domain else None
-        parts = [RowReader(v, plain=fits, channel=first if fits else None) for v, fits in zip(both, whole, strict=True)]
-        if len({len(part) for part in parts}) != 1:
-            raise RaffiaError(unpaired(ins, outs))
-    else:
-        axes = (0,) * len(both) if steps is not None else samples_axes(ins, outs, pool, guesses, options.samples_axis)
-        parts = [reader_of(v, axis, pool, guesses, options.grid) for v, axis in zip(both, axes, strict=True)]
-        check_reshaped(parts, options.grid)
-    return parts[: len(ins)], parts[len(ins) :]
-
-
-def _note_unused(others: Variables, sides: tuple[Side, Side], n: int, guesses: Guesses) -> None:
+def _note_unused(others: Variables, places: Sequence[Places], n: int, guesses: Guesses) -> None:
     """Note the arrays of numbers that have no part in the pairs, and labels by which samples may belong together."""
     for name, v in others.items():
         if v.shape == (n,) and GROUPS.fullmatch(word(name)) and len(set(v.glance().tolist())) < n:
             guesses.note(
                 f"{name} is the same for several samples: if those belong together, --groups {name} holds them out together"
             )
-    used = {v.name for side in sides for v in (*side.coordinates, *side.beside)}
+    used = {v.name for side in places for v in (*side.used, *side.beside)}
     left = [v for v in others.values() if v.numeric and v.name not in used]
     more = f", and {len(left) - MOST_LISTED} more" if len(left) > MOST_LISTED else ""
     if left:

@@ -50,9 +50,6 @@ class ReadingOptions:
         str,
         "The axis that counts samples, from 0: one for all arrays, or one each, as in 0,1; none where they are one sample.",
     )
-    slice: Names | None = _option(
-        "--slice", list[str], "Part of an array to take in its place, such as 'u[:,0]'; again for more."
-    )
     reshape: str | tuple[int, ...] | None = _option(
         "--reshape", str, "The grid of samples that are stored along one axis, such as 26,22."
     )

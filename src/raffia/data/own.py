@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from raffia.data.dataset import Dataset
-from raffia.data.readers import Variable, variables
+from raffia.data.readers import Variable
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Grid, Space
 from raffia.storage import atomic
@@ -44,36 +44,36 @@ def _savez(path: str | os.PathLike[str], **arrays: np.ndarray) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def domain_of(path: str | os.PathLike[str]) -> Space | None:
-    """The domain that a file of ours says its functions have; None for other files."""
-    content = description(Path(path), variables(path))
-    return content[0] if content else None
+def description(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:
+    """The space and the settings that a file of our pairs carries; None for other files."""
+    if "raffia" not in arrays:
+        return None
+    try:
+        content = _content(arrays["raffia"])
+        domain, settings = _domain(content), dict(content["settings"])
+        return Channels(domain, int(content["channels"])) if "channels" in content else domain, settings
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RaffiaError(f"{path} is damaged: its array raffia is not a description ({error}).") from None
 
 
 def domain_of_trajectories(arrays: dict[str, Variable]) -> Domain | None:
-    """The domain that trajectories of ours are said to live on; None in other files."""
-    if not {"u", "t", "settings"} <= arrays.keys() or np.dtype(arrays["settings"].dtype).kind != "U":
+    """The domain that trajectories of ours live on; None in other files."""
+    if not {"u", "t", "settings"} <= arrays.keys():
         return None
     try:
-        return _domain(json.loads(str(arrays["settings"].read())))
+        return _domain(_content(arrays["settings"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # settings of somebody else
 
 
-def description(path: Path, arrays: dict[str, Variable]) -> tuple[Space, dict] | None:
-    """The domain and the settings that a file of ours carries."""
-    if "raffia" not in arrays or np.dtype(arrays["raffia"].dtype).kind != "U":
-        return None
-    try:
-        content = json.loads(str(arrays["raffia"].read()))
-        domain: Space = _domain(content)
-        if "channels" in content:
-            domain = Channels(domain, int(content["channels"]))
-        return domain, dict(content["settings"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RaffiaError(f"{path} is damaged: its array raffia is not a description ({error}).") from None
+def _content(text: Variable) -> Any:
+    if np.dtype(text.dtype).kind != "U":
+        raise ValueError("it is no text")
+    return json.loads(str(text.read()))
 
 
 def _domain(content: dict[str, Any]) -> Domain:
-    said: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content["domain"].items()}
-    return Domain(**said)
+    options: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content["domain"].items()
+    }
+    return Domain(**options)

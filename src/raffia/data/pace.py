@@ -1,14 +1,17 @@
-"""The steps of trajectories, by their values: whether they are torn, still, or noisy."""
+"""The steps of trajectories, by their values: whether states are equal, unrelated or noisy."""
 
 import math
 
 import numpy as np
 from jaxtyping import Float
 
+from raffia.errors import RaffiaError
+from raffia.spaces.axes import equispaced
+
 LAGS = (1, 2, 3, 4)  # between values that are compared with their neighbours: channels may lie between them
 STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
+SAME = 1e-3  # of a step: how far the steps of trajectories may be apart
 EQUAL = 1e-6  # a relative change in a step: below it states are the same
-TORN = 3.0  # times the steps before and after: what changes that much more is a gap
 FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
 SLIGHT = 1e-4  # of the size of states: noise of which nothing is said
 LEAST = 8  # states, to tell noise by
@@ -18,33 +21,27 @@ WHITE, APART = 0.2, 0.3  # how far estimates of noise may be apart, and how alik
 States = Float[np.ndarray, "n states values"]
 
 
-def unequal(name: str, times: np.ndarray, states: str) -> str:
-    """What is wrong with times that are not equispaced."""
-    steps, which = np.diff(times), name if name == "times" else f"the times {name}"
-    return (
-        f"{which} must be one after the other in equal steps; they are {steps.min():.3g} to {steps.max():.3g} apart. "
-        f"Interpolate {states} in time, or take the parts of it that have equal steps."
-    )
+def step_of(name: str, times: Float[np.ndarray, "n states"], states: str) -> float:
+    """Return the step of the times of all trajectories; steps that are not equal are refused."""
+    bad = next((i for i, row in enumerate(times) if not (np.isfinite(row).all() and equispaced(row))), None)
+    if bad is not None:
+        gaps, which = np.diff(times[bad]), f"{name}{f', those of trajectory {bad},' if len(times) > 1 else ''}"
+        raise RaffiaError(
+            f"{which} must be one after the other in equal steps; they are {gaps.min():.3g} to {gaps.max():.3g} apart. "
+            f"Interpolate {states} in time, or take the parts of it that have equal steps."
+        )
+    steps = (times[:, -1] - times[:, 0]) / (times.shape[1] - 1)
+    if np.ptp(steps) > SAME * float(np.abs(steps).max()):
+        raise RaffiaError(
+            f"a step must be as long in all trajectories; those of {name} are {steps.min():.6g} to {steps.max():.6g}. "
+            f"Interpolate {states} to times in equal steps, or write a file for each."
+        )
+    return float(steps[0])
 
 
 def pace_notes(u: States, stride: int) -> list[str]:
     """Return notes on how states change from one to the next, and on how much of that is noise."""
-    return [*noise_notes(u, stride), *still(u, stride), *torn(u, stride), *unrelated(u)]
-
-
-def torn(u: States, stride: int = 1) -> list[str]:
-    """What to say of a jump between two states, as if others were missing there."""
-    if u.shape[1] < stride + 1:
-        return []
-    one = change(u, 1)
-    for k in range(1, len(one) - 1):
-        if one[k] > TORN * max(one[k - 1], one[k + 1]) and one[k] > EQUAL:
-            ratio = float(one[k] / max(one[k - 1], one[k + 1], EQUAL))
-            return [
-                f"from state {k} to {k + 1}, values change {ratio:.2g} times as much as before and after, in the trajectories looked at: "
-                "if states are missing there, write the parts before and after it as trajectories of their own."
-            ]
-    return []
+    return [*noise_notes(u, stride), *still(u, stride), *unrelated(u)]
 
 
 def still(u: States, stride: int) -> list[str]:

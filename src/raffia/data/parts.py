@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from raffia.data.options import FLAGS
 from raffia.data.readers import Rows, Variable
 from raffia.errors import RaffiaError
 
@@ -52,23 +51,3 @@ def _entry(word: str) -> tuple[slice, bool]:
     if len(ends) not in (2, 3) or (len(ends) == 3 and ends[2] is not None and ends[2] < 1):
         raise ValueError(word)
     return slice(*ends), False
-
-
-def sliced(arrays: dict[str, Variable], texts: list[str]) -> dict[str, Variable]:
-    """Return the arrays of a file, with parts in place of those that `texts`, such as u[:,0], name."""
-    parts = {text.partition("[")[0]: text[text.index("[") :] for text in texts}
-    return {
-        name: part_of(v, parts[name], f"slice={name + parts[name]!r} ({FLAGS['slice']})") if name in parts else v
-        for name, v in arrays.items()
-    }
-
-
-def check_slices(arrays: dict[str, Variable], texts: list[str]) -> None:
-    """Refuse what names no part of any array."""
-    for text in texts:
-        name, bracket, _ = text.partition("[")
-        if not bracket or not text.endswith("]") or name not in arrays:
-            raise RaffiaError(
-                f"slice={text!r} ({FLAGS['slice']}) must be an array of the file and a part of it, such as u[:,0]. It holds "
-                f"{', '.join(list(arrays)[:24])}."
-            )

@@ -14,12 +14,11 @@ from torch import Tensor
 
 from raffia.data.infer.names import Variables, is_times, likely, shown, times_of_each
 from raffia.data.options import FLAGS
-from raffia.data.pace import STATES, pace_notes, unequal
+from raffia.data.pace import STATES, pace_notes, step_of
 from raffia.data.readers import LOOKED_AT, Rows, Variable
 from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors
-from raffia.spaces.axes import equispaced
 from raffia.validation import as_tensor, check_count
 
 NAME, FIXED = "u", "parameters"  # what arrays in memory are called, as the arguments of `Dataset.of_trajectories` are
@@ -71,6 +70,11 @@ class Steps:
     def outputs(self) -> list[str]:
         """The names of the arrays of the states that follow."""
         return [self._after(name, self.window + step) for step in range(self.horizon) for name in self.moving]
+
+    @property
+    def several(self) -> "Steps":
+        """The same of several trajectories along a first axis, where the training had one."""
+        return replace(self, ndim=self.ndim + 1, axis=self.axis + 1, samples=0)
 
     def _after(self, name: str, step: int) -> str:
         return f"{name} after {step * self.stride}" if step else name
@@ -384,9 +388,7 @@ def _even(times: Any, states: int) -> str:
         raise RaffiaError(f"times must be numbers, one for each of {states} states; got {times!r}.") from None
     if len(t) != states:
         raise RaffiaError(f"times must be one for each of {states} states, along axis 1 of u; got {len(t)}.")
-    if states > 1 and not (np.isfinite(t).all() and equispaced(t)):
-        raise RaffiaError(unequal("times", t, "u"))
-    return f"a step is {float(t[1] - t[0]):.6g}." if states > 1 else "there is one time."
+    return f"a step is {step_of('times', t[None], 'u'):.6g}." if states > 1 else "there is one time."
 
 
 def _first_states(u: Tensor) -> np.ndarray:

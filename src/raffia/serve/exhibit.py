@@ -12,6 +12,7 @@ from torch import Tensor
 from raffia.data.schema import AxisLabel
 from raffia.data.source import Source
 from raffia.errors import RaffiaError
+from raffia.serve.protocol import Asked, grid_of, vector_of, wanted
 from raffia.serve.served import Served
 from raffia.spaces import Grid, Nodes, Space, resample
 
@@ -51,35 +52,37 @@ class Exhibit:
             "file": "" if self.pairs is None else self.pairs.path.name,
         }
 
-    def predicted(self, input: np.ndarray, grid: Shape, level: float | None) -> dict[str, Any]:
+    def predict(self, asked: Asked) -> dict[str, Any]:
         """The prediction for an input, its band, and the coordinates of both."""
-        operator = self.served.at(grid)
-        a = torch.from_numpy(input).reshape(1, *operator.input_grid.shape)
-        mean, half = self._with_band(a, level)
+        level, grid = asked.get("level"), _grid(asked, "grid")
+        if level is not None and level not in self._levels:
+            raise RaffiaError(f"level must be one of {self._levels}; got {level!r:.80}.")
+        a, operator = self._input(asked, grid), self.served.at(grid)
+        mean, half = self._with_band(a[None], level)
         return {
             "output": mean.flatten().numpy(),
             "half": None if half is None else half.flatten().numpy(),
-            "novelty": None if self.served.model.trained_.novelty is None else float(self.served.model.novelty(a)),
+            "novelty": None if self.served.model.trained_.novelty is None else float(self.served.model.novelty(a[None])),
             "shape": operator.output_grid.shape,
             "axes": self._axes(operator.output_grid, "output"),
             "inputAxes": self._axes(operator.input_grid, "input"),
         }
 
-    def moved(self, input: np.ndarray, here: Shape, there: Shape) -> np.ndarray:
+    def move(self, asked: Asked) -> dict[str, Any]:
         """An input on another grid."""
-        source, target = (self.served.at(grid).input_grid for grid in (here, there))
-        f = torch.from_numpy(input).reshape(source.shape)
-        return resample(f, source.one_channel, target.one_channel, smooth=True).flatten().numpy()
+        here, there = _grid(asked, "from"), _grid(asked, "grid")
+        return {"input": self._moved(self._input(asked, here), here, there).flatten().numpy()}
 
-    def pair(self, number: int, grid: Shape) -> dict[str, Any]:
+    def pair(self, asked: Asked) -> dict[str, Any]:
         """A pair of the file: its input on a grid, its output, and the relative error of the prediction."""
-        if self.pairs is None or not 0 <= number < len(self.pairs):
-            raise RaffiaError(f"number must be one of the {0 if self.pairs is None else len(self.pairs)} pairs; got {number}.")
+        number, grid, count = wanted(asked, "number"), _grid(asked, "grid"), 0 if self.pairs is None else len(self.pairs)
+        if type(number) is not int or self.pairs is None or not 0 <= number < count:
+            raise RaffiaError(f"number must be one of the {count} pairs; got {number!r:.80}.")
         a, y = (values.double() for values in self.pairs.read(range(number, number + 1)))
         frame, model = self.served.model.trained_.frame, self.served.model
         nodes = frame.input.grid_of(a)
-        wanted = nodes if grid is None else self.served.at(grid).input_grid
-        shown = a[0] if wanted.shape == nodes.shape else resample(a[0], nodes.one_channel, wanted.one_channel, smooth=True)
+        target = nodes if grid is None else self.served.at(grid).input_grid
+        shown = a[0] if target.shape == nodes.shape else resample(a[0], nodes.one_channel, target.one_channel, smooth=True)
         outputs, predicted = frame.output.grid_of(y), torch.as_tensor(model.predict(a))
         error = float(outputs.norm(predicted - y)[0] / outputs.norm(y)[0]) if predicted.shape == y.shape else float("nan")
         return {
@@ -89,6 +92,14 @@ class Exhibit:
             "axes": self._axes(outputs, "output"),
             "off": error if np.isfinite(error) else None,
         }
+
+    def _input(self, asked: Asked, grid: Shape) -> Tensor:
+        nodes = self.served.at(grid).input_grid
+        return torch.from_numpy(vector_of("input", wanted(asked, "input"), nodes.size)).reshape(nodes.shape)
+
+    def _moved(self, a: Tensor, here: Shape, there: Shape) -> Tensor:
+        source, target = (self.served.at(grid).input_grid for grid in (here, there))
+        return resample(a, source.one_channel, target.one_channel, smooth=True)
 
     def _with_band(self, a: Tensor, level: float | None) -> tuple[Tensor, Tensor | None]:
         model = self.served.model
@@ -165,7 +176,7 @@ class Exhibit:
             shape = tuple(round((n - end) * factor) + end for n, end in zip(own, ends, strict=True))
             try:
                 if np.prod(shape) <= MOST_POINTS and min(shape) > 4:
-                    self.predicted(self.moved(self._start.flatten().numpy(), own, shape), shape, None)
+                    self.served.model.predict(self._moved(self._start[0], own, shape)[None])
                     shapes.add(shape)
             except RaffiaError:
                 continue
@@ -202,3 +213,7 @@ def _side(space: Space, nodes: Nodes, labels: Sequence[AxisLabel], names: Sequen
         "names": list(names) if len(names) == count else [],
         "words": space.in_words,
     }
+
+
+def _grid(asked: Asked, name: str) -> Shape:
+    return grid_of({"grid": asked[name]} if asked.get(name) else None)

@@ -1,29 +1,41 @@
-"""A server of trained models: it answers requests until a signal comes, and then finishes those it has begun."""
+"""A server of trained models, by aiohttp: it answers requests until a signal comes, and then finishes those it has begun."""
 
 import asyncio
+import logging
 import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import orjson
+from aiohttp import web
 
 from raffia.data import Source
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
+from raffia.serve.exhibit import Exhibit
 from raffia.serve.gathering import Gatherer
-from raffia.serve.http import Listener, check_installed
-from raffia.serve.page import Page
-from raffia.serve.protocol import Bridge, refused
+from raffia.serve.protocol import Answer, Bridge, Refusal
 from raffia.serve.served import Served
 
 FINISH = 10.0  # seconds in which requests at hand are answered before the server stops
+LINGER = 1.0  # seconds in which a client that was refused may go on sending, so that it reads why
+LARGE, LARGE_AT_ONCE = 2**20, 8  # bytes of a large body, and how many of them are read at the same time
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ASSETS = Path(__file__).parent / "assets"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:",
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Server:
     """Models, where to listen, and how much to take. It keeps nothing between requests: started again after whatever end, it answers
     as before."""
@@ -32,13 +44,15 @@ class Server:
     host: str = "127.0.0.1"
     port: int = 4242
     """Where clients of UM-Bridge look first; 0 takes any that is free."""
-    page: Page | None = None
+    page: Mapping[str, Exhibit] | None = None
+    """The models on the page, if there is one."""
     largest: int = 32 * 10**6
     """Bytes of the body of a request."""
     seconds: float = 60.0
-    """For a request to arrive."""
+    """For a request to arrive, and for a client to take its answer."""
     connections: int = 512
-    """At a time."""
+    """At a time; further ones get status 503."""
+    large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LARGE_AT_ONCE))
 
     def run(self, started: Callable[[str], None]) -> int:
         """Serve until a signal comes, and return its number; `started` is called with the address."""
@@ -46,26 +60,110 @@ class Server:
 
     async def serve(self, stopped: Awaitable[object], started: Callable[[str], None]) -> None:
         """Serve until `stopped` is done; requests that have come by then are answered."""
-        check_installed()
+        logging.getLogger("aiohttp.server").addHandler(logging.NullHandler())  # malformed requests are no news
         gatherer = Gatherer()
-        bridge = Bridge(self.models, gatherer)
-        if self.page is not None:
-            bridge.routes |= self.page.routes(bridge)
-        server = Listener(bridge, refused, self.largest, self.seconds, self.connections).server()
-        loop = asyncio.get_running_loop()
+        limits: dict[str, Any] = {"keepalive_timeout": self.seconds, "lingering_time": LINGER, "shutdown_timeout": FINISH}
+        runner = web.AppRunner(self.application(gatherer), access_log=None, auto_decompress=False, **limits)
+        await runner.setup()
+        handlers: Any = runner.server
+
+        def connected() -> asyncio.Protocol:
+            return _Busy() if len(handlers.connections) >= self.connections else handlers()
+
         try:
-            listening = await loop.create_server(server, self.host, self.port, backlog=self.connections)
+            loop = asyncio.get_running_loop()
+            listening = await loop.create_server(connected, self.host, self.port, backlog=self.connections)
         except OSError as error:
             number = error.errno or 0  # below zero where the name of a machine is unknown
             why = os.strerror(number) if number > 0 else error.strerror
             raise RaffiaError(f"--host {self.host} --port {self.port} cannot be listened on ({why}): choose another.") from None
-        started(self._url(listening.sockets[0].getsockname()[1]))
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        started(f"http://{host}:{listening.sockets[0].getsockname()[1]}")
         await stopped
         listening.close()
-        server.pre_shutdown()
-        await server.shutdown(FINISH)
+        await runner.cleanup()
         gatherer.close()
         await asyncio.sleep(0)  # in which sockets are closed
+
+    def application(self, gatherer: Gatherer) -> web.Application:
+        """The calls of the protocol, and the page with its requests."""
+        bridge = Bridge(self.models, gatherer)
+        app = web.Application(middlewares=[self._answer], client_max_size=self.largest)
+        app.router.add_get("/Info", self._handler(bridge.info))
+        for path, answer in bridge.calls.items():
+            app.router.add_post(path, self._handler(answer, body=True))
+        if self.page is None:
+            app.router.add_get("/", self._handler(bridge.info))  # HEAD asks whether the server is there
+            return app
+        exhibits = self.page
+
+        async def index(request: web.Request) -> web.FileResponse:
+            return web.FileResponse(ASSETS / "index.html")
+
+        async def models(asked: dict[str, Any]) -> Any:
+            return await gatherer.run(lambda: [exhibit.described for exhibit in exhibits.values()])
+
+        def computed(name: str) -> Answer:
+            async def answer(asked: dict[str, Any]) -> Any:
+                return await gatherer.run(getattr(exhibits[bridge.model_of(asked).name], name), asked)
+
+            return answer
+
+        app.router.add_get("/", index)
+        app.router.add_get("/page/models", self._handler(models))
+        for name in ("predict", "move", "pair"):
+            app.router.add_post(f"/page/{name}", self._handler(computed(name), body=True))
+        app.router.add_static("/page", ASSETS)
+        return app
+
+    def _handler(self, answer: Answer, body: bool = False) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """What aiohttp calls for a request: the answer to its JSON body, if it has one."""
+
+        async def handle(request: web.Request) -> web.Response:
+            return _reply(await answer(await self._body(request) if body else {}))
+
+        return handle
+
+    async def _body(self, request: web.Request) -> dict[str, Any]:
+        """The JSON object of a body, whatever content type it says it has."""
+        try:
+            async with nullcontext() if 0 <= (request.content_length or -1) < LARGE else self.large:
+                async with asyncio.timeout(self.seconds):
+                    asked = orjson.loads(await request.read())
+        except TimeoutError:
+            raise RaffiaError(f"the body did not arrive within {self.seconds:g} seconds.") from None
+        except ValueError as error:
+            raise RaffiaError(f"the body must be JSON ({error}).") from None
+        if type(asked) is not dict:
+            raise RaffiaError(f"the body must be a JSON object; got {asked!r:.80}.")
+        return asked
+
+    @web.middleware
+    async def _answer(self, request: web.Request, handler: Callable[[web.Request], Awaitable[Any]]) -> Any:
+        """Answer; errors are answers of the protocol too, and a client that does not read its answer is left."""
+        try:
+            response = await handler(request)
+        except Refusal as error:
+            response = _refused(str(error), error.kind, error.status)
+        except RaffiaError as error:
+            response = _refused(str(error))
+        except web.HTTPRequestEntityTooLarge:
+            response = _refused(f"a body must have at most {self.largest:,} bytes. Start the server with a larger --limit.")
+        except web.HTTPException as error:  # no such path, or another method
+            kind = "UnsupportedFeature" if error.status == 404 else "InvalidInput"
+            response = _refused(f"{request.method} {request.path[:80]!r}: {error.reason}.", kind, error.status)
+        except Exception as error:  # of one request: the server goes on with others
+            words = " ".join(str(error).split())[:500]
+            response = _refused(f"the model failed ({type(error).__name__}: {words}).", "InvalidOutput", 500)
+        response.headers.update(HEADERS)
+        try:
+            async with asyncio.timeout(self.seconds):
+                await response.prepare(request)
+                await response.write_eof()
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
+        return response
 
     async def _until_a_signal(self, started: Callable[[str], None]) -> int:
         loop = asyncio.get_running_loop()
@@ -76,8 +174,23 @@ class Server:
         await self.serve(came, started)
         return came.result()
 
-    def _url(self, port: int) -> str:
-        return f"http://[{self.host}]:{port}" if ":" in self.host else f"http://{self.host}:{port}"
+
+def _reply(content: Any, status: int = 200) -> web.Response:
+    """An answer in JSON; NumPy arrays become lists."""
+    body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    return web.Response(status=status, body=body, content_type="application/json")
+
+
+def _refused(message: str, kind: str = "InvalidInput", status: int = 400) -> web.Response:
+    return _reply({"error": {"type": kind, "message": message}}, status)
+
+
+class _Busy(asyncio.Protocol):
+    """A connection beyond those that the server takes."""
+
+    def connection_made(self, transport: Any) -> None:
+        transport.write(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        transport.close()
 
 
 def _first(came: "asyncio.Future[int]", number: int) -> None:
@@ -94,8 +207,8 @@ def serving(
     With `page`, also a page to try them, with `pairs` of files to compare with; `options` are those of `Server`.
     """
     served = {name: Served(name, model) for name, model in models.items()}
-    shown = Page(served, pairs or {}) if page else None
-    server = Server(served, **{"port": 0, "page": shown, **options})
+    exhibits = {name: Exhibit(one, (pairs or {}).get(name)) for name, one in served.items()} if page else None
+    server = Server(models=served, **{"port": 0, "page": exhibits, **options})
     loop, address = asyncio.new_event_loop(), Future[str]()
     stop = loop.create_future()
 

@@ -1,12 +1,13 @@
 """The axis of time, and that of trajectories: as given, by names, times and coordinates, or by values.
 
 States in time change little from one to the next; unrelated trajectories do not. Of axes that are smooth, those of space are periodic or
-have fixed ends, and along time each state tells the next.
+have fixed ends, and along time each state determines the next.
 """
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import replace
+from itertools import permutations, product
 
 import numpy as np
 import torch
@@ -18,20 +19,18 @@ from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, likely, shapes, shown, times_of_each, word
 from raffia.data.infer.sample_axis import ONE, Look, axes_asked
 from raffia.data.options import FLAGS, ReadingOptions
-from raffia.data.pace import STATES, UNRELATED, pace_notes, unequal
+from raffia.data.pace import STATES, UNRELATED, pace_notes, step_of
 from raffia.data.readers import LOOKED_AT, Variable
 from raffia.data.row_reader import spread
 from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError
-from raffia.spaces.axes import equispaced
 
 FEW = 4  # entries along an axis: so many are channels of a state, where nothing else decides
 ALL = slice(None)
-REACH, ENOUGH = 2, 20_000  # nodes on either side of a place, and places, by which a state is asked for the next
-UNTOLD, TOLD = 0.01, 0.1  # unexplained along space, more than that; along time, less than this part of it
-SOME = 8  # trajectories that are looked at for the length of steps
+REACH, ENOUGH = 2, 20_000  # nodes on either side of a place, and places, by which the next state is fitted
+UNPREDICTED, PREDICTED = 0.01, 0.1  # unexplained along space, more than that; along time, less than this part of it
+SOME = 8  # trajectories that are read for the length of steps
 COMPARED = 64  # trajectories among which two with the same parameters are looked for
-EQUAL = 1e-3  # of a step: how far the steps of trajectories may be apart
 
 
 def trajectories_in(
@@ -44,7 +43,7 @@ def trajectories_in(
     known = [arrays[name] for name in given if name in arrays] if given else likely(arrays)
     longest = max(known, key=lambda v: len(v.shape)).shape if known else ()
     known = known if given else [v for v in known if times_of_each(v, longest) is None]
-    moving = [v for v in known if v.shape == longest]
+    moving, beside = [v for v in known if v.shape == longest], [v for v in known if v.shape != longest]
     asked, free = options.of_trajectories, not (given or options.of_trajectories)
     if not moving or len(known) < len(given) or (len(moving) > 1 and not given):
         if asked:
@@ -52,105 +51,96 @@ def trajectories_in(
                 f"{path}: {asked[0]} is for one array of trajectories. Name it with {FLAGS['input']} NAME; several "
                 f"of one shape are channels. It holds {shapes(likely(arrays)) or 'no such array'}."
             )
-        if not given and len(moving) == len(known):
-            _note_time(known, arrays, guesses)
+        if len(moving) == len(known) > 1 and not given:
+            _note_time(known, time_by_names(known[0], arrays)[0], guesses)
         return None, ""
-    v, beside = moving[0], [v for v in known if v not in moving]
+    v, found = moving[0], Guesses()
     if 0 in v.shape:
         raise RaffiaError(f"{path}: {v.name} must hold values; it has shape {v.shape}. Write a file that has some.")
-    found = Guesses()
-    axes = _axes(path, v, beside, arrays, options, free, found)
-    if axes is None or (len(v.shape) == 2 and axes == (0, 1) and not asked):
-        guesses += found
-        return None, _offer(v) if len(v.shape) == 2 and not beside else ""
-    samples, time = axes
+    look, several = Look(v), len(v.shape) > 2
+    given_samples = _given_samples(path, v, options, bool(asked) or (several and not beside), found)
+    if options.time is not None and not -len(v.shape) <= options.time < len(v.shape):
+        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {options.time}.")
+    time, reason = time_by_names(v, arrays) if options.time is None else (options.time % len(v.shape), "as asked for")
+    if given_samples and options.time is None and time == given_samples[0]:
+        time = None
+    samples = given_samples[0] if given_samples else _samples_axis(look, time, arrays, beside, found)
     n = 1 if samples is None else v.shape[samples]
     fixed = [other for other in beside if _parameters(other, n)]
-    if beside and free and (len(fixed) < len(beside) or not _begin_differently(fixed, v, samples, time)):
-        _note_time([v, *fixed], arrays, guesses)
+    if beside and free and (len(fixed) < len(beside) or not _begin_differently(fixed, v, samples)):
+        _note_time([v, *fixed], time, guesses)
         return None, ""
+    if time is not None:
+        found.note(f"time along axis {time}, {reason}", "time", time)
+    elif several or samples is None:
+        time, reason = _time_by_values(look, samples, arrays)
+        if time is not None:
+            what = f"time along axis {time}, {reason}: the axis of time is a guess by lengths or values"
+            found.note(what, "time", time, Confidence.LIKELY)
+    if time is None and (asked or (several and not (beside and free))):
+        _ask_for_time(path, v, samples)
+    if time is None or (len(v.shape) == 2 and (samples, time) == (0, 1) and not asked):
+        guesses += found if not beside else []
+        if beside and several:
+            guesses.note(
+                f"{v.name} is another where {', '.join(o.name for o in beside)} are the same, as of trajectories that begin differently; "
+                f"for a model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0"
+            )
+        return None, _offer(v) if len(v.shape) == 2 and not beside else ""
     if given and len(fixed) < len(beside):
         raise RaffiaError(
             f"{path}: arrays beside the trajectories {v.name} {shown(v.shape)} must have their shape, as channels, or be numbers that hold "
             f"for a whole trajectory, {n} or {n}×numbers; got {shapes(other for other in beside if other not in fixed)}."
         )
     steps = Steps(
-        v.name, len(v.shape), time, int(options.stride or 1), int(options.window or 1), int(options.horizon),
-        tuple(one.name for one in moving[1:]),
-        tuple(f.name for f in fixed), samples,
-    )  # fmt: skip
+        name=v.name,
+        ndim=len(v.shape),
+        axis=time,
+        stride=int(options.stride or 1),
+        window=int(options.window or 1),
+        horizon=int(options.horizon),
+        beside=tuple(one.name for one in moving[1:]),
+        fixed=tuple(one.name for one in fixed),
+        samples=samples,
+    )
     states = _some(v, steps)
     pace = [] if states is None else pace_notes(states, steps.stride)
     _note_steps(v, steps, found, guesses)
-    for text in (*even(path, v, time, arrays), *pace):
+    for text in (*_step_notes(path, v, time, arrays), *pace):
         guesses.note(text)
     return steps, ""
 
 
-def _axes(
-    path: object, v: Variable, beside: list[Variable], arrays: Variables, options: ReadingOptions, free: bool, guesses: Guesses
-) -> tuple[int | None, int] | None:
-    """Return the axes of trajectories and of time; None for no trajectories. What cannot be told is asked for."""
-    look, asked = Look(v), axes_asked(options.samples_axis) if options.samples_axis is not None else []
-    given = len(asked) == 1 and (asked[0] is None or -len(v.shape) <= asked[0] < len(v.shape))
-    several = len(v.shape) > 2
-    if options.samples_axis is not None and not given and (options.of_trajectories or (several and not beside)):
+def _given_samples(path: object, v: Variable, options: ReadingOptions, needed: bool, guesses: Guesses) -> list[int | None]:
+    """Return the axis of trajectories that the user gives, None for one trajectory; nothing where none is given."""
+    if options.samples_axis is None:
+        return []
+    axes = axes_asked(options.samples_axis)
+    if len(axes) == 1 and (axes[0] is None or -len(v.shape) <= axes[0] < len(v.shape)):
+        samples = None if axes[0] is None else axes[0] % len(v.shape)
+        what = f"{v.name} is one trajectory" if samples is None else f"trajectories are along axis {samples}"
+        guesses.note(f"{what}, as asked for", "samples_axis", options.samples_axis)
+        return [samples]
+    if needed:
         raise RaffiaError(
             f"{path}: {FLAGS['samples_axis']} (samples_axis=…) must be the axis of {v.name} {shown(v.shape)} that counts trajectories, "
             f"from 0, or {ONE} where they are one; got {options.samples_axis!r}."
         )
-    samples = asked[0] % len(v.shape) if given and asked[0] is not None else None
-    if given:
-        what = f"{v.name} is one trajectory" if samples is None else f"trajectories are along axis {samples}"
-        guesses.note(f"{what}, as was said", "samples_axis", options.samples_axis)
-    time, reason = _given_time(path, v, arrays, options, guesses) if options.time is not None else time_by_names(v, arrays)
-    if time is not None and (options.time is not None or time != samples or time == 0):
-        guesses.note(f"time along axis {time}, {reason}", "time", time)
-        return (samples if given else samples_axis(look, time, arrays, beside, guesses)), time
-    differ = bool(beside) and free and several and all(_parameters(other, v.shape[0]) for other in beside)
-    differ = differ and _begin_differently(beside, v, 0, None)
-    pairs = bool(beside) and free and not differ
-    if not given:
-        samples = 0 if differ or pairs else samples_axis(look, None, arrays, beside, guesses)
-    guess = time_by_values(look, samples, arrays) if not pairs and (several or samples is None) else None
-    must = bool(options.of_trajectories) or (several and not (beside and free))
-    if guess is None and must:
-        ways = [axis for axis in range(len(v.shape)) if axis != samples or axis == 0]
-        guesses.take(
-            f"{path}: nothing tells which axis of {v.name} {shown(v.shape)} is time, along which there are two states or more. "
-            f"{FLAGS['samples_axis']} AXIS (samples_axis=…) says which counts trajectories, or {ONE} where they are one. For pairs name "
-            f"{FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE.",
-            [Guess("time", axis, "", Confidence.OPEN) for axis in ways],
-        )
-    if guess is None:
-        if differ:
-            guesses.note(
-                f"{v.name} is another where {', '.join(o.name for o in beside)} are the same, as of trajectories that begin differently; "
-                f"for a model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0"
-            )
-        return None
-    what = f"time along axis {guess[0]}, {guess[1]}: the axis of time is a guess by lengths or values"
-    guesses.note(what, "time", guess[0], Confidence.LIKELY)
-    return samples, guess[0]
+    return []
 
 
-def _given_time(path: object, v: Variable, arrays: Variables, options: ReadingOptions, guesses: Guesses) -> tuple[int, str]:
-    """Return the axis of time that the user gives, and note what speaks against it."""
-    assert options.time is not None
-    if not -len(v.shape) <= options.time < len(v.shape):
-        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {options.time}.")
-    axis = range(len(v.shape))[options.time]
-    other, reason = time_by_names(v, arrays)
-    if other is not None and other != axis and (called_time(v) is not None or v.shape[axis] != v.shape[other]):
-        guesses.note(
-            f"time is along axis {axis}, as was said, though it looks as along axis {other}, {reason}; {FLAGS['time']} {other} takes that"
-        )
-    return axis, "as was said"
+def _ask_for_time(path: object, v: Variable, samples: int | None) -> None:
+    Guesses().take(
+        f"{path}: nothing tells which axis of {v.name} {shown(v.shape)} is time, along which there are two states or more. "
+        f"{FLAGS['samples_axis']} AXIS (samples_axis=…) says which counts trajectories, or {ONE} where they are one. For pairs name "
+        f"{FLAGS['input']} and {FLAGS['output']}, or {FLAGS['output_path']} FILE.",
+        [Guess("time", axis, "", Confidence.OPEN) for axis in range(len(v.shape)) if axis != samples or axis == 0],
+    )
 
 
 def time_by_names(v: Variable, arrays: Variables) -> tuple[int | None, str]:
     """Return the axis of time and the reason, by the names of axes or by an array of times; None where they do not tell."""
-    if (axis := called_time(v)) is not None:
+    if (axis := _called_time(v)) is not None:
         return axis, f"which is called {(v.dims or ())[axis]}"
     for t in arrays.values():
         if (axis := times_of_each(t, v.shape)) is not None:
@@ -163,13 +153,13 @@ def time_by_names(v: Variable, arrays: Variables) -> tuple[int | None, str]:
     return None, ""
 
 
-def called_time(v: Variable) -> int | None:
+def _called_time(v: Variable) -> int | None:
     """Return the one axis that is called time."""
     named = [axis for axis, dim in enumerate(v.dims or ()) if word(dim) in TIMES]
     return named[0] if len(named) == 1 else None
 
 
-def samples_axis(look: Look, time: int | None, arrays: Variables, beside: Sequence[Variable], guesses: Guesses) -> int | None:
+def _samples_axis(look: Look, time: int | None, arrays: Variables, beside: Sequence[Variable], guesses: Guesses) -> int | None:
     """Return the axis that counts trajectories; None for one trajectory.
 
     It has no coordinates, and entries along it have little in common. States along `time`, if that is known, and values along an axis
@@ -178,53 +168,48 @@ def samples_axis(look: Look, time: int | None, arrays: Variables, beside: Sequen
     v, last = look.variable, len(look.shape) - 1
     places = [axis for axis in range(len(v.shape)) if axis != time]
     named = [axis for axis in places if v.dims and names.counts_samples(v.dims[axis], arrays.get(v.dims[axis]))]
-    bare = without_coordinates(v, places, arrays)
+    bare = _without_coordinates(v, places, arrays)
+    if time is not None and not bare and not named:
+        return None
     as_long = [axis for axis in bare if any(other.shape[:1] == (v.shape[axis],) for other in beside)]
     several = [axis for axis in bare if v.shape[axis] > FEW]
     unlike = sorted((axis for axis in several if look.ratios[axis] > UNRELATED), key=lambda axis: -look.ratios[axis])
-    smooth = 0 not in bare or (0 in several and look.ratios[0] <= UNRELATED)
+    smooth = 0 not in bare or (0 in several and 0 not in unlike)
     inside = time is not None and (0 < time < last or (last == 1 and bool(bare)))
-    if len(named) == 1:
-        axis, reason = named[0], f"which is called {(v.dims or ())[named[0]]}"
-    elif time is not None and not bare:
-        return None
-    elif len(as_long) == 1:
-        axis, reason = as_long[0], f"as long as {beside[0].name}"
-    elif time == 0 and several == bare and len(bare) == 1 < len(places):
-        axis, reason = bare[0], "as the others have coordinates"
-    elif unlike and 0 not in unlike:
-        axis, reason = unlike[0], "as neighbours along it have little in common"
-    elif time != 0 and (inside or not smooth):
-        return 0
-    else:
-        others = [axis for axis in bare if time is not None or axis not in several]
-        ways = [f"{FLAGS['samples_axis']} {axis} (samples_axis={axis})" for axis in others]
-        if ways:
-            guesses.note(f"{v.name} is taken for one trajectory; {' or '.join(ways)} says which axis counts several")
-        return None
+    by_sign = (
+        (named if len(named) == 1 else [], f"which is called {(v.dims or ('',))[named[0]] if named else ''}"),
+        (as_long if len(as_long) == 1 else [], "as the arrays beside it are as long"),
+        (bare if time == 0 and several == bare and len(bare) == 1 < len(places) else [], "as the others have coordinates"),
+        (unlike if 0 not in unlike else [], "as neighbours along it have little in common"),
+        ([0] if time != 0 and (inside or not smooth) else [], ""),
+    )
+    axis, reason = next(((axes[0], reason) for axes, reason in by_sign if axes), (None, ""))
     if axis:
         guesses.note(f"trajectories are along axis {axis}, {reason}", "samples_axis", axis, Confidence.LIKELY)
+    others = [axis for axis in bare if time is not None or axis not in several]
+    if axis is None and others:
+        ways = " or ".join(f"{FLAGS['samples_axis']} {axis} (samples_axis={axis})" for axis in others)
+        guesses.note(f"{v.name} is taken for one trajectory; {ways} says which axis counts several")
     return axis
 
 
-def time_by_values(look: Look, samples: int | None, arrays: Variables) -> tuple[int, str] | None:
+def _time_by_values(look: Look, samples: int | None, arrays: Variables) -> tuple[int | None, str]:
     """Return the axis of time and the reason, by coordinates, lengths and values; None where they do not decide."""
-    places = [axis for axis in range(len(look.shape)) if axis != samples]
-    bare = without_coordinates(look.variable, places, arrays)
-    several = [axis for axis in bare if look.shape[axis] > FEW and look.ratios[axis] <= UNRELATED]
-    sizes = [look.shape[axis] for axis in several]
-    odd = [axis for axis, size in zip(several, sizes, strict=True) if sizes.count(size) == 1]
-    if len(several) > 2 and len(odd) == 1 and odd[0] in (several[0], several[-1]):
+    bare = _without_coordinates(look.variable, [axis for axis in range(len(look.shape)) if axis != samples], arrays)
+    smooth = [axis for axis in bare if look.shape[axis] > FEW and look.ratios[axis] <= UNRELATED]
+    sizes = [look.shape[axis] for axis in smooth]
+    odd = [axis for axis, size in zip(smooth, sizes, strict=True) if sizes.count(size) == 1]
+    if len(smooth) > 2 and len(odd) == 1 and odd[0] in (smooth[0], smooth[-1]):
         return odd[0], "the only one of another length"
-    bounded = [axis for axis in several if not _is_periodic(look, axis, samples)]
+    bounded = [axis for axis in smooth if not _is_periodic(look, axis, samples)]
     if len(bounded) == 1:
-        return bounded[0], "as the other axis is periodic, or has fixed ends" if len(
-            several
-        ) > 1 else "the only one that is left"
-    left = sorted((_unexplained(look, axis, [other for other in several if other != axis]), axis) for axis in bounded)
-    if len(left) > 1 and left[1][0] > UNTOLD and left[0][0] < TOLD * left[1][0]:
-        return left[0][1], "as along it each state tells the next, at every place alike"
-    return None
+        return bounded[0], "the only one that is left" if len(
+            smooth
+        ) == 1 else "as the other axis is periodic, or has fixed ends"
+    left = sorted((_unexplained(look, axis, [other for other in smooth if other != axis]), axis) for axis in bounded)
+    if len(left) > 1 and left[1][0] > UNPREDICTED and left[0][0] < PREDICTED * left[1][0]:
+        return left[0][1], "as along it each state determines the next, at every place alike"
+    return None, ""
 
 
 def _unexplained(look: Look, axis: int, places: Sequence[int]) -> float:
@@ -232,16 +217,14 @@ def _unexplained(look: Look, axis: int, places: Sequence[int]) -> float:
 
     It is small along time: ∂u/∂t is a function of u and its derivatives. Along space it is not, where the equation is of second order.
     """
-    u = look.values[:, : look.values.shape[1]]
+    u = look.values
     inner = [ALL] * u.ndim
     for place in places:
         inner[1 + place] = slice(REACH, -REACH)
+    change = np.diff(u, axis=1 + axis)[tuple(inner)]
     inner[1 + axis] = slice(-1)
+    here = u[tuple(inner)]
     near = [np.roll(u, shift, 1 + place)[tuple(inner)] for place in places for shift in range(-REACH, REACH + 1) if shift]
-    here, change = (
-        u[tuple(inner)],
-        np.diff(u, axis=1 + axis)[tuple(ALL if place == 1 + axis else cut for place, cut in enumerate(inner))],
-    )
     every = max(1, here.size // ENOUGH)
     columns = [f.reshape(-1)[::every] for f in (np.ones_like(here), here, here**2, *near, *(here * f for f in near))]
     wanted = change.reshape(-1)[::every]
@@ -258,7 +241,7 @@ def _is_periodic(look: Look, axis: int, samples: int | None) -> bool:
     return ends in (Ends.PERIODIC, Ends.FIXED, Ends.REPEATED)
 
 
-def without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) -> list[int]:
+def _without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) -> list[int]:
     """Return the axes that have neither coordinates nor a name of a place or of channels; all of them, where lengths do not tell."""
     left = [axis for axis in places if not (v.dims and v.dims[axis] and _is_place(v.dims[axis], arrays))]
     if v.dims and all(v.dims) and len(left) < len(places):
@@ -267,11 +250,11 @@ def without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) -
     sizes = sorted(lines.values())
     if sizes == sorted(v.shape[axis] for axis in left):
         return []
-    places = left
+    unnamed = left
     for length in sizes:
         as_long = [axis for axis in left if v.shape[axis] == length]
         if len(as_long) > sizes.count(length):
-            return list(places)
+            return unnamed
         left = [axis for axis in left if axis not in as_long[:1]]
     return left
 
@@ -282,20 +265,50 @@ def _is_place(dim: str, arrays: Variables) -> bool:
     return line or names.is_place(dim, x) or word(dim) in COORDINATES or dim.lower() in names.CHANNELS
 
 
+def axes_in(
+    path: object, v: Variable, arrays: Variables, trained: Steps, state: tuple[int, ...] | None, guesses: Guesses
+) -> Steps:
+    """Return how trajectories lie in another file, with states of the same shape as in the training.
+
+    Names and times count most, then the layout of the training, unless values along both of its axes speak for another.
+    """
+    look, (named, reason) = Look(v), time_by_names(v, arrays)
+    pairs = [(None, axis) for axis in range(trained.ndim)] if trained.samples is None else permutations(range(trained.ndim), 2)
+    ways = [replace(trained, samples=samples, axis=axis) for samples, axis in pairs]
+    ways = [way for way in ways if state is None or way.state(v.shape) == state] or [trained]
+
+    def signs(way: Steps) -> int:
+        """What speaks for a layout: time by its name or times 8, the layout of the training 3, values along each axis 2."""
+        long = [axis for axis in (way.samples, way.axis) if axis is not None and v.shape[axis] > FEW]
+        alike = [(look.ratios[axis] <= UNRELATED) == (axis == way.axis) for axis in long]
+        return 8 * (way.axis == named) + 3 * (way == trained) + 2 * sum(alike)
+
+    best = max(ways, key=signs)
+    if best.axis != named and best.axis != trained.axis and not look.ratios[best.axis] <= UNRELATED:
+        raise RaffiaError(
+            f"{path}: {v.name} {shown(v.shape)} must have time along axis {trained.axis}, as in the training; states of "
+            f"{shown(state or ())}, as there, it has only with time along axis {best.axis}. Pass a file that is laid out like that of "
+            f"the training, or one with times: an array t beside {v.name}, or an axis that is called time."
+        )
+    if best != trained:
+        along = "" if best.samples in (trained.samples, None) else f" and trajectories along axis {best.samples}"
+        why = reason if best.axis == named else "as states along it are like their neighbours"
+        guesses.note(f"{v.name} has time along axis {best.axis}{along}, {why}; in the training it was axis {trained.axis}")
+    return best
+
+
 def _note_steps(v: Variable, steps: Steps, axes: Guesses, guesses: Guesses) -> None:
     n = steps.count(v)
     held = f"{', '.join(steps.moving)} hold{'' if steps.beside else 's'} {n} {'trajectory' if n == 1 else 'trajectories'}"
     guesses.note(f"{held} of {v.shape[steps.axis]} states: {steps.in_words}")
     guesses += axes
     if steps.fixed:
-        few = len(steps.fixed) == 1
         guesses.note(
-            f"{', '.join(steps.fixed)} {'is' if few else 'are'} fixed along a trajectory, and {'goes' if few else 'go'} with its states "
-            f"into every pair; {FLAGS['input']} {steps.name} leaves {'it' if few else 'them'} out"
+            f"fixed along a trajectory, and a part of every input: {', '.join(steps.fixed)}; {FLAGS['input']} {steps.name} leaves this out"
         )
 
 
-def even(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
+def _step_notes(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
     """Return notes on the steps of times in a file; steps of unequal length are refused."""
     states = v.shape[axis]
     if states < 2:
@@ -304,29 +317,18 @@ def even(path: object, v: Variable, axis: int, arrays: Variables) -> list[str]:
         each = times_of_each(t, v.shape) == axis
         if each or (is_times(t) and max(t.shape) == states + more):
             rows = t.glance().astype(np.float64).reshape(-1, t.shape[1] if each else states + more)
+            try:
+                step = step_of(t.name, rows, v.name)
+            except RaffiaError as error:
+                raise RaffiaError(f"{path}: {error}") from None
+            units = names.text(t, "units")
+            back = ": times go down, so a model goes back in time" if step < 0 else ""
             first = [f"{t.name} has {states + 1} entries for {states} states: the first {states} are taken for theirs."]
-            return [_step(path, v, t, rows), *(first if more else [])]
+            return [f"a step is {step:.6g}{units and f' {units}'} of {t.name}{back}.", *(first if more else [])]
     return [
         f"{t.name} {shown(t.shape)} does not fit the {states} states of {v.name}, so that nothing tells the length of a step."
         for t in filter(is_times, arrays.values())
     ]
-
-
-def _step(path: object, v: Variable, t: Variable, rows: np.ndarray) -> str:
-    """Return a note on the step that the times of all trajectories have."""
-    bad = next((i for i, row in enumerate(rows) if not np.isfinite(row).all() or not equispaced(row)), None)
-    if bad is not None:
-        which = t.name if len(rows) == 1 else f"{t.name}, those of trajectory {bad}"
-        raise RaffiaError(f"{path}: {unequal(which, rows[bad], v.name)}")
-    steps = (rows[:, -1] - rows[:, 0]) / (rows.shape[1] - 1)
-    if np.ptp(steps) > EQUAL * float(np.abs(steps).max()):
-        raise RaffiaError(
-            f"{path}: a step must be as long in all trajectories; those of {t.name} are {steps.min():.6g} to "
-            f"{steps.max():.6g}. Interpolate {v.name} to times in equal steps, or write a file for each."
-        )
-    units, step = names.text(t, "units"), float(steps[0])
-    back = ": times go down, so a model goes back in time" if step < 0 else ""
-    return f"a step is {step:.6g}{units and f' {units}'} of {t.name}{back}."
 
 
 def _some(v: Variable, steps: Steps) -> np.ndarray | None:
@@ -357,8 +359,8 @@ def _parameters(v: Variable, n: int) -> bool:
     return v.shape == (n,) or (len(v.shape) == 2 and v.shape[0] == n and v.shape[1] <= CHANNELS)
 
 
-def _begin_differently(fixed: Sequence[Variable], v: Variable, samples: int | None, time: int | None) -> bool:
-    """Whether trajectories of the same parameters begin differently, so that they are no functions of these alone."""
+def _begin_differently(fixed: Sequence[Variable], v: Variable, samples: int | None) -> bool:
+    """Whether trajectories of the same parameters differ, so that they are no functions of these alone."""
     if samples is None:
         return False
     each, rows = math.prod(v.shape) // max(1, v.shape[samples]), v.shape[0]
@@ -369,16 +371,14 @@ def _begin_differently(fixed: Sequence[Variable], v: Variable, samples: int | No
     again = next((i for i, one in enumerate(which.reshape(-1)) if first[one] != i), None)
     if again is None:
         return False
-    u = np.moveaxis(v.read(slice(0, n) if samples == 0 else None), samples, 0)
-    begin = (u if time is None else np.take(u, 0, axis=time if time > samples else time + 1)).astype(np.float64)
-    return bool(np.abs(begin[again] - begin[first[which.reshape(-1)[again]]]).max() > 1e-6 * np.abs(begin).max())
+    u = np.moveaxis(v.read(slice(0, n) if samples == 0 else None), samples, 0).astype(np.float64)
+    return bool(np.abs(u[again] - u[first[which.reshape(-1)[again]]]).max() > 1e-6 * np.abs(u[again]).max())
 
 
-def _note_time(known: Sequence[Variable], arrays: Variables, guesses: Guesses) -> None:
+def _note_time(known: Sequence[Variable], time: int | None, guesses: Guesses) -> None:
     """Note where arrays are read as pairs, and might be trajectories."""
-    axis = time_by_names(known[0], arrays)[0] if len(known) > 1 and len(known[0].shape) > 2 else None
-    if axis is not None:
+    if time is not None and len(known[0].shape) > 2:
         flags = " ".join(f"{FLAGS['input']} {v.name}" for v in known)
         guesses.note(
-            f"{known[0].name} has an axis of time, {axis}, and is not taken for trajectories; for a model of one step pass {flags}"
+            f"{known[0].name} has an axis of time, {time}, and is not taken for trajectories; for a model of one step pass {flags}"
         )

@@ -73,22 +73,19 @@ def integer(word: str | bytes | None) -> int:
         raise Damaged(f"{word!r:.40} stands where an integer should") from None
 
 
-def integers(text: str, dtype: type = np.int64) -> np.ndarray:
-    """The words of a text as integers, or as numbers of another type."""
-    words = text.split()
+def numbers(text: str, dtype: Any = np.float64) -> np.ndarray:
+    """The words of a text as numbers; of floating-point ones Fortran's exponents, as in 1.2D-01, are read too."""
+    kind, words = np.dtype(dtype), text.split()
+    parsed = np.float64 if kind.kind == "f" else np.int64
+    text = text.replace("D", "E").replace("d", "e") if kind.kind == "f" else text
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy only warns where a text ends before its end
-            values: np.ndarray = np.fromstring(text, dtype, sep=" ") if words else np.empty(0, dtype)
+            values: np.ndarray = np.fromstring(text, parsed, sep=" ") if words else np.empty(0, parsed)
     except (ValueError, OverflowError, DeprecationWarning):
-        values = np.empty(0, dtype)
+        values = np.empty(0, parsed)
     damaged_if(len(values) != len(words), "a list of numbers holds other words")
-    return values
-
-
-def floats(text: str) -> np.ndarray:
-    """The words of a text as floating-point numbers; Fortran's exponents, as in 1.2D-01, are read too."""
-    return integers(text.replace("D", "E").replace("d", "e"), np.float64)
+    return values.astype(kind)
 
 
 def entry(known: Mapping[Any, T], key: object, what: str) -> T:

@@ -11,7 +11,6 @@ import math
 import pickle
 import pickletools
 import re
-import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -121,7 +120,12 @@ LIBRARY: Any = pickle._Unpickler  # whose instructions have no types
 
 
 class Refused(ValueError):
-    """A pickle asks for more than plain arrays."""
+    """A pickle asks for more than plain arrays, or is damaged."""
+
+
+def _refuse(wrong: object, reason: str) -> None:
+    if wrong:
+        raise Refused(reason)
 
 
 def _pickled(path: Path, name: str, content: bytes) -> dict[str, Variable]:
@@ -130,8 +134,8 @@ def _pickled(path: Path, name: str, content: bytes) -> dict[str, Variable]:
         plain = _plain(loaded(content, path.stat().st_size), {})
     except Refused as error:
         raise RaffiaError(
-            f"{path} holds Python objects in {name}, as a pickle, which raffia never opens: it could run any code. Only plain arrays, "
-            f"dictionaries, lists, texts and numbers are read ({error}). Save plain arrays instead."
+            f"{path} holds Python objects in {name}, as a pickle, or is damaged. raffia never opens a pickle, which could run any code. "
+            f"Only plain arrays, dictionaries, lists, texts and numbers are read ({error}). Save plain arrays instead."
         ) from None
     arrays: dict[str, Variable] = {}
     room = len(content)
@@ -150,11 +154,9 @@ def loaded(content: bytes, stored: int) -> Any:
     unpickler.dispatch = _Instructions(max(INSTRUCTIONS, stored // 8))
     try:
         value = unpickler.load()
-    except Refused:
-        raise
     except Exception as error:  # Python's unpickler raises nearly anything
-        raise Damaged(f"{error or type(error).__name__}"[:200]) from None
-    damaged_if(unpickler.stack or unpickler.metastack, "a pickle leaves more than one value")
+        raise Refused(f"{error or type(error).__name__}"[:200]) from None
+    _refuse(unpickler.stack or unpickler.metastack, "it leaves more than one value")
     return value
 
 
@@ -179,16 +181,18 @@ class Array:
     shape: tuple[int, ...] = ()
     objects: tuple[Any, ...] = ()
 
+    def __init__(self, *_: Any) -> None:
+        """Take the class of the array and an empty shape, which do not count."""
+
     def build(self, *state: Any) -> None:
         """Take shape, dtype, order and values, which must be as many as the shape says."""
-        _refuse(len(state) != 5, "it makes an array in an unknown way")
         _, shape, kind, columns, values = state
         sized = type(shape) is tuple and all(type(axis) is int and axis >= 0 for axis in shape) and type(kind) is _DType
         _refuse(not sized, "it makes an array without a shape or a type")
         dtype, count = kind.dtype, math.prod(shape)
-        wanted, size = ((list,), count) if dtype.hasobject else ((bytes, bytearray), count * dtype.itemsize)
-        wrong = type(values) not in wanted or len(values) != size or (dtype.hasobject and columns)
-        damaged_if(wrong, f"the bytes are not an array of shape {shape}")
+        wanted, size = (list, count) if dtype.hasobject else (bytes, count * dtype.itemsize)
+        wrong = type(values) is not wanted or len(values) != size or (dtype.hasobject and columns)
+        _refuse(wrong, f"the bytes are not an array of shape {shape}")
         self.shape = shape
         if dtype.hasobject:
             self.objects = tuple(values)
@@ -196,38 +200,19 @@ class Array:
             self.values = np.frombuffer(values, dtype).reshape(shape, order="F" if columns else "C")
 
 
-def _refuse(wrong: object, reason: str) -> None:
-    if wrong:
-        raise Refused(reason)
-
-
-def _ndarray(*_: Any) -> Array:
-    """Stands in for the class numpy.ndarray, which is named by pickles and not called."""
-    raise Refused("it makes an array in an unknown way")
-
-
-def _reconstruct(cls: Any, *_: Any) -> Array:
-    _refuse(cls is not _ndarray, "it makes an array of another class")
-    return Array()
-
-
-def _frombuffer(values: Any, kind: Any, shape: Any, order: Any, *_: Any) -> Array:
-    array = Array()
-    array.build(1, shape, kind, order == "F", values)
-    return array
-
-
 def _scalar(kind: Any, values: Any = b"") -> Any:
-    array = _frombuffer(values, kind, (), "C").values
-    if array is None or array.dtype.kind in "US":
-        raise Refused("it makes a number of an unknown type")
-    return array.item()
+    array = Array()
+    array.build(1, (), kind, False, values)
+    _refuse(array.values is None or kind.dtype.kind in "US", "it makes a number of an unknown type")
+    return array.values.item() if array.values is not None else None
 
 
-STAND_INS: dict[str, Callable[..., Any]] = {"numpy.ndarray": _ndarray, "numpy.dtype": _DType}
+STAND_INS: dict[str, Callable[..., Any]] = {
+    "numpy.dtype": _DType,
+    "numpy.ndarray": lambda *_: _refuse(True, "it makes an array"),
+}
 for core in ("numpy.core", "numpy._core"):
-    STAND_INS |= {f"{core}.multiarray._reconstruct": _reconstruct, f"{core}.multiarray.scalar": _scalar}
-    STAND_INS |= {f"{core}.numeric._frombuffer": _frombuffer}
+    STAND_INS |= {f"{core}.multiarray._reconstruct": Array, f"{core}.multiarray.scalar": _scalar}
 
 
 class _Unpickler(LIBRARY):
@@ -243,9 +228,6 @@ class _Unpickler(LIBRARY):
         _refuse(not known, "it gives a state to what is no plain array")
         target.build(*state)
 
-    def load_bytearray8(self) -> None:
-        self.append(bytearray(self.read(*struct.unpack("<Q", self.read(8)))))
-
     def load_setitem(self) -> None:
         self.check_keys(self.stack[-2:-1])
         super().load_setitem()
@@ -253,10 +235,6 @@ class _Unpickler(LIBRARY):
     def load_setitems(self) -> None:
         self.check_keys(self.stack[::2])
         super().load_setitems()
-
-    def load_dict(self) -> None:
-        self.check_keys(self.stack[::2])
-        super().load_dict()
 
     def check_keys(self, keys: list[Any]) -> None:
         """Refuse tuples as keys: within one another, they take any time to compare."""
@@ -275,13 +253,12 @@ class _Instructions:
         return KNOWN[code]
 
 
-NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE BINUNICODE
-SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BINSTRING SHORT_BINSTRING STRING EMPTY_LIST EMPTY_DICT EMPTY_TUPLE LIST
-TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS MEMOIZE BINPUT LONG_BINPUT PUT BINGET LONG_BINGET GET GLOBAL STACK_GLOBAL REDUCE"""
-OURS = ("BUILD", "BYTEARRAY8", "SETITEM", "SETITEMS", "DICT")
+NAMES = """PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT BINUNICODE SHORT_BINUNICODE BINUNICODE8
+BINBYTES SHORT_BINBYTES BINBYTES8 EMPTY_LIST EMPTY_DICT EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS SETITEM SETITEMS MEMOIZE
+BINPUT LONG_BINPUT BINGET LONG_BINGET GLOBAL STACK_GLOBAL REDUCE BUILD"""
 CODES = {instruction.name: ord(instruction.code) for instruction in pickletools.opcodes}
-KNOWN: dict[int, Callable[[_Unpickler], None]] = {CODES[name]: LIBRARY.dispatch[CODES[name]] for name in NAMES.split()}
-KNOWN |= {CODES[name]: getattr(_Unpickler, f"load_{name.lower()}") for name in OURS}
+KNOWN = {CODES[name]: LIBRARY.dispatch[CODES[name]] for name in NAMES.split()}
+KNOWN |= {CODES[name]: getattr(_Unpickler, f"load_{name.lower()}") for name in ("BUILD", "SETITEM", "SETITEMS")}
 
 
 def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:

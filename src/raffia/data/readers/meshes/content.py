@@ -279,27 +279,23 @@ def _tiled(parts: Sequence[Lattice]) -> Lattice | None:
     """The grid that others fill, which may share points and cells; None if they leave out some."""
     axes = tuple(np.unique(np.concatenate(lines)) for lines in zip(*(part.axes for part in parts), strict=True))
     begins = [[int(np.searchsorted(axis, line[0])) for axis, line in zip(axes, part.axes, strict=True)] for part in parts]
-    for part, begin in zip(parts, begins, strict=True):
-        there = [axis[first : first + size] for axis, first, size in zip(axes, begin, part.shape, strict=True)]
-        if not all(map(np.array_equal, there, part.axes)):
+    fields: list[Fields] = []
+    for data, less in (([part.point_data for part in parts], 0), ([part.cell_data for part in parts], 1)):
+        filled = np.zeros(sizes_of([len(axis) for axis in axes], less)[::-1], bool)
+        whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
+        for part, values, begin in zip(parts, data, begins, strict=True):
+            if not all(
+                np.array_equal(x[at : at + len(line)], line) for x, at, line in zip(axes, begin, part.axes, strict=True)
+            ):
+                return None
+            place = tuple(slice(at, at + size) for at, size in zip(begin, sizes_of(part.shape, less), strict=True))[::-1]
+            filled[place] = True
+            for name, array in whole.items():
+                array[place] = values[name].reshape(array[place].shape)
+        if not filled.all():
             return None
-    at_points = _filled(axes, parts, begins, [part.point_data for part in parts], 0)
-    in_cells = _filled(axes, parts, begins, [part.cell_data for part in parts], 1)
-    return None if at_points is None or in_cells is None else Lattice(axes, at_points, in_cells)
-
-
-def _filled(
-    axes: Sequence[np.ndarray], parts: Sequence[Lattice], begins: list[list[int]], data: Sequence[Fields], less: int
-) -> Fields | None:
-    """Fields of a grid from those of its parts, which begin at these points; None where some have no values."""
-    filled = np.zeros(sizes_of([len(axis) for axis in axes], less)[::-1], bool)
-    whole = {name: np.empty((*filled.shape, *data[0][name].shape[1:]), data[0][name].dtype) for name in _common(data)}
-    for part, values, begin in zip(parts, data, begins, strict=True):
-        place = tuple(slice(first, first + size) for first, size in zip(begin, sizes_of(part.shape, less), strict=True))[::-1]
-        filled[place] = True
-        for name, array in whole.items():
-            array[place] = values[name].reshape(array[place].shape)
-    return {name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()} if filled.all() else None
+        fields.append({name: array.reshape(-1, *array.shape[3:]) for name, array in whole.items()})
+    return Lattice(axes, *fields)
 
 
 def _common(parts: Sequence[Fields]) -> list[str]:

@@ -1,14 +1,13 @@
-"""Gmsh's files, .msh, of versions 2.2 and 4.1, as text or binary, with the fields of their views, by a parser of ours."""
+"""Gmsh's files, .msh, of version 2.2 as text and of 4.1 as text or binary, with the fields of their views, by a parser of ours."""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, damaged_if, floats, integer
+from raffia.data.readers.damage import Damaged, damaged_if, integer, numbers
 from raffia.data.readers.meshes.cells import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content, described
@@ -33,7 +32,7 @@ class _Numbers:
 
     def __init__(self, body: bytes, binary: bool) -> None:
         self.body, self.binary, self.at = body, binary, 0
-        self.words = np.empty(0) if binary else floats(body.decode("ascii", "replace"))
+        self.words = np.empty(0) if binary else numbers(body.decode("ascii", "replace"))
 
     def take(self, kind: str, *shape: int) -> np.ndarray:
         """Numbers of a type in rows: "i4", "u8" or "f8", or several, as "i4,f8" for a row of a whole number and others."""
@@ -45,13 +44,9 @@ class _Numbers:
         words = np.frombuffer(self.body, f"<{kind}", count, start) if self.binary else self.words[start : self.at].astype(kind)
         return words.reshape(shape)
 
-    def labelled(self, count: int, many: int) -> Rows:
-        """So many labels, each with so many values behind it."""
-        if self.binary:
-            rows = self.take(f"i4, ({max(1, many)},)<f8", count)
-            return rows["f0"].astype(np.int64), rows["f1"].reshape(count, -1).copy()
-        rows = self.take("f8", count, 1 + many)
-        return rows[:, 0].astype(np.int64), rows[:, 1:]
+    def count(self) -> int:
+        """One number, of how many entries follow."""
+        return int(self.take("u8", 1)[0])
 
 
 def variables(path: Path) -> dict[str, Variable]:
@@ -60,15 +55,19 @@ def variables(path: Path) -> dict[str, Variable]:
     sections = list(_sections(content))
     damaged_if(not sections or sections[0][0] != "MeshFormat", "it does not begin with $MeshFormat")
     version, mode, size, *_ = (*sections[0][1].decode("ascii", "replace").split(None, 3), "", "", "")
-    if version not in ("2.2", "2", "4.1") or size != "8":
-        raise RaffiaError(f"it is of Gmsh's version {version[:8]}; raffia reads 2.2 and 4.1. Save it with -format msh41.")
-    binary, nodes, elements = mode == "1", None, list[Elements]()
+    binary, parsers = mode == "1", VERSIONS.get(version)
+    if parsers is None or size != "8" or (binary and version != "4.1"):
+        kind = "binary" if binary else "text"
+        raise RaffiaError(
+            f"it is {kind} of Gmsh's version {version[:8]}; raffia reads 2.2 as text, and 4.1. Save it with -format msh41."
+        )
+    nodes, elements = None, list[Elements]()
     views: dict[str, list[View]] = {"NodeData": [], "ElementData": []}
     for name, body in sections[1:]:
         if name == "Nodes":
-            nodes = (_nodes4 if version == "4.1" else _nodes2)(body, binary)
+            nodes = parsers[0](_Numbers(body, binary))
         elif name == "Elements":  # Gmsh writes the whole mesh again with each view that it appends to a file
-            elements = list((_elements4 if version == "4.1" else _elements2)(body, binary))
+            elements = list(parsers[1](_Numbers(body, binary)))
         elif name in views:
             views[name].append(_view(body, binary))
     if nodes is None:
@@ -87,24 +86,18 @@ def _sections(content: bytes) -> Iterator[tuple[str, bytes]]:
         at, count = end + 4 + len(found[1]), count + 1
 
 
-def _first_line(body: bytes) -> tuple[int, bytes]:
-    line, _, rest = body.partition(b"\n")
-    return integer(line), rest
+def _nodes2(section: _Numbers) -> Rows:
+    rows = section.take("f8", section.count(), 4)
+    return rows[:, 0].astype(np.int64), rows[:, 1:]
 
 
-def _nodes2(body: bytes, binary: bool) -> Rows:
-    count, rest = _first_line(body)
-    return _Numbers(rest, binary).labelled(count, 3)
-
-
-def _nodes4(body: bytes, binary: bool) -> Rows:
-    numbers = _Numbers(body, binary)
+def _nodes4(section: _Numbers) -> Rows:
     labels, points = [np.empty(0, np.int64)], [np.empty((0, 3))]
-    for _ in range(int(numbers.take("u8", 4)[0])):
-        dim, _, parametric = numbers.take("i4", 3).tolist()
-        count = int(numbers.take("u8", 1)[0])
-        labels.append(numbers.take("u8", count).astype(np.int64))
-        points.append(numbers.take("f8", count, 3 + (max(0, dim) if parametric else 0))[:, :3])
+    for _ in range(int(section.take("u8", 4)[0])):
+        dim, _, parametric = section.take("i4", 3).tolist()
+        count = section.count()
+        labels.append(section.take("u8", count).astype(np.int64))
+        points.append(section.take("f8", count, 3 + (max(0, dim) if parametric else 0))[:, :3])
     return np.concatenate(labels), np.concatenate(points)
 
 
@@ -114,52 +107,56 @@ def _size(kind: int) -> int:
     return VTK_KINDS[KINDS[kind]].size
 
 
-def _elements4(body: bytes, binary: bool) -> Iterator[Elements]:
-    """Types of elements, with the labels and nodes of each."""
-    numbers = _Numbers(body, binary)
-    for _ in range(int(numbers.take("u8", 4)[0])):
-        kind = int(numbers.take("i4", 3)[2])
-        rows = numbers.take("u8", int(numbers.take("u8", 1)[0]), 1 + _size(kind)).astype(np.int64)
-        yield kind, rows[:, 0], rows[:, 1:]
-
-
-def _elements2(body: bytes, binary: bool) -> Iterator[Elements]:
-    """The same of version 2.2, where each element, or in binary files each group, says how many tags it has."""
-    count, rest = _first_line(body)
-    numbers, at, read = _Numbers(rest, binary), 0, 0
-    words = numbers.words.astype(np.int64).tolist()
-    parts: dict[int, list[Any]] = {}
-    while read < count:
-        damaged_if(not binary and at + 3 > len(words), "its elements do not add up")
-        kind, many, tags = numbers.take("i4", 3).tolist() if binary else (words[at + 1], 1, words[at + 2])
-        damaged_if(many < 1 or tags < 0, "its elements do not add up")
-        if binary:
-            rows = numbers.take("i4", many, 1 + tags + _size(kind))
-            parts.setdefault(kind, []).extend(np.delete(rows, slice(1, 1 + tags), axis=1))
-        else:
-            start, label = at + 3 + tags, words[at]
-            at = start + _size(kind)
-            parts.setdefault(kind, []).append([label, *words[start:at]])
-        read += many
-    damaged_if(at > len(words), "its elements do not add up")
+def _elements2(section: _Numbers) -> Iterator[Elements]:
+    """Types of elements, with the labels and nodes of each, which says how many tags it has before its nodes."""
+    count, at = section.count(), 1
+    words: list[int] = section.words.astype(np.int64).tolist()
+    parts: dict[int, list[list[int]]] = {}
+    for _ in range(count):
+        label, kind, tags, *_ = *words[at : at + 3], 0, 0, -1
+        start = at + 3 + tags
+        damaged_if(tags < 0 or start > len(words), "its elements do not add up")
+        at = start + _size(kind)
+        damaged_if(at > len(words), "its elements do not add up")
+        parts.setdefault(kind, []).append([label, *words[start:at]])
     for kind, some in parts.items():
         rows = np.array(some, np.int64)
         yield kind, rows[:, 0], rows[:, 1:]
+
+
+def _elements4(section: _Numbers) -> Iterator[Elements]:
+    """The same of version 4.1, where elements of a type are together."""
+    for _ in range(int(section.take("u8", 4)[0])):
+        kind = int(section.take("i4", 3)[2])
+        rows = section.take("u8", section.count(), 1 + _size(kind)).astype(np.int64)
+        yield kind, rows[:, 0], rows[:, 1:]
+
+
+VERSIONS: dict[str, tuple[Callable[[_Numbers], Rows], Callable[[_Numbers], Iterator[Elements]]]] = {
+    **dict.fromkeys(("2", "2.2"), (_nodes2, _elements2)),
+    "4.1": (_nodes4, _elements4),
+}
+"""How nodes and elements are read, by the version of the format."""
 
 
 def _view(body: bytes, binary: bool) -> View:
     """A field at a time; its texts, reals and integers stand before the values, each after how many there are."""
     tags = []
     for _ in range(3):
-        count, body = _first_line(body)
-        damaged_if(not 0 <= count <= MOST, f"a view has {count} tags")
+        first, _, body = body.partition(b"\n")
+        damaged_if(not 0 <= (count := integer(first)) <= MOST, f"a view has {count} tags")
         *lines, body = body.split(b"\n", count)
         tags.append([line.strip() for line in lines])
     texts, reals, (_, many, count, *_) = tags[0], tags[1], [*map(integer, tags[2]), 0, 0, 0]
     name = texts[0].strip(b'"').decode("utf-8", "replace") if texts else ""
-    time = floats(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
+    time = numbers(reals[0].decode("ascii", "replace")) if reals else np.zeros(1)
     damaged_if(not 1 <= many <= max(1, len(body)) or len(time) != 1, f"a view claims {count} times {many} values")
-    return name, float(time[0]), _Numbers(body, binary).labelled(count, many)
+    section = _Numbers(body, binary)
+    if binary:
+        rows = section.take(f"i4, ({many},)<f8", count)
+        return name, float(time[0]), (rows["f0"].astype(np.int64), rows["f1"].reshape(count, many).copy())
+    rows = section.take("f8", count, 1 + many)
+    return name, float(time[0]), (rows[:, 0].astype(np.int64), rows[:, 1:])
 
 
 class _Labels:

@@ -4,12 +4,14 @@ No more is read than the file has: sizes in it are compared with what is there b
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers
+from raffia.data.readers.damage import Damaged, damaged_if, entry, integer, numbers
 from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
 from raffia.data.readers.meshes.content import Content, Fields, Lattice, cells_of, check_fields, lines_of
 from raffia.data.readers.variable import MOST
@@ -21,32 +23,7 @@ TYPES = {
     "vtktypeuint32": "u4", "vtktypeuint64": "u8",
 }  # fmt: skip
 POLYDATA = {"vertices": POLY_VERTEX, "lines": POLY_LINE, "polygons": POLYGON, "triangle_strips": STRIP}
-COMPONENTS = {"vectors": 3, "normals": 3, "tensors": 9, "tensors6": 6, "global_ids": 1, "pedigree_ids": 1}
-
-
-def content(path: Path) -> Content | Lattice:
-    """A file as it is: a mesh or a grid."""
-    file = _File(path.read_bytes())
-    damaged_if(not file.line().lower().startswith("# vtk datafile"), "it does not begin with '# vtk DataFile Version'")
-    file.line()
-    file.binary = entry({"ascii": False, "binary": True}, file.line().strip().lower(), "encoding")
-    parts: dict[str, list] = {}
-    data: dict[str, Fields] = {"point_data": {}, "cell_data": {}, "": {}}
-    where, count = "", 0
-    while (words := file.words()) is not None:
-        word = words[0].lower()
-        if word in ("point_data", "cell_data"):
-            where, count = word, integer(words[1])
-        elif word == "metadata":
-            file.pass_paragraph()
-        elif word == "lookup_table":
-            file.numbers("unsigned_char" if file.binary else "float", 4 * integer(words[2]))
-        elif (part := _part(file, word, words)) is not None:
-            parts.setdefault(word.replace("aspect_ratio", "spacing"), []).append(part)
-        else:
-            data[where].update(_fields(file, word, words, count))
-            damaged_if(len(data[where]) > MOST, f"it has more than {MOST} fields")
-    return _whole(parts, data["point_data"], data["cell_data"])
+COMPONENTS = {"scalars": 1, "vectors": 3, "normals": 3, "tensors": 9, "tensors6": 6, "global_ids": 1, "pedigree_ids": 1}
 
 
 class _File:
@@ -81,80 +58,76 @@ class _File:
         while self.at < len(self.content) and self.line().strip():
             pass
 
-    def pass_text(self) -> None:
-        """Go on behind a text: a line, or as many bytes as the numbers before it say, whose first two bits are the size of that."""
-        if not self.binary:
-            self.line()
-            return
-        size = 8 >> (self.content[self.at : self.at + 1].ljust(1)[0] >> 6)
-        length = int.from_bytes(self.content[self.at : self.at + size], "big") & ((1 << (8 * size - 2)) - 1)
-        self.at += size + length
-
     def numbers(self, kind: str, count: int, many: int = 1) -> np.ndarray:
         """So many rows of numbers of a type."""
         damaged_if(count < 0 or many < 1, f"{count} rows of {many} numbers are claimed")
-        bits, size, read = kind.lower() == "bit", count * many, self._bytes if self.binary else self._text
-        dtype = np.dtype("u1" if bits else entry(TYPES, kind.lower(), "type of numbers"))
-        values = np.unpackbits(read(dtype, -(-size // 8)))[:size] if bits and self.binary else read(dtype, size)
+        dtype, size, start = np.dtype(entry(TYPES, kind.lower(), "type of numbers")), count * many, self.at
+        if self.binary:
+            self.at += dtype.itemsize * size
+            damaged_if(self.at > len(self.content), f"{size} numbers are claimed, and {len(self.content) - start} bytes follow")
+            values = np.frombuffer(self.content, dtype.newbyteorder(">"), size, start)
+        else:
+            there = 0
+            while there < size and self.at < len(self.content):
+                there += len(self.line().split())
+            damaged_if(there != size, f"{size} numbers are claimed, and {there} words follow")
+            values = numbers(self.content[start : self.at].decode("ascii", "replace"), dtype)
         return values.reshape(count, many) if many > 1 else values
 
-    def _bytes(self, dtype: np.dtype, count: int) -> np.ndarray:
-        start, self.at = self.at, self.at + dtype.itemsize * count
-        damaged_if(self.at > len(self.content), f"{count} numbers are claimed, and {len(self.content) - start} bytes follow")
-        return np.frombuffer(self.content, dtype.newbyteorder(">"), count, start)
 
-    def _text(self, dtype: np.dtype, count: int) -> np.ndarray:
-        start, there = self.at, 0
-        while there < count and self.at < len(self.content):
-            there += len(self.line().split())
-        damaged_if(there != count, f"{count} numbers are claimed, and {there} words follow")
-        text = self.content[start : self.at].decode("ascii", "replace")
-        return (floats(text) if dtype.kind == "f" else integers(text)).astype(dtype)
+GEOMETRY: dict[str, Callable[[_File, list[str]], object]] = {
+    "dataset": lambda _, words: words[1].lower(),
+    "dimensions": lambda _, words: tuple(integer(size) for size in words[1:4]),
+    **dict.fromkeys(("origin", "spacing", "aspect_ratio"), lambda _, words: numbers(" ".join(words[1:4]))),
+    **{f"{axis}_coordinates": lambda file, words: file.numbers(words[2], integer(words[1])) for axis in "xyz"},
+    "points": lambda file, words: file.numbers(words[2], integer(words[1]), 3),
+    "cell_types": lambda file, words: file.numbers("int", integer(words[1])),
+}
+"""What each section says of a grid or a mesh, by its name."""
 
 
-def _part(file: _File, word: str, words: list[str]) -> object:
-    """What a section of this name says of a grid or a mesh; None if it holds a field."""
-    if word == "dataset":
-        return words[1].lower()
-    if word == "dimensions":
-        return tuple(integer(size) for size in words[1:4])
-    if word in ("origin", "spacing", "aspect_ratio"):
-        return floats(" ".join(words[1:4]))
-    if word in ("x_coordinates", "y_coordinates", "z_coordinates"):
-        return file.numbers(words[2], integer(words[1]))
-    if word == "points":
-        return file.numbers(words[2], integer(words[1]), 3)
-    if word == "cells" or word in POLYDATA:
-        return _cells(file, integer(words[1]), integer(words[2]))
-    return file.numbers("int", integer(words[1])) if word == "cell_types" else None
+def content(path: Path) -> Content | Lattice:
+    """A file as it is: a mesh or a grid."""
+    file = _File(path.read_bytes())
+    damaged_if(not file.line().lower().startswith("# vtk datafile"), "it does not begin with '# vtk DataFile Version'")
+    file.line()
+    file.binary = entry({"ascii": False, "binary": True}, file.line().strip().lower(), "encoding")
+    parts: dict[str, Any] = {}
+    cells: list[tuple[str, np.ndarray, np.ndarray]] = []
+    data: dict[str, Fields] = {"point_data": {}, "cell_data": {}, "": {}}
+    where, count = "", 0
+    while (words := file.words()) is not None:
+        word = words[0].lower()
+        if word in data:
+            where, count = word, integer(words[1])
+        elif word == "metadata":
+            file.pass_paragraph()
+        elif word == "lookup_table":
+            file.numbers("unsigned_char" if file.binary else "float", 4 * integer(words[2]))
+        elif word == "cells" or word in POLYDATA:
+            cells.append((word, *_cells(file, integer(words[1]), integer(words[2]))))
+        elif word in GEOMETRY:
+            parts[word.replace("aspect_ratio", "spacing")] = GEOMETRY[word](file, words)
+        elif word == "field":
+            data[where].update(_arrays(file, integer(words[2])))
+        else:
+            many = entry(COMPONENTS, word, "section")
+            if word == "scalars":
+                many = integer(words[3] or "1")
+                file.begins("LOOKUP_TABLE")
+            data[where][unquote(words[1])] = file.numbers(words[2], count, many)
+        damaged_if(len(data[where]) > MOST, f"it has more than {MOST} fields")
+    return _whole(parts, cells, data["point_data"], data["cell_data"])
 
 
-def _fields(file: _File, word: str, words: list[str], count: int) -> Fields:
-    """The field in a section of this name, or the fields."""
-    if word == "field":
-        return _arrays(file, integer(words[2]))
-    kind, many = words[2], COMPONENTS.get(word, 0)
-    if word == "scalars":
-        many = integer(words[3] or "1")
-        file.begins("LOOKUP_TABLE")
-    elif word == "color_scalars":
-        kind, many = "unsigned_char" if file.binary else "float", integer(words[2])
-    elif word == "texture_coordinates":
-        kind, many = words[3], integer(words[2])
-    elif not many:
-        raise Damaged(f"its section {words[0][:20]} is not known")
-    return {unquote(words[1]): file.numbers(kind, count, many)}
-
-
-def _whole(parts: dict[str, list], *fields: Fields) -> Content | Lattice:
+def _whole(parts: dict[str, Any], lists: list[tuple[str, np.ndarray, np.ndarray]], *fields: Fields) -> Content | Lattice:
     """The data set of these sections."""
-    last = {name: some[-1] for name, some in parts.items()}
-    kind, shape, points = last.get("dataset", "not named"), last.get("dimensions", ()), last.get("points")
+    kind, shape, points = parts.get("dataset", "not named"), parts.get("dimensions", ()), parts.get("points")
     if kind == "structured_points":
         check_fields(shape, *fields)
-        return Lattice(lines_of(last.get("origin"), last.get("spacing"), [(0, size - 1) for size in shape]), *fields)
+        return Lattice(lines_of(parts.get("origin"), parts.get("spacing"), [(0, size - 1) for size in shape]), *fields)
     if kind == "rectilinear_grid":
-        return Lattice(tuple(entry(last, f"{name}_coordinates", "list of coordinates") for name in "xyz"), *fields)
+        return Lattice(tuple(entry(parts, f"{name}_coordinates", "list of coordinates") for name in "xyz"), *fields)
     known = kind in ("structured_grid", "unstructured_grid", "polydata")
     damaged_if(not known, f"its data set is {kind or 'not named'}, which is none of VTK's grids and meshes")
     if points is None:
@@ -163,14 +136,11 @@ def _whole(parts: dict[str, list], *fields: Fields) -> Content | Lattice:
         wrong = len(shape) != 3 or min(shape) < 1 or math.prod(shape) != len(points)
         damaged_if(wrong, f"it has {len(points)} points and dimensions {shape}")
         return Content(points, cells_of(shape), *fields)
-    cells = [
-        Cells.of(
-            np.full(len(ends), POLYDATA[word]) if word in POLYDATA else entry(last, "cell_types", "type of cells"), ends, nodes
-        )
-        for word in (*POLYDATA, "cells")
-        for ends, nodes in parts.get(word, ())
+    lists.sort(key=lambda cells: [*POLYDATA, "cells"].index(cells[0]))  # as VTK counts values in cells
+    kinds = [
+        np.full(len(ends), POLYDATA[word]) if word in POLYDATA else parts.get("cell_types", ends[:0]) for word, ends, _ in lists
     ]
-    return Content(points, Cells.joined(cells), *fields)
+    return Content(points, Cells.joined(Cells.of(every, *two) for every, (_, *two) in zip(kinds, lists, strict=True)), *fields)
 
 
 def _cells(file: _File, count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -186,23 +156,16 @@ def _cells(file: _File, count: int, size: int) -> tuple[np.ndarray, np.ndarray]:
         starts.append(at)
         at += sizes[at] + 1
     damaged_if(at != size or len(starts) != count, "its cells do not add up")
-    inner = np.ones(size, dtype=bool)
-    inner[starts] = False
-    return np.cumsum(mixed[starts]), mixed[inner]
+    return np.cumsum(mixed[starts]), np.delete(mixed, starts)
 
 
 def _arrays(file: _File, count: int) -> Fields:
-    """The arrays of a field section; texts in it are passed over."""
-    found: Fields = {}
+    """The arrays of a field section."""
+    arrays: Fields = {}
     for _ in range(count):
         while file.begins("METADATA"):
             file.pass_paragraph()
         name, many, rows, kind = (file.words() or [""] * 4)[:4]
         damaged_if(not name, f"it ends before {count} arrays are there")
-        if kind.lower() != "string":
-            found[unquote(name)] = file.numbers(kind, integer(rows), integer(many))
-            continue
-        for _ in range(integer(many) * integer(rows)):
-            damaged_if(file.at >= len(file.content), f"it ends before {integer(many) * integer(rows)} texts are there")
-            file.pass_text()
-    return found
+        arrays[unquote(name)] = file.numbers(kind, integer(rows), integer(many))
+    return arrays

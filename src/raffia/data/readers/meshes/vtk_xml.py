@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, guarded, integer, integers, naming, tree
+from raffia.data.readers.damage import Damaged, damaged_if, entry, guarded, integer, naming, numbers, tree
 from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, STRIP, Cells
 from raffia.data.readers.meshes.content import (
     LEFT_OUT,
@@ -74,10 +74,10 @@ def series(path: Path) -> dict[str, Variable]:
     """The arrays of ParaView's series, .pvd: nodes and cells of the first time, times, and each field (times, points)."""
     file = _File(path)
     files = file.names()
-    numbers = floats(" ".join(element.get("timestep", "") for element in file.body.findall("DataSet")))
-    damaged_if(file.kind != COLLECTION or len(numbers) != len(files), "its data sets have no times")
-    times = np.unique(numbers)
-    steps = [tuple(part for at, part in zip(numbers, files, strict=True) if at == time) for time in times]
+    listed = numbers(" ".join(element.get("timestep", "") for element in file.body.findall("DataSet")))
+    damaged_if(file.kind != COLLECTION or len(listed) != len(files), "its data sets have no times")
+    times = np.unique(listed)
+    steps = [tuple(part for at, part in zip(listed, files, strict=True) if at == time) for time in times]
     arrays = {name: replace(v, path=path, beside=tuple(files)) for name, v in reread(_state, *steps[0]).items()}
     if len(steps) == 1:
         return arrays
@@ -153,7 +153,7 @@ class _File:
         count = rows * many
         damaged_if(rows < 0 or many < 1, f"{name} claims {rows} times {many} values")
         if how == "ascii":
-            values = (floats if dtype.kind == "f" else integers)(array.text or "").astype(dtype)
+            values = numbers(array.text or "", dtype)
         else:
             stored = self._stored(array, how)
             values = np.frombuffer((self._unpacked if self.compressor else self._plain)(stored, count * dtype.itemsize), dtype)
@@ -265,7 +265,7 @@ class _Piece:
 
 
 def _spans(extent: str | None) -> list[tuple[int, int]]:
-    ends = integers(extent or "").tolist()
+    ends = numbers(extent or "", int).tolist()
     spans = list(zip(ends[::2], ends[1::2], strict=False))
     damaged_if(len(ends) != 6 or any(last < first for first, last in spans), f"its extent is {extent!r:.40}")
     return spans
@@ -294,8 +294,8 @@ def _image(piece: _Piece) -> Lattice:
     spans, shape, fields = piece.grid()
     check_fields(shape, *fields)
     body = piece.file.body
-    origin, spacing = (floats(body.get(name, "")) for name in ("Origin", "Spacing"))
-    return Lattice(lines_of(origin, spacing, spans, floats(body.get("Direction", "1 0 0 0 1 0 0 0 1"))), *fields)
+    origin, spacing = (numbers(body.get(name, "")) for name in ("Origin", "Spacing"))
+    return Lattice(lines_of(origin, spacing, spans, numbers(body.get("Direction", "1 0 0 0 1 0 0 0 1"))), *fields)
 
 
 def _rectilinear(piece: _Piece) -> Lattice:

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from raffia.data.readers import hdf5
-from raffia.data.readers.damage import Damaged, damaged_if, entry, floats, integer, integers, tree
+from raffia.data.readers.damage import Damaged, damaged_if, entry, integer, numbers, tree
 from raffia.data.readers.meshes.cells import KINDS as VTK_KINDS
 from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, Cells
 from raffia.data.readers.meshes.content import Content, described
@@ -41,7 +41,7 @@ def variables(path: Path) -> dict[str, Variable]:
     mesh = Content(file.points(meshes), file.cells(meshes))
     series = [file.series(steps, centre) for centre in ("node", "cell")]
     values = [time.get("Value", "") for grid in steps if (time := grid.find("Time")) is not None]
-    times = floats(" ".join(values)) if len(values) == len(steps) and all(values) else None
+    times = numbers(" ".join(values)) if len(values) == len(steps) and all(values) else None
     return described(path, mesh, series, times, tuple(path.parent / name for name in file.beside))
 
 
@@ -114,11 +114,11 @@ class _File:
         return array
 
     def _text(self, item: Element, text: str) -> Variable:
-        shape, size = tuple(integers(item.get("Dimensions") or "").tolist()), item.get("Precision") or "4"
+        shape, size = tuple(numbers(item.get("Dimensions") or "", int).tolist()), item.get("Precision") or "4"
         kind = entry(TYPES, (item.get("NumberType") or item.get("DataType") or "Float").lower(), "type of numbers")
         wrong = size not in ("1", "2", "4", "8") or (kind == "f" and size == "1")
         damaged_if(wrong, f"its numbers have a precision of {size[:20]} bytes")
-        values = (floats if kind == "f" else integers)(text).astype(f"{kind}{size}")
+        values = numbers(text, f"{kind}{size}")
         wrong = min(shape, default=0) < 0 or math.prod(shape) != len(values)
         damaged_if(wrong, f"{len(values)} values are no array of shape {shape}")
         return Variable.of_array(self.path, "values", values.reshape(shape))

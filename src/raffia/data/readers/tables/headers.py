@@ -1,17 +1,16 @@
 """The names of columns: units, words for samples and coordinates, and columns that are one function at the numbers in their names."""
 
-import calendar
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
 UNITS = re.compile(r"(.*\S)(?:\s+[\[(]([^\[\]()]+)[\])]|\[([^\[\]()]+)\])")
 NUMBERED = re.compile(r"(.*?)(?:\s*=\s*|[\s_.\[(]*)((?:(?<![^\s_=])[-+])?(?:\d+\.\d+|\d+)(?:[eE][-+]?\d+)?)[\])]?")
 MEASURED = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([^\W\d_]{1,3}(?:-1)?)")
-DATED = re.compile(r"([a-z]{3,9})[\s_.-]*(\d{1,2})?")
-DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 SAMPLES = {
     "id", "sample", "samples", "run", "test", "specimen", "case", "experiment", "trial", "subject", "curve", "series", "repeat",
     "replicate", "simulation", "sim", "realization", "realisation", "instance", "patient", "station", "site", "profile",
@@ -83,7 +82,7 @@ class Run:
 
 
 def runs(names: Sequence[str]) -> list[Run]:
-    """Columns whose names have a common stem and a number, or are numbers, months or days."""
+    """Columns whose names have a common stem and a number, or are numbers, months or dates."""
     groups: dict[tuple[str, str], list[tuple[str, float]]] = {}
     days = dates(names)
     for name in names:
@@ -103,7 +102,7 @@ def runs(names: Sequence[str]) -> list[Run]:
 
 
 def dates(names: Sequence[str]) -> Run | None:
-    """Columns that go through months, days of months, weekdays or dates, each later than the one before."""
+    """Columns that go through months, days of months or dates, each later than the one before."""
     dated = [(day, name) for name in names if (day := _day(name)) is not None]
     if len(dated) < 3 or any(later[0] <= earlier[0] for earlier, later in pairwise(dated)):
         return None
@@ -112,12 +111,8 @@ def dates(names: Sequence[str]) -> Run | None:
 
 def _day(name: str) -> int | None:
     """A number that grows with the date in a name."""
-    if (match := DAY.fullmatch(name)) is not None:
-        return 372 * int(match[1]) + 31 * int(match[2]) + int(match[3] or 0)
-    if (match := DATED.fullmatch(name.lower())) is None:
-        return None
-    for cycle in (calendar.month_name[1:], calendar.day_name):
-        for number, word in enumerate(cycle):
-            if word.lower().startswith(match[1]):
-                return 40 * number + int(match[2] or 0)
+    bare = f"2000 {re.sub('[ _.-]', '', name)}"
+    for text, form in ((name, "%Y-%m-%d"), (name, "%Y-%m"), (bare, "%Y %b%d"), (bare, "%Y %b"), (bare, "%Y %B")):
+        with suppress(ValueError):
+            return datetime.strptime(text, form).toordinal()
     return None

@@ -1,6 +1,6 @@
 """Tables with a row for each point of a sample: columns that name the sample, the place in it, and values there."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,34 +17,32 @@ DISTINCT = 0.9  # of the rows of a sample: how many places must differ
 FEWEST = 3  # rows a sample, on average
 MOST = 2**17  # samples
 NODES = "nodes"
+Places = dict[str, tuple[np.ndarray, tuple[str, ...]]]
+"""Coordinates with the names of their axes, by name."""
+Axes = tuple[Curves | None, tuple[str, ...], Places, list[str]]
+"""Curves along a line if values are such, the names of axes, coordinates, and notes."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows by their sample: `order` has the rows of the first sample, then those of the next; `starts` is where each begins."""
+    """Rows by their sample: `order` has those of the first sample, then those of the next; `starts` is where each begins in it.
+
+    `samples` is the index of the sample of each row of `order`.
+    """
 
     order: np.ndarray
+    samples: np.ndarray
     starts: np.ndarray
 
     @classmethod
-    def of(cls, keys: dict[str, np.ndarray]) -> "Groups":
-        """Rows with equal keys are a sample; samples are in the order of their first rows."""
+    def of(cls, keys: dict[str, np.ndarray], places: Sequence[np.ndarray] = ()) -> "Groups":
+        """Rows with equal keys are a sample, in the order of their first rows. Within a sample, rows are sorted by the places."""
         codes = optional("pandas", "Table").DataFrame(keys).groupby(list(keys), sort=False).ngroup().to_numpy()
-        order = np.argsort(codes, kind="stable")
-        return cls(order, np.concatenate([[0], np.flatnonzero(np.diff(codes[order])) + 1]))
+        order = np.lexsort([*places[::-1], codes])
+        return cls(order, codes[order], np.flatnonzero(np.diff(codes[order], prepend=-1)))
 
     def __len__(self) -> int:
         return len(self.starts)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """How many rows each sample has."""
-        return np.diff(np.append(self.starts, len(self.order)))
-
-    @property
-    def samples(self) -> np.ndarray:
-        """The index of the sample that each row of `order` belongs to."""
-        return np.repeat(np.arange(len(self)), self.sizes)
 
     @property
     def first(self) -> np.ndarray:
@@ -55,14 +53,10 @@ class Groups:
         """The values of each sample."""
         return np.split(values[self.order], self.starts[1:])
 
-    def sorted_by(self, places: list[np.ndarray]) -> "Groups":
-        """The same samples, with their rows sorted by the first of the places, then by the next."""
-        return Groups(self.order[np.lexsort([*(place[self.order] for place in reversed(places)), self.samples])], self.starts)
-
     def constant(self, values: np.ndarray) -> bool:
         """Whether a column has one value in each sample."""
         there = values[self.order]
-        return bool(np.array_equal(there, np.repeat(there[self.starts], self.sizes), equal_nan=values.dtype.kind == "f"))
+        return bool(np.array_equal(there, there[self.starts][self.samples], equal_nan=values.dtype.kind == "f"))
 
     def distinct(self, places: list[np.ndarray]) -> float:
         """The share of rows that are at a place of their own in their sample."""
@@ -108,20 +102,18 @@ def column(table: Table, name: str) -> np.ndarray:
 
 def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     """Labels and parameters, which are the same in all rows of a sample, and all other columns as functions."""
-    groups = Groups.of({name: column(table, name) for name in layout.samples})
-    _check(table, layout, groups)
-    fields = _fields(table, layout, groups)
-    layout = layout if fields.curves is None else fields.curves.in_other_files(layout)
-    table = replace(table, notes=(*table.notes, *fields.notes))
-    first = groups.first
-    texts = {name: values[first] for name, values in table.texts.items()}
-    labelled = set(filter(names_samples, table.numbers))  # others that tell samples apart, as a Reynolds number, are parameters
-    texts |= {name: table.numbers[name][first].astype(str).astype(object) for name in layout.samples if name in labelled}
+    groups = _groups(table, layout)
+    curves, axes, coordinates, notes = _axes(table, layout, groups)
+    layout = layout if curves is None else curves.in_other_files(layout)
+    table = replace(table, notes=(*table.notes, *notes))
+    texts = {name: values[groups.first] for name, values in table.texts.items()}
+    labelled = [name for name in layout.samples if name in table.numbers and names_samples(name)]  # others are parameters
+    texts |= {name: table.numbers[name][groups.first].astype(str).astype(object) for name in labelled}
     numbers = {name: values for name, values in table.numbers.items() if name not in (*texts, *layout.coordinates)}
-    stays = {name for name, values in numbers.items() if name not in layout.functions and groups.constant(values)}
-    if missing := set(layout.parameters) - stays:
+    stays = [name for name, values in numbers.items() if name not in layout.functions and groups.constant(values)]
+    if missing := set(layout.parameters) - {*stays}:
         raise RaffiaError(f"{table.path}: {', '.join(sorted(missing))} must stay the same in every sample, as in training.")
-    constant = {name: numbers[name][first] for name in layout.parameters or numbers if name in stays}
+    constant = {name: numbers[name][groups.first] for name in layout.parameters or stays}
     layout = replace(layout, parameters=tuple(constant), functions=tuple(name for name in numbers if name not in constant))
     if len(constant) > 1:
         note = f"{PARAMETERS} are {', '.join(constant)}, which stay the same in every sample."
@@ -129,8 +121,13 @@ def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     else:
         arrays = {name: variable(table, name, values, (SAMPLE,), layout) for name, values in constant.items()}
     for name in layout.functions:
-        arrays[name] = variable(table, name, fields.of(numbers[name]), (SAMPLE, *fields.axes), layout)
-    arrays |= {name: variable(table, name, values, dims, layout) for name, (values, dims) in fields.coordinates.items()}
+        if curves is not None and curves.grid is not None:
+            values = np.stack([curves.values(index, curve) for index, curve in enumerate(groups.split(numbers[name]))])
+        else:
+            shape = [len(coordinates[axis][0]) for axis in axes]
+            values = numbers[name][groups.order].reshape(len(groups), *shape)
+        arrays[name] = variable(table, name, values, (SAMPLE, *axes), layout)
+    arrays |= {name: variable(table, name, values, dims, layout) for name, (values, dims) in coordinates.items()}
     return arrays | labels(table, texts, layout)
 
 
@@ -155,59 +152,45 @@ def _in_blocks(values: np.ndarray) -> bool:
     return 2 <= blocks <= len(values) / FEWEST
 
 
-@dataclass(frozen=True)
-class _Fields:
-    """Where the values of functions are: the rows of each sample in order, the names of axes, and coordinates by name."""
-
-    groups: Groups
-    axes: tuple[str, ...]
-    coordinates: Mapping[str, tuple[np.ndarray, tuple[str, ...]]]
-    notes: list[str]
-    curves: Curves | None = None
-
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """A column as (samples, *axes)."""
-        if self.curves is None or self.curves.grid is None:
-            shape = [self.coordinates[axis][0].shape[0] for axis in self.axes]
-            return values[self.groups.order].reshape(len(self.groups), *shape)
-        return np.stack([self.curves.values(index, curve) for index, curve in enumerate(self.groups.split(values))])
-
-
-def _check(table: Table, layout: Layout, groups: Groups) -> None:
+def _groups(table: Table, layout: Layout) -> Groups:
+    """The rows of each sample, sorted by their places."""
     missing = [name for name in layout.coordinates if name not in table.numbers]
     if missing:
         raise RaffiaError(
             f"there is no column of numbers {missing[0]!r} for coordinates=… (--coordinates). It has {table.listed()}."
         )
+    keys = {name: column(table, name) for name in layout.samples}
+    groups = Groups.of(keys, [table.numbers[name] for name in layout.coordinates])
     if len(groups) > MOST:
         raise RaffiaError(f"it is a long table of more than {MOST} samples. Write them as an array, into an .npz file.")
-    lone = groups.first[groups.sizes < 2]
+    lone = groups.first[np.bincount(groups.samples) < 2]
     if len(lone):
         raise RaffiaError(
             f"{table.path}: {len(lone)} of {len(groups)} samples, by {' and '.join(layout.samples)}, have a single row, such as row "
             f"{int(lone[0]) + 1}. If each row is a sample, pass table='wide' (--table wide); else leave them out."
         )
+    return groups
 
 
-def _fields(table: Table, layout: Layout, groups: Groups) -> _Fields:
+def _axes(table: Table, layout: Layout, groups: Groups) -> Axes:
     """Where values are: along a line that curves share, on a grid, or on scattered nodes, which all samples share."""
     places, listed = layout.coordinates, " and ".join(layout.coordinates)
-    rows = groups.sorted_by([table.numbers[name] for name in places])
     notes = [f"{len(groups)} samples, distinguished by {' and '.join(layout.samples)}, with values along {listed}."]
-    if moved := len(np.unique(groups.samples[rows.order != groups.order])):
-        notes.append(f"the rows of {moved} samples are sorted by {listed}.")
-    each = rows.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))
+    moved = (np.diff(groups.order) < 0) & (np.diff(groups.samples) == 0)
+    if moved.any():
+        notes.append(f"the rows of {len(np.unique(groups.samples[1:][moved]))} samples are sorted by {listed}.")
+    each = groups.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))
     if len(places) == 1:
         curves = common(table.path, places[0], [nodes[:, 0] for nodes in each], layout)
-        return _Fields(rows, places, {places[0]: (curves.points, places)}, [*notes, *filter(None, [curves.note])], curves)
+        return curves, places, {places[0]: (curves.points, places)}, [*notes, *filter(None, [curves.note])]
     nodes, size = each[0], np.abs(each[0]).max() or 1.0
     if any(other.shape != nodes.shape or not np.abs(other - nodes).max() <= 1e-9 * size for other in each):
         raise RaffiaError(
             f"{table.path}: samples have their values at different places {', '.join(places)}, and only curves are resampled. Write all on "
             "one grid or at the same nodes."
         )
-    lines = {name: (np.unique(x), (name,)) for name, x in zip(places, nodes.T, strict=True)}
+    lines: Places = {name: (np.unique(x), (name,)) for name, x in zip(places, nodes.T, strict=True)}
     if len(nodes) == np.prod([len(line) for line, _ in lines.values()]) == len(np.unique(nodes, axis=0)):
-        return _Fields(rows, places, lines, notes)
+        return None, places, lines, notes
     scattered = {name: (x, (NODES,)) for name, x in zip(places, nodes.T, strict=True)}
-    return _Fields(rows, (NODES,), {NODES: (nodes, (NODES, "axis")), **scattered}, notes)
+    return None, (NODES,), {NODES: (nodes, (NODES, "axis")), **scattered}, notes

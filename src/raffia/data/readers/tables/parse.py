@@ -4,8 +4,9 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from raffia.data.readers.tables.headers import named
 from raffia.data.readers.variable import optional
 from raffia.errors import RaffiaError
 
-LOOKED = 32  # lines that are looked at
-ENOUGH, LONGEST = 2**18, 2**22  # characters that are looked at, if they are three lines, and of a single line
+LOOKED = 16  # lines that are looked at
+LONGEST = 2**19  # characters of such a line
 MOST = 2**14  # columns
 DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "white space"}
 COMMENTS = ("#", "%", "//", "!")
@@ -57,9 +58,13 @@ def parsed(path: Path) -> Table:
     lines = text.split("\n")
     start = next((line for line in lines if line.strip()), "")
     comment = next((mark for mark in COMMENTS if start.startswith(mark)), "\n")  # which no line has
-    places = list(_first_lines(path, lines, comment))
+    filled = (place for place, line in enumerate(lines) if line.strip() and not line.startswith(comment))
+    places = list(islice(filled, LOOKED))
     if not places:
         raise RaffiaError(f"{path} is no table: it has no lines with values.")
+    longest = max(places, key=lambda place: len(lines[place]))
+    if len(lines[longest]) > LONGEST:
+        raise RaffiaError(f"{path} is no table: line {longest + 1} has {len(lines[longest])} characters.")
     rows, dialect = _dialect([lines[place] for place in places], notes)
     above = [line[len(comment) :].strip() for line in lines[: places[0]] if line.startswith(comment)]
     header, headed, note = _header(rows, (above or [""])[-1], dialect["sep"])
@@ -112,7 +117,7 @@ def table(path: Path, frame: Any, headers: Sequence[str], headed: bool, notes: l
         values, percent = _numbers(name, column)
         if values is None:
             texts[name] = column.fillna("").astype(str).str.strip().to_numpy(dtype=object)
-        elif place == 0 and name.lower() in INDEX and headed and len(values) > 1 and _counts(values):
+        elif place == 0 and name.lower() in INDEX and headed and len(values) > 1 and _counts_rows(values):
             notes.append("the first column counts the rows, and is left out.")
         elif (first := re.sub(r" \(\d+\)$", "", name)) != name and np.array_equal(numbers.get(first, ()), values):
             notes.append(f"{first} stands there twice with the same values, and is read once.")
@@ -148,50 +153,29 @@ def _numbers(name: str, column: Any) -> tuple[np.ndarray | None, bool]:
     return None, False
 
 
-def _counts(values: np.ndarray) -> bool:
+def _counts_rows(values: np.ndarray) -> bool:
     return bool(values[0] in (0, 1) and np.array_equal(values, values[0] + np.arange(len(values))))
 
 
 def _decoded(path: Path) -> tuple[str, list[str]]:
     """The text of a file, and a note if its encoding is unusual."""
-    content, notes = path.read_bytes(), list[str]()
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        with guarded(path):
-            text, notes = content.decode("utf-16"), ["the text is UTF-16."]
-    elif b"\0" in content:
+    content = path.read_bytes()
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in content and not wide:
         raise RaffiaError(f"{path} is damaged or no table: it holds bytes that are no text. Export it as text (CSV).")
-    else:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text, notes = content.decode("latin-1"), ["the text is no UTF-8, so it is taken for Latin-1."]
+    try:
+        text = content.decode("utf-16", "replace") if wide else content.decode("utf-8-sig")
+        notes = ["the text is UTF-16."] if wide else []
+    except UnicodeDecodeError:
+        text, notes = content.decode("latin-1"), ["the text is no UTF-8, so it is taken for Latin-1."]
     return text.replace("\r\n", "\n").replace("\r", "\n"), notes
-
-
-def _first_lines(path: Path, lines: list[str], comment: str) -> Iterator[int]:
-    """The indices of the first lines that are neither empty nor comments."""
-    count = length = 0
-    for at, line in enumerate(lines):
-        if count == LOOKED or (count > 2 and length > ENOUGH):
-            return
-        if len(line) > LONGEST:
-            raise RaffiaError(f"{path} is no table: line {at + 1} has {len(line)} characters.")
-        length += len(line) + 1
-        if line.strip() and not line.startswith(comment):
-            count += 1
-            yield at
 
 
 def cells(line: str, delimiter: str) -> list[str]:
     """The cells of a line, without quotes and blanks around them."""
-    if delimiter == " ":
-        line = re.sub(r"\s+", " ", line.strip())
-    if delimiter not in line:
-        return [line.strip().strip('"')]
-    if '"' not in line:
-        return [cell.strip() for cell in line.split(delimiter)]
+    text = " ".join(line.split()) if delimiter == " " else line
     try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, skipinitialspace=True), [])]
     except csv.Error as error:
         raise Damaged(f"{error} in its first lines") from None
 
@@ -250,15 +234,11 @@ def _counts_columns(first: list[str], below: Sequence[list[str]]) -> bool:
 def _in_steps(row: list[str]) -> bool:
     """Whether a row counts in equal steps; a text at its start may name the index."""
     numbers = [cell for cell in row if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", cell)]
-    enough = len(numbers) >= max(4, len(row) - 2)
-    return (
-        enough
-        and _equal_steps(numbers, 1e-6 * max(abs(float(cell)) for cell in numbers))
-        and float(numbers[0]) < float(numbers[-1])
-    )
+    return len(numbers) >= max(4, len(row) - 2) and float(numbers[0]) < float(numbers[-1]) and _equal_steps(numbers, 1e-6)
 
 
 def _equal_steps(row: Sequence[str], tolerance: float) -> bool:
     """Whether numbers go on in equal steps, which are not none."""
-    steps = np.diff(np.array(row, float))
-    return bool(np.ptp(steps) <= tolerance and steps.any()) if len(steps) else False
+    values = np.array(row, float)
+    steps = np.diff(values)
+    return len(steps) > 0 and bool(np.ptp(steps) <= tolerance * np.abs(values).max() and steps.any())

@@ -15,7 +15,7 @@ from raffia.data.readers.layout import COLUMNS, POINTS, WIDE, Layout
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content
 from raffia.data.readers.tables.headers import UNITS, Run, dates, names_places, names_samples, runs
-from raffia.data.readers.tables.parse import WIDEST, Table
+from raffia.data.readers.tables.parse import DECIMAL, WIDEST, Table
 from raffia.data.readers.variable import Rows, Variable, check_count
 from raffia.errors import RaffiaError
 
@@ -122,8 +122,8 @@ def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[s
     arrays = {}
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
-        load = partial(_texts, values, kind)
-        arrays[name] = Variable(table.path, name, values.shape, kind, load, dims=(SAMPLE,), notes=table.notes, layout=layout)
+        of_kind = partial(_texts, values, kind)
+        arrays[name] = Variable(table.path, name, values.shape, kind, of_kind, dims=(SAMPLE,), notes=table.notes, layout=layout)
     return arrays
 
 
@@ -149,85 +149,73 @@ def _rises(values: np.ndarray) -> bool:
     return len(steps) > 0 and bool((steps > 0).all() or (steps < 0).all())
 
 
-Variables = dict[str, Variable]
-Place = tuple[Variable, int | None, float | None]  # a column: an array of its own, or at a place in a run, and its coordinate
+Column = tuple[Variable, int | None]
+"""A column of a table: an array of its own, or one at a place in a run."""
 
 
-def selected(arrays: Variables, names: Iterable[str]) -> Variables:
+def selected(arrays: dict[str, Variable], names: Iterable[str]) -> dict[str, Variable]:
     """The arrays, and those that names mean beside them; names without a meaning are left out, for others to refuse.
 
-    A name is that of a column, also with its units; FIRST..LAST are columns between two names, or between two numbers that name
-    columns; a name with * matches columns; FIRST:LAST are columns by their places, from 0, without the last.
+    A name is that of a column, also with its units; FIRST..LAST are columns between two names, or those named by
+    numbers between two; a name with * matches columns;
+    FIRST:LAST are columns by their places, from 0, without the last.
     """
     every, columns = dict(arrays), _columns(arrays)
     for name in names:
-        match = UNITS.fullmatch(name)
-        column = columns.get(name) or columns.get(match[1] if match else name)
-        if name in every:
-            continue
-        if column is not None:
-            every[name] = column[0] if column[1] is None else _joined(name, [column], flat=True)
-        elif chosen := _meant(columns, name):
-            every |= _with_coordinates(arrays, name, chosen)
+        if name not in every and (chosen := _meant(columns, name)):
+            every |= _joined(arrays, name, chosen)
     return every
 
 
-def _columns(arrays: Variables) -> dict[str, Place]:
+def _columns(arrays: dict[str, Variable]) -> dict[str, Column]:
     """All columns of tables in their order, by name."""
-    places: dict[str, Place] = {}
+    columns: dict[str, Column] = {}
     for v in arrays.values():
         if v.layout is None or not v.numeric or v.dims == (v.name,):
             continue
-        line = arrays.get((v.dims or ("",))[-1])
-        x = line.read() if line is not None and line.dims == (line.name,) else None
         for place, column in enumerate(v.attributes.get("columns", ())):
-            places.setdefault(column, (v, place, None if x is None else float(x[place])))
+            columns.setdefault(column, (v, place))
         if len(v.shape) == 1:
-            places[v.name] = (v, None, None)
-    return places
+            columns[v.name] = (v, None)
+    return columns
 
 
-def _meant(columns: dict[str, Place], name: str) -> list[Place]:
+def _meant(columns: dict[str, Column], name: str) -> list[Column]:
     """The columns that a name means."""
-    order, places = list(columns), list(columns.values())
-    first, dots, last = name.partition("..")
-    start, colon, stop = name.partition(":")
+    order, every = list(columns), list(columns.values())
+    bare = match[1] if (match := UNITS.fullmatch(name)) else name
+    if name in columns or bare in columns:
+        return [columns.get(name) or columns[bare]]
+    first, _, last = name.partition("..")
     if first in columns and last in columns:
-        return places[order.index(first) : order.index(last) + 1]
-    if not dots and "*" in name:
+        return every[order.index(first) : order.index(last) + 1]
+    if DECIMAL.fullmatch(first) and DECIMAL.fullmatch(last):
+        inside = [column for column in order if DECIMAL.fullmatch(column) and float(first) <= float(column) <= float(last)]
+        return [columns[column] for column in inside]
+    if "*" in name:
         return [columns[column] for column in matching(order, name)]
-    if not dots and colon and all(part.isdigit() or not part for part in (start, stop)):
-        return places[int(start or 0) : int(stop or len(order))]
-    try:
-        low, high = float(first), float(last)
-    except ValueError:
-        return []
-    inside = [place for place in places if place[2] is not None and low <= place[2] <= high]
-    return [place for place in inside if place[0] is inside[0][0]]
+    start, colon, stop = name.partition(":")
+    if colon and all(part.isdigit() or not part for part in (start, stop)):
+        return every[int(start or 0) : int(stop or len(order))]
+    return []
 
 
-def _with_coordinates(arrays: Variables, name: str, places: list[Place]) -> Variables:
-    """An array of these columns, and the coordinates of its columns if they are of one function that has such."""
-    run, found = places[0][0], {name: _joined(name, places)}
-    if all(v is run and x is not None for v, _, x in places):
-        line, named = arrays[(run.dims or ("",))[-1]], f"columns of {name}"
-        values = np.array([x for _, _, x in places])
-        more = {"attributes": line.attributes, "notes": line.notes, "layout": line.layout}
-        found[named] = Variable.of_array(run.path, named, values, (named,), **more)
-    return found
-
-
-def _joined(name: str, places: list[Place], flat: bool = False) -> Variable:
-    """An array of these columns; a `flat` one is a number a sample."""
-    run, sample = places[0][0], (places[0][0].dims or (SAMPLE,))[0]
-    several = {v.name: v for v, _, _ in places}
+def _joined(arrays: dict[str, Variable], name: str, columns: list[Column]) -> dict[str, Variable]:
+    """An array of these columns, or of one as a number a sample; and their coordinates if they are of one function that has such."""
+    run, places = columns[0][0], [place for _, place in columns if place is not None]
+    several, single = {v.name: v for v, _ in columns}, len(columns) == 1
 
     def read(rows: Rows) -> np.ndarray:
-        values = {name: v.read(rows) for name, v in several.items()}
-        columns = [values[v.name] if place is None else values[v.name][:, place] for v, place, _ in places]
-        return columns[0] if flat else np.stack(columns, axis=1)
+        values = {key: v.read(rows) for key, v in several.items()}
+        chosen = [values[v.name] if place is None else values[v.name][:, place] for v, place in columns]
+        return chosen[0] if single else np.stack(chosen, axis=1)
 
-    shape, dims = (run.shape[:1], (sample,)) if flat else ((run.shape[0], len(places)), (sample, f"columns of {name}"))
-    dtype = np.result_type(*[v.dtype for v in several.values()]).str
+    dims, shape = ((run.dims or ("",))[0], f"columns of {name}"), (run.shape[0], len(columns))
+    rank, dtype = 1 if single else 2, np.result_type(*[v.dtype for v in several.values()]).str
     units = {key: value for key, value in run.attributes.items() if key == "units"}
-    return Variable(run.path, name, shape, dtype, read, dims=dims, attributes=units, notes=run.notes, layout=run.layout)
+    found = {name: replace(run, name=name, shape=shape[:rank], dims=dims[:rank], dtype=dtype, load=read, attributes=units)}
+    line = arrays.get((run.dims or ("",))[-1])
+    if not single and len(several) == 1 and line is not None and line.dims == (line.name,) and len(places) == len(columns):
+        x, more = line.read()[places], {"attributes": line.attributes, "notes": line.notes, "layout": line.layout}
+        found[dims[1]] = Variable.of_array(run.path, dims[1], x, dims[1:], **more)
+    return found

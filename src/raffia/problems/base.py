@@ -104,12 +104,6 @@ def refined(grid: Grid, least: int) -> Grid:
     return grid.domain.grid(*shape)
 
 
-def check_rectangle(name: str, domain: Domain) -> None:
-    """Refuse other domains."""
-    if domain.dim != 2 or not domain.boxed:
-        raise RaffiaError(f"{name}(domain=…) must be a rectangle, Domain(2, periodic=False); got {domain}.")
-
-
 def check_tensor(a: object) -> None:
     """Refuse inputs of other kinds."""
     if not isinstance(a, Tensor):

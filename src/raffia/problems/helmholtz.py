@@ -1,7 +1,5 @@
 """The Helmholtz equation on a square: a wave speed ↦ the wave that a source on one side excites."""
 
-import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,11 +13,12 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
-from raffia.problems.base import Problem, check_rectangle, check_tensor
+from raffia.problems.base import Problem, check_tensor
+from raffia.problems.elliptic import check_coefficient, check_rectangle, warn_if_unresolved
 from raffia.problems.parameters import AboveOne, Count, FinePoints, Positive, check_parameters
 from raffia.spaces import Domain
 
-UNRESOLVED, LOOKED_AT = 0.01, 2  # the mean relative error above which to warn, and of how many samples it is estimated
+LOOKED_AT = 2  # samples of which the error is estimated
 
 
 def window(x: Tensor, h: float) -> Tensor:
@@ -89,11 +88,17 @@ class Helmholtz(Problem):
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of the wave speed a."""
-        self._check(a)
-        u = torch.stack([self._wave(c) for c in a.double()])
+        check_parameters(self)
+        check_tensor(a)
+        check_coefficient(a, "wave speeds")
+        u = self._waves(a.double())
         if self.scheme == "compact":
-            self._warn_if_unresolved(a[:LOOKED_AT].double(), u[:LOOKED_AT])
+            few = a[:LOOKED_AT].double()
+            warn_if_unresolved("Helmholtz", u[:LOOKED_AT], lambda step: self._waves(few[:, ::step, ::step]), orders=(4, 4))
         return u.to(a)
+
+    def _waves(self, speeds: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
+        return torch.stack([self._wave(c) for c in speeds])
 
     def _wave(self, c: Float[Tensor, "r1 r2"]) -> Float[Tensor, "r1 r2"]:
         """(δ²⊗B + B⊗δ² + (B⊗B) k²) u = −(2/h)(1 − (kh)²/12) g on the top row, with B = 1 + h²δ²/12 and reflecting ends.
@@ -123,30 +128,6 @@ class Helmholtz(Problem):
             ) from None
         solution = factors.solve(right.numpy().ravel())
         return torch.from_numpy(solution.reshape(grid.shape)).to(c.device)
-
-    def _warn_if_unresolved(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> None:
-        """Warn where solutions change by much if every second point is left: Richardson's estimate of their error, of order 4."""
-        intervals = math.gcd(*(points - 1 for points in a.shape[1:]))
-        if intervals % 2 or intervals < 8:
-            return
-        coarse, fine = torch.stack([self._wave(c) for c in a[:, ::2, ::2]]), u[:, ::2, ::2]
-        error = float(((fine - coarse).flatten(1).norm(dim=1) / fine.flatten(1).norm(dim=1)).mean()) / 15
-        if error > UNRESOLVED:
-            points = max(a.shape[1:])
-            need = (points - 1) * (error / UNRESOLVED) ** 0.25
-            warnings.warn(
-                f"Helmholtz is not resolved: with {points} points along an axis solutions are off by about {error:.1%} or more. "
-                f"Pass fine_points={2 * math.ceil(need / 2) + 1} or more for data sets, or a on as many points to solve.",
-                stacklevel=3,
-            )
-
-    def _check(self, a: Tensor) -> None:
-        check_parameters(self)
-        check_tensor(a)
-        if a.ndim != 3 or min(a.shape[1:]) < 3 or not (torch.isfinite(a) & (a > 0)).all():
-            raise RaffiaError(
-                f"a must be finite and strictly positive, wave speeds of shape (n, r, r) with r >= 3; got shape {tuple(a.shape)}."
-            )
 
 
 def _along(points: int, h: float, part: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:

@@ -1,11 +1,11 @@
-from dataclasses import dataclass
-
 import matplotlib
 import numpy as np
 import pytest
 import torch
 
 from raffia import RaffiaError, plotting
+from raffia.data import AxisLabel as Label
+from raffia.data import SideSchema
 from raffia.spaces import Channels, Domain, Mesh, Vectors
 from raffia.tuning import History, Trial
 
@@ -59,14 +59,6 @@ def test_error_against_resolution_has_one_curve_a_label():
 def test_prediction_wants_one_sample():
     with pytest.raises(RaffiaError, match=r"Pass a\[0\]"):
         plotting.prediction(np.ones((2, 8)), np.ones(8), np.ones(8))
-
-
-def test_error_against_features_has_one_curve_a_label_and_the_monte_carlo_rate():
-    (axes,) = plotting.error_against_features([16, 64, 256], {"n = 100": [0.2, 0.1, 0.06], "n = 500": [0.2, 0.09, 0.05]}).axes
-    *curves, rate = axes.lines
-    assert [c.get_label() for c in curves] == ["n = 100", "n = 500"]
-    x, y = rate.get_data()
-    assert np.polyfit(np.log(x), np.log(y), 1)[0] == pytest.approx(-0.5)
 
 
 def test_bridge_panels_show_every_curve():
@@ -244,19 +236,11 @@ def test_parity_puts_each_prediction_against_its_truth():
         plotting.parity(y, p[:3])
 
 
-@dataclass(frozen=True)
-class Label:
-    name: str = ""
-    units: str = ""
-    first: float | None = None
-    last: float | None = None
-
-
 def test_true_coordinates_names_and_units_are_on_the_axes_and_latitude_is_upward():
     space = Domain(2, axes=("box", "periodic"), extent=(180.0, 360.0))
     y = GENERATOR.random((7, 8))
     labels = (Label("latitude", "degrees_north", -90.0, 90.0), Label("longitude", "degrees_east", -180.0, 135.0))
-    panel = plotting.fields(y, y, y, space, output_labels=labels).axes[1]
+    panel = plotting.fields(y, y, y, space, SideSchema(space=space, frame=labels)).axes[1]
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("longitude (°E)", "latitude (°N)")
     assert panel.get_xlim() == pytest.approx((-180, 180))  # the end that is left out is where the first node is again
     assert panel.get_ylim() == pytest.approx((-90, 90))
@@ -268,7 +252,7 @@ def test_true_coordinates_names_and_units_are_on_the_axes_and_latitude_is_upward
 def test_stations_are_drawn_with_their_latitude_upward():
     nodes = torch.from_numpy(GENERATOR.random((80, 2)) * [10, 30] + [40, 100])
     labels = (Label("lat", "degrees_north"), Label("lon", "degrees_east"))
-    panel = plotting.fields(np.ones(80), np.ones(80), np.ones(80), Mesh(nodes), output_labels=labels).axes[1]
+    panel = plotting.fields(np.ones(80), np.ones(80), np.ones(80), SideSchema(space=Mesh(nodes), frame=labels)).axes[1]
     triangles = panel.collections[0]._triangulation
     assert np.array_equal(np.stack([triangles.y, triangles.x], 1), nodes.numpy())
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("lon (°E)", "lat (°N)")
@@ -279,7 +263,7 @@ def test_axes_that_descend_are_drawn_ascending_and_in_place():
     space = Domain(2, periodic=False)
     y = GENERATOR.random((5, 6))
     labels = (Label("x", "m", 0.0, 4.0), Label("y", "m", 50.0, 45.0))
-    panel = plotting.fields(y, y, y, space, output_labels=labels).axes[1]
+    panel = plotting.fields(y, y, y, space, SideSchema(space=space, frame=labels)).axes[1]
     assert panel.get_ylim() == (45, 50)
     assert tuple(panel.images[0].get_extent()) == (0, 4, 50, 45)  # the first node, at 50, is above
     assert panel.get_box_aspect() == pytest.approx(5 / 4)
@@ -288,17 +272,19 @@ def test_axes_that_descend_are_drawn_ascending_and_in_place():
 def test_axes_in_different_units_have_no_common_scale():
     y = GENERATOR.random((5, 6))
     labels = (Label("x", "m", 0.0, 2.0), Label("t", "s", 0.0, 1.0))
-    assert plotting.fields(y, y, y, Domain(2, periodic=False), output_labels=labels).axes[1].get_box_aspect() == 0.9
+    assert plotting.fields(y, y, y, SideSchema(space=Domain(2, periodic=False), frame=labels)).axes[1].get_box_aspect() == 0.9
 
 
 def test_a_curve_is_drawn_against_its_true_coordinate_and_a_slice_says_where_it_is():
     y = GENERATOR.random(11)
-    _, both, error = plotting.fields(y, y, y, Domain(1, periodic=False), output_labels=[Label("z", "m", 5.0, 6.0)]).axes
+    _, both, error = plotting.fields(
+        y, y, y, SideSchema(space=Domain(1, periodic=False), frame=(Label("z", "m", 5.0, 6.0),))
+    ).axes
     assert both.lines[0].get_xdata() == pytest.approx(np.linspace(5, 6, 11))
     assert error.get_xlabel() == "z (m)"
     cube = GENERATOR.random((5, 5, 5))
-    labels = [Label(name, "km", 10.0, 14.0) for name in ("u", "v", "w")]
-    panels = plotting.fields(cube, cube, cube, Domain(3, periodic=False), output_labels=labels).axes
+    labels = tuple(Label(name, "km", 10.0, 14.0) for name in ("u", "v", "w"))
+    panels = plotting.fields(cube, cube, cube, SideSchema(space=Domain(3, periodic=False), frame=labels)).axes
     assert [p.get_title().split("\n")[1] for p in panels if p.get_title().startswith("truth")] == [
         "w = 12 km",
         "v = 12 km",
@@ -308,9 +294,9 @@ def test_a_curve_is_drawn_against_its_true_coordinate_and_a_slice_says_where_it_
 
 def test_channels_and_components_have_their_names_and_curves_their_bands():
     a, y = GENERATOR.random(3), GENERATOR.random((2, 16))
-    figure = plotting.fields(
-        a, y, y + 0.1, Vectors(), Channels(LINE, 2), input_names=["Re", "Ma", "α"], output_names=["p", "v"], widths=[0.5, 0.25]
-    )
+    given = SideSchema(space=Vectors(), names=("Re", "Ma", "α"))
+    wanted = SideSchema(space=Channels(LINE, 2), names=("p", "v"))
+    figure = plotting.fields(a, y, y + 0.1, given, wanted, widths=[0.5, 0.25])
     given, *panels = figure.axes
     assert [label.get_text() for label in given.get_xticklabels()] == ["Re", "Ma", "α"]
     assert [panel.get_title() for panel in panels[::2]] == ["truth and prediction\np", "truth and prediction\nv"]

@@ -17,7 +17,6 @@ from raffia.data import ReadingOptions
 from raffia.data.options import FLAGS
 from raffia.data.readers import LOOKED_AT, decode
 from raffia.errors import RaffiaError
-from raffia.report import axes_and_names
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
 
@@ -66,7 +65,7 @@ def inspect(
         console.print(f"• {guess.reason}{changed}", soft_wrap=True, markup=False)
     console.print("Each line is what was read off the file; the option in brackets changes it.")
     if figure is not None:
-        picture = plotting.pair(a[0], y[0], source.domain, source.output, **axes_and_names(source.schema, a, y))
+        picture = plotting.pair(a[0], y[0], source.schema.input, source.schema.output)
         with atomic(figure) as temporary:
             picture.savefig(temporary, dpi=150)
         console.print(f"drew the first sample into {figure}", soft_wrap=True)

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from raffia.plotting.curves import brownian_bridge, error_against_features, error_against_resolution, search
+from raffia.plotting.curves import brownian_bridge, error_against_resolution, search
 from raffia.plotting.error_plots import errors, errors_against_parameters, errors_along, errors_by_group, parity
 from raffia.plotting.inverse_plot import posterior
 from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array
@@ -11,7 +11,26 @@ from raffia.plotting.samples import fields, pair, prediction
 from raffia.plotting.time_plots import errors_in_time, evolution, spectra
 
 __all__ = [
-    "ERROR", "INK", "PREDICTION", "TRUTH", "Array", "Figure", "Labels", "brownian_bridge", "error_against_features",
-    "error_against_resolution", "errors", "errors_against_parameters", "errors_along", "errors_by_group", "errors_in_time", "evolution",
-    "fields", "pair", "parity", "posterior", "prediction", "search", "spectra",
-]  # fmt: skip
+    "ERROR",
+    "INK",
+    "PREDICTION",
+    "TRUTH",
+    "Array",
+    "Figure",
+    "Labels",
+    "brownian_bridge",
+    "error_against_resolution",
+    "errors",
+    "errors_against_parameters",
+    "errors_along",
+    "errors_by_group",
+    "errors_in_time",
+    "evolution",
+    "fields",
+    "pair",
+    "parity",
+    "posterior",
+    "prediction",
+    "search",
+    "spectra",
+]

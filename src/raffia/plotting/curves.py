@@ -21,19 +21,6 @@ def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequenc
     return figure
 
 
-def error_against_features(n_features: Sequence[int], errors: Mapping[str, Sequence[float]]) -> Figure:
-    """Test error against the number of features, one curve a label, with the Monte Carlo rate m^(−1/2) for comparison."""
-    m = np.asarray(n_features, dtype=float)
-    figure, axes = panel(5.0, 3.8)
-    for label, values in errors.items():
-        axes.loglog(m, np.asarray(values), "o-", lw=1.4, ms=4, label=label)
-    first = max(float(np.asarray(values)[0]) for values in errors.values())
-    axes.loglog(m, 1.2 * first * (m / m[0]) ** -0.5, color=INK, lw=1, ls=":", label="m^(−1/2)")
-    axes.set(xlabel="number of features m", ylabel="mean relative L² error")
-    axes.legend(frameon=False)
-    return figure
-
-
 def search(history: History) -> Figure:
     """What a search did: the validation error of its steps, and of each trial with the best so far."""
     figure = Figure(figsize=(9.2 if history.curve else 4.6, 3.4), layout="constrained")

@@ -10,7 +10,7 @@ from raffia.errors import RaffiaError
 from raffia.plotting.field import Field
 from raffia.plotting.layout import INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, panel
 from raffia.plotting.line import Curve
-from raffia.plotting.views import looks
+from raffia.plotting.views import views
 from raffia.spaces import Domain
 
 
@@ -30,7 +30,7 @@ def posterior(
     domain = domain or Domain(mean.ndim, periodic=mean.ndim == 1)
     if mean.ndim == 1:
         return _curve(Curve(domain.grid(len(mean)).axes()[0].numpy()), mean, std, truth, places)
-    (view,) = looks(domain, mean.shape)
+    (view,) = views(domain, mean.shape)
     return _images(cast(Field, view), mean, std, truth, places)
 
 

@@ -1,47 +1,50 @@
 """Functions of one coordinate: curves, and the bars of a vector."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Width, limits, short_numbers
-from raffia.plotting.ruler import Ruler
 
 MOST_NAMES = 12  # of components, under their bars
 
 
-class Line(ABC):
-    """Values against one coordinate, so that several functions share a panel."""
+@dataclass(frozen=True)
+class Curve:
+    """Values against x, from left to right, so that several functions share a panel."""
 
-    titles = ("truth and prediction", "pointwise error |F(a) − y|")
+    titles: ClassVar = ("truth and prediction", "pointwise error |F(a) − y|")
     """What the panels that compare a prediction with the truth show."""
-    where, ratio = "", 0.9
-    """The whole function is shown; the height of the panel over its width."""
+    where: ClassVar = ""
+    """The whole function is shown."""
+    ratio: ClassVar = 0.9
+    """The height of the panel over its width."""
+    x: np.ndarray
+    name: str = "x"
 
-    @abstractmethod
     def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
         """Add a function; `place` is its number and how many there will be."""
+        order = np.argsort(self.x, kind="stable")
+        axes.plot(self.x[order], values.reshape(-1)[order], **({"marker": "o"} if len(self.x) == 1 else {}) | style)
 
-    @abstractmethod
     def band(self, axes: Axes, values: np.ndarray, width: Width) -> None:
         """Show how far from the values the truth may be."""
+        order, middle = np.argsort(self.x, kind="stable"), values.reshape(-1)
+        low, high = (middle - width)[order], (middle + width)[order]
+        axes.fill_between(self.x[order], low, high, color=PREDICTION, alpha=0.18, lw=0, label="band")
 
-    @abstractmethod
     def frame(self, axes: Axes) -> None:
         """Label the axes."""
-
-    @abstractmethod
-    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> "Line":
-        """The same with a true axis, or names of components."""
+        axes.set_xlabel(self.name)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        short_numbers(axes)
 
     def outline(self, axes: Axes) -> None:
         """Curves show where their values are."""
-        return
 
     def legend(self, axes: Axes) -> None:
         """Say which function is which."""
@@ -68,54 +71,26 @@ class Line(ABC):
 
 
 @dataclass(frozen=True)
-class Curve(Line):
-    """Values against x, from left to right."""
-
-    x: np.ndarray
-    name: str = "x"
-
-    def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
-        """A line."""
-        order = np.argsort(self.x, kind="stable")
-        axes.plot(self.x[order], values.reshape(-1)[order], **({"marker": "o"} if len(self.x) == 1 else {}) | style)
-
-    def band(self, axes: Axes, values: np.ndarray, width: Width) -> None:
-        """A shade around the line."""
-        order, middle = np.argsort(self.x, kind="stable"), values.reshape(-1)
-        low, high = (middle - width)[order], (middle + width)[order]
-        axes.fill_between(self.x[order], low, high, color=PREDICTION, alpha=0.18, lw=0, label="band")
-
-    def frame(self, axes: Axes) -> None:
-        """Label the axes."""
-        axes.set_xlabel(self.name)
-        axes.xaxis.set_major_locator(MaxNLocator(5))
-        short_numbers(axes)
-
-    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Line:
-        """Against the true coordinate."""
-        return replace(self, x=rulers[0](self.x), name=rulers[0].label) if rulers else self
-
-
-@dataclass(frozen=True)
-class Bars(Line):
+class Bars(Curve):
     """A bar for each component, side by side with those of other vectors."""
 
-    size: int
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
+    """Of the components, if there is one for each."""
 
-    def labelled(self, rulers: Sequence[Ruler], names: Sequence[str] | None = None) -> Line:
-        """With a name under each bar."""
-        return replace(self, names=tuple(names)) if names is not None and len(names) == self.size else self
+    @property
+    def size(self) -> int:
+        """How many components there are."""
+        return len(self.x)
 
     def band(self, axes: Axes, values: np.ndarray, width: Width) -> None:
         """A bracket around each bar of the prediction, the second of two."""
-        axes.errorbar(np.arange(self.size) + 0.2, values.reshape(-1), width, fmt="none", ecolor=INK, capsize=3, label="band")
+        axes.errorbar(self.x + 0.2, values.reshape(-1), width, fmt="none", ecolor=INK, capsize=3, label="band")
 
     def draw(self, axes: Axes, values: np.ndarray, place: tuple[int, int], **style: Any) -> None:
         """Bars, with their values above if these are few."""
         number, count = place
         width = 0.8 / count
-        x = np.arange(self.size) + (number - (count - 1) / 2) * width
+        x = self.x + (number - (count - 1) / 2) * width
         bars = axes.bar(x, values.reshape(-1), width, color=style.get("color"), label=style.get("label"))
         axes.axhline(0, color="black", lw=0.6)
         if self.size * count <= 4:
@@ -128,7 +103,7 @@ class Bars(Line):
             axes.set(xticks=[], xlim=(-1, 1), xlabel="".join(self.names))
         elif self.names and self.size <= MOST_NAMES:
             turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if self.size > 3 else {}
-            axes.set_xticks(np.arange(self.size), self.names, **turned)
+            axes.set_xticks(self.x, self.names, **turned)
         else:
             axes.set_xlabel("component")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))

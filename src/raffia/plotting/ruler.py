@@ -2,67 +2,48 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import cast
 
 import numpy as np
 
+from raffia.data import AxisLabel
 from raffia.spaces import Domain, Space
 
-UPWARD = (
-    "y",
-    "z",
-    "height",
-    "altitude",
-    "elevation",
-    "level",
-)  # and all that begin with lat: they are drawn from below to above
-
+UPWARD = ("y", "z", "height", "altitude", "elevation", "level")
+"""Axes that are drawn from below to above, with all that begin with lat."""
 SHORT = {
     "degrees_north": "°N",
     "degrees_east": "°E",
     "degree_north": "°N",
     "degree_east": "°E",
     "degrees": "°",
-}  # as labels have them
+}
+"""Units as labels have them."""
 
-
-@runtime_checkable
-class Labelled(Protocol):
-    """What is known of an axis: its name and units, empty where unknown, and the coordinates of its first and last node, or None."""
-
-    @property
-    def name(self) -> str | None:
-        """Such as latitude."""
-
-    @property
-    def units(self) -> str | None:
-        """Such as degrees_north."""
-
-    @property
-    def first(self) -> float | None:
-        """The coordinate of the first node."""
-
-    @property
-    def last(self) -> float | None:
-        """That of the last."""
-
-
-Labels = Sequence[Labelled]
+Labels = Sequence[AxisLabel]
 
 
 @dataclass(frozen=True)
 class Ruler:
-    """An axis: its label, and x ↦ start + slope · x, the true coordinate of a place in the domain."""
+    """An axis, and x ↦ start + slope · x, the true coordinate of a place in the domain."""
 
-    label: str
-    name: str = ""
-    units: str = ""
-    start: float = 0.0
-    slope: float = 1.0
+    name: str
+    units: str
+    start: float
+    slope: float
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """True coordinates."""
         return self.start + self.slope * x
+
+    @property
+    def label(self) -> str:
+        """Its name and its units."""
+        return f"{self.name} ({SHORT.get(self.units, self.units)})" if self.units else self.name
+
+    def at(self, x: float) -> str:
+        """Where a slice is."""
+        return f"{self.name} = {self.start + self.slope * x:.3g}{self.units and f' {self.units}'}"
 
     @property
     def scale(self) -> str:
@@ -75,29 +56,18 @@ class Ruler:
         return self.name.lower() in UPWARD or self.name.lower().startswith("lat")
 
 
-def to_turn(shown: tuple[int, int], rulers: Sequence[Ruler]) -> bool:
-    """Whether the first of two coordinates is expected upward, and the second is not."""
-    return rulers[shown[0]].upward and not rulers[shown[1]].upward
-
-
 def rulers(space: Space, shape: tuple[int, ...], labels: Labels) -> list[Ruler]:
-    """One for each axis of a grid, or for each coordinate of a mesh; none where nothing is known of them."""
-    if len(labels) != space.dim or not labels:
-        return []
-    places = cast(Domain, space).grid(*shape).axes() if space.gridded else [None] * space.dim
-    return [_ruler(label, axis, place) for axis, (label, place) in enumerate(zip(labels, places, strict=True))]
+    """One for each axis of a grid, or for each coordinate of a mesh, whose nodes have true coordinates."""
+    known = labels if len(labels) == space.dim else [AxisLabel()] * space.dim
+    ends = [(0.0, 0.0)] * space.dim
+    if space.gridded:
+        ends = [(float(x[0]), float(x[-1])) for x in cast(Domain, space).grid(*shape).axes()]
+    return [_ruler(label, axis, *ends[axis]) for axis, label in enumerate(known)]
 
 
-def _ruler(label: Labelled, axis: int, place: object) -> Ruler:
-    name, units = label.name or "", label.units or ""
-    words = f"{name or axis_name(axis)}{f' ({SHORT.get(units, units)})' if units else ''}"
-    ends = () if place is None else (float(place[0]), float(place[-1]))  # type: ignore[index]
-    if label.first is None or label.last is None or len(ends) < 2 or ends[0] == ends[1]:
-        return Ruler(words, name, units)
-    slope = (label.last - label.first) / (ends[1] - ends[0])
-    return Ruler(words, name, units, label.first - slope * ends[0], slope)
-
-
-def axis_name(axis: int) -> str:
-    """What an axis without a name is called."""
-    return f"x{'₁₂₃₄₅₆₇₈₉'[axis]}" if axis < 9 else f"x[{axis}]"
+def _ruler(label: AxisLabel, axis: int, first: float, last: float) -> Ruler:
+    name = label.name or (f"x{'₁₂₃₄₅₆₇₈₉'[axis]}" if axis < 9 else f"x[{axis}]")
+    if label.first is None or label.last is None or first == last:
+        return Ruler(name, label.units, 0.0, 1.0)
+    slope = (label.last - label.first) / (last - first)
+    return Ruler(name, label.units, label.first - slope * first, slope)

@@ -8,15 +8,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from raffia.data import SideSchema
 from raffia.errors import RaffiaError
 from raffia.plotting.layout import INK, Array, Sheet, Width
 from raffia.plotting.line import Curve
-from raffia.plotting.ruler import Labels
-from raffia.plotting.views import View, looks
+from raffia.plotting.views import View, views
 from raffia.spaces import Domain, Space
 
 MOST_CHANNELS, MOST_ACROSS = 16, 4
 
+Side = Space | SideSchema
+"""A space, or what a file says of functions on it."""
 Row = tuple[str, np.ndarray, View]
 """Which channel, its values, and how to look at them."""
 
@@ -49,66 +51,50 @@ def fields(
     a: Array,
     y: Array,
     predicted: Array,
-    input_space: Space,
-    output_space: Space | None = None,
+    input: Side,
+    output: Side | None = None,
     title: str | None = None,
-    *,
-    input_labels: Labels = (),
-    output_labels: Labels = (),
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
     widths: Sequence[float] | None = None,
 ) -> Figure:
     """Input, truth, prediction and pointwise error of one sample; truth and prediction share a panel or a scale of colours.
 
-    A row for each of the first sixteen channels of the output, or for each of three slices in 3-D. `output_space=None` is the space of
-    the input; `title=None` writes the relative error. `input_labels` and `output_labels` have the names, units and true coordinates of
-    axes, as `reading.input_frame` does; `input_names` and `output_names` those of channels or components. `widths` are half of those of
-    a band around curves: one, or one for each channel or component.
+    A row for each of the first sixteen channels of the output, or for each of three slices in 3-D. `input` and `output` are spaces, or
+    sides of the schema of a file, with its names of axes, channels and components; `output=None` is the same as the input.
+    `title=None` writes the relative error. `widths` are half of those of a band around curves: one, or one for each channel or component.
     """
     a, y, predicted = _arrays(a, y, predicted)
-    output_space = output_space or input_space
-    for name, values, space in (("a", a, input_space), ("y", y, output_space), ("predicted", predicted, output_space)):
-        if values.ndim != space.ndim:
+    given, wanted = _side(input), _side(input if output is None else output)
+    for name, values, side in (("a", a, given), ("y", y, wanted), ("predicted", predicted, wanted)):
+        if values.ndim != side.space.ndim:
             raise RaffiaError(
-                f"fields draws one sample, {name} on {space} with {space.ndim} axes; got {values.shape}. Pass {name}[0]."
+                f"fields draws one sample, {name} on {side.space} with {side.space.ndim} axes; got {values.shape}. Pass {name}[0]."
             )
     if y.shape != predicted.shape:
         raise RaffiaError(f"y and predicted must have one shape; got {y.shape} and {predicted.shape}.")
-    inputs, outputs = _rows(a, input_space, input_labels, input_names), _rows(y, output_space, output_labels, output_names)
-    guesses = [guess for _, guess, _ in _rows(predicted, output_space)]
-    bands = _bands(widths, output_space, len(outputs))
+    inputs, outputs = _rows(a, given), _rows(y, wanted)
+    guesses = [guess for _, guess, _ in _rows(predicted, wanted)]
     sheet, input_panels, output_panels = _layout(inputs, outputs, heading=title != "")
     for axes, (name, values, view) in zip(input_panels, inputs, strict=True):
         view.show(axes, values, "Greys")
         _titled(axes, "input a", name)
+    bands = _bands(widths, wanted.space, len(outputs))
     for panels, (name, truth, view), guess, width in zip(output_panels, outputs, guesses, bands, strict=True):
         view.compare(panels, truth, guess, width)
         for axes, what in zip(panels, view.titles, strict=True):
             _titled(axes, what, name)
     if title != "":
-        sheet.figure.suptitle(title or _relative_error(y, predicted, output_space), fontsize=11)
+        sheet.figure.suptitle(title or _relative_error(y, predicted, wanted.space), fontsize=11)
     return sheet.figure
 
 
-def pair(
-    a: Array,
-    y: Array,
-    input_space: Space,
-    output_space: Space | None = None,
-    *,
-    input_labels: Labels = (),
-    output_labels: Labels = (),
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-) -> Figure:
+def pair(a: Array, y: Array, input: Side, output: Side | None = None) -> Figure:
     """The input and the output of one sample: a panel for each channel, or for each of three slices in 3-D; meshes with their triangles.
 
-    Labels and names are those of `fields`.
+    `input` and `output` are those of `fields`.
     """
     a, y = _arrays(a, y)
-    inputs = [("input a", *row) for row in _rows(a, input_space, input_labels, input_names)]
-    outputs = [("output y", *row) for row in _rows(y, output_space or input_space, output_labels, output_names)]
+    inputs = [("input a", *row) for row in _rows(a, _side(input))]
+    outputs = [("output y", *row) for row in _rows(y, _side(input if output is None else output))]
     if len(inputs) + len(outputs) <= MOST_ACROSS:
         rows = [[*inputs, *outputs]]
     else:
@@ -121,6 +107,10 @@ def pair(
             view.outline(axes)
             _titled(axes, side, name)
     return sheet.figure
+
+
+def _side(side: Side) -> SideSchema:
+    return SideSchema(space=side) if isinstance(side, Space) else side
 
 
 def _bands(widths: Sequence[float] | None, space: Space, rows: int) -> list[Width]:
@@ -136,20 +126,17 @@ def _arrays(*arrays: Array) -> tuple[np.ndarray, ...]:
     return tuple(np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values) for values in arrays)
 
 
-def _rows(values: np.ndarray, space: Space, labels: Labels = (), names: Sequence[str] | None = None) -> list[Row]:
+def _rows(values: np.ndarray, side: SideSchema) -> list[Row]:
     """Every channel of the first sixteen, or every view of the only one."""
+    space, names, one = side.space, side.names, side.space.one_channel
     space.grid_of(torch.as_tensor(values))
-    one = space.one_channel
     channels = values if space.ndim > one.ndim else values[None]
-    shown, count = looks(one, channels.shape[1:], labels, names), channels.shape[-1 - one.ndim]
+    shown, count = views(one, channels.shape[1:], side.frame, names), channels.shape[-1 - one.ndim]
     if count == 1:
-        alone = names[0] if names is not None and len(names) == 1 and len(names[0]) > 1 and not one.tabular else ""
-        titles = [", ".join(filter(None, (alone, view.where))) for view in shown]
-        return [
-            (title, channels[0, ...], view) for title, view in zip(titles, shown, strict=True)
-        ]  # ...: of numbers too an array
+        alone = names[0] if len(names) == 1 and len(names[0]) > 1 and not one.tabular else ""
+        return [(", ".join(filter(None, (alone, view.where))), np.asarray(channels[0]), view) for view in shown]
     suffix = ("" if count <= MOST_CHANNELS else f" of {count}") + (shown[0].where and f", {shown[0].where}")
-    named = names if names is not None and len(names) == count else [f"channel {i}" for i in range(count)]
+    named = names if len(names) == count else [f"channel {i}" for i in range(count)]
     return [(f"{named[i]}{suffix}", channels[i], shown[0]) for i in range(min(count, MOST_CHANNELS))]
 
 

@@ -1,21 +1,25 @@
 """A model of one step, applied again and again: errors against time, and one trajectory compared with the true one."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from raffia.metrics.spectrum import spectrum
 from raffia.plotting.field import Field
-from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, as_numpy, limits, log_ticks, positive, short_numbers
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, log_ticks, positive
 from raffia.plotting.line import Curve
 from raffia.plotting.ruler import Labels
-from raffia.plotting.views import looks
+from raffia.plotting.views import views
 from raffia.spaces import Domain, Space
 
 FRAMES, TIMES, COMPONENTS = 4, 3, 4  # times of frames, times of spectra, components of a vector, at most
 LOST, FAINT = 1e3, 1e-16  # relative errors that pictures end at, and the least share of a spectrum that they show
+SPACE_TIME = 1.1  # the height of a picture of space and time, over its width
 TITLES = ("truth", "prediction", "|difference|")
 
 
@@ -70,7 +74,7 @@ def evolution(truth: Tensor, predicted: Tensor, space: Space, labels: Labels = (
     true, guess = as_numpy(truth), as_numpy(predicted)
     if space.tabular or space.dim == 0:
         return _series(true.reshape(len(true), -1), guess.reshape(len(true), -1))
-    view = looks(space, true.shape[1:], labels)[0]
+    view = views(space, true.shape[1:], labels)[0]
     return _space_time(true, guess, view) if space.dim == 1 else _frames(true, guess, view)  # type: ignore[arg-type]
 
 
@@ -88,30 +92,28 @@ def _series(truth: np.ndarray, guess: np.ndarray) -> Figure:
 
 
 def _space_time(truth: np.ndarray, guess: np.ndarray, view: Curve) -> Figure:
-    order = np.argsort(view.x, kind="stable")
+    order, steps = np.argsort(view.x, kind="stable"), len(truth) - 1
+    x = view.x[order]
+
+    def paint(axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:
+        return axes.pcolormesh(x, np.arange(steps + 1), values, shading="nearest", rasterized=True, **colours)
+
+    plane = (float(x[0]), float(x[-1]), -0.5, steps + 0.5)
+    field = Field(pick=lambda values: values[:, order], paint=paint, box=plane, labels=(view.name, "steps"), ratio=SPACE_TIME)
+    sheet = Sheet(1, 3, [field.ratio])
+    for i, (values, colours, ends) in enumerate(_compared(truth, guess)):
+        axes = sheet.panel(0, i)
+        field.show(axes, values, colours, ends)
+        axes.set_title(TITLES[i], fontsize=10, y=1.0, pad=11)
+        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    return sheet.figure
+
+
+def _compared(truth: np.ndarray, guess: np.ndarray) -> list[tuple[np.ndarray, str, tuple[float, float]]]:
+    """Truth, prediction and error, with their colours, whose scales what is lost does not set."""
     shared, error = limits(truth), np.abs(guess - truth)
     worst = min(limits(error)[1], 2 * (shared[1] - shared[0]) or np.inf)
-    figure = Figure(figsize=(9.2, 3.2), layout="constrained")
-    for i, axes in enumerate(figure.subplots(1, 3, sharey=True)):
-        colours, ends = ("viridis", shared) if i < 2 else ("magma", (0.0, worst))
-        values = (truth, guess, error)[i][:, order]
-        shown = axes.pcolormesh(
-            view.x[order],
-            np.arange(len(truth)),
-            values,
-            shading="nearest",
-            cmap=colours,
-            vmin=ends[0],
-            vmax=ends[1],
-            rasterized=True,
-        )
-        axes.set(xlabel=view.name, title=TITLES[i], ylabel="steps" if i == 0 else "")
-        axes.title.set_fontsize(10)
-        bar = figure.colorbar(shown, ax=axes, fraction=0.06, pad=0.02)
-        bar.ax.tick_params(labelsize=8)
-        short_numbers(bar.ax)
-        axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    return figure
+    return [(truth, "viridis", shared), (guess, "viridis", shared), (error, "magma", (0.0, worst))]
 
 
 def _frames(truth: np.ndarray, guess: np.ndarray, view: Field) -> Figure:
@@ -120,13 +122,8 @@ def _frames(truth: np.ndarray, guess: np.ndarray, view: Field) -> Figure:
     figure = Figure(figsize=(2.1 * len(times) + 0.5, 3 * 1.9 * height + 1.9), layout="constrained")
     panels = figure.subplots(3, len(times), squeeze=False)
     for j, step in enumerate(times):
-        shared, error = limits(view.pick(truth[step])), np.abs(guess[step] - truth[step])
-        worst = min(limits(view.pick(error))[1], 2 * (shared[1] - shared[0]) or np.inf)
-        images = [
-            view.draw(panels[0, j], truth[step], cmap="viridis", vmin=shared[0], vmax=shared[1]),
-            view.draw(panels[1, j], guess[step], cmap="viridis", vmin=shared[0], vmax=shared[1]),
-            view.draw(panels[2, j], error, cmap="magma", vmin=0.0, vmax=worst),
-        ]
+        compared = _compared(view.pick(truth[step]), view.pick(guess[step]))
+        images = [view.draw(axes, *shown) for axes, shown in zip(panels[:, j], compared, strict=True)]
         for image, where in ((images[1], panels[:2, j]), (images[2], panels[2, j])):
             bar = figure.colorbar(image, ax=where, location="bottom", fraction=0.05, pad=0.02, aspect=25)
             bar.ax.tick_params(labelsize=7)
@@ -134,8 +131,7 @@ def _frames(truth: np.ndarray, guess: np.ndarray, view: Field) -> Figure:
         panels[0, j].set_title(_after(step), fontsize=10)
     for row, title in zip(panels, TITLES, strict=True):
         for axes in row:
-            axes.set(xticks=[], yticks=[], xlim=sorted(view.box[:2]), ylim=sorted(view.box[2:]))
-            axes.set_box_aspect(view.ratio)
+            axes.set(xticks=[], yticks=[])
         row[0].set_ylabel(title)
     return figure
 

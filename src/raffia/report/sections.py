@@ -5,15 +5,15 @@ import os
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from raffia import __version__, plotting
-from raffia.data import Schema
+from raffia.data import SideSchema
 from raffia.errors import RaffiaError
 from raffia.pages import Picture, Section, Table, write
 from raffia.report.rollouts import rollout_section
@@ -83,7 +83,7 @@ def report(
     sections = [
         Section(title="What to know of these errors", anchor="warnings", points=[*map(sentence, surrogate.notes)]),
         held.errors_section([] if level is None else [sentence(band_in_words(surrogate, level))]),
-        rollout_section(surrogate.rollout, held.labels["output_labels"]),
+        rollout_section(surrogate.rollout, held.output.frame),
         Section(title="Where it errs", anchor="where", pictures=held.where()),
         held.cases_section(),
         held.outliers_section(),
@@ -128,20 +128,6 @@ def report(
     write(path, title, headline(errors, surrogate.n_train, surrogate.by_blocks), filled)
 
 
-def axes_and_names(schema: Schema | None, a: Tensor, y: Tensor) -> dict[str, Any]:
-    """The keyword arguments of `plotting.fields` and `plotting.pair` that label inputs and outputs as their file does.
-
-    Axes have labels if the schema has them. Channels or components have names if there is one for each.
-    """
-    if schema is None:
-        return {"input_labels": (), "output_labels": (), "input_names": None, "output_names": None}
-    names = {}
-    for key, side, values in (("input_names", schema.input, a), ("output_names", schema.output, y)):
-        count = values.shape[1] if side.space.has_components else 1
-        names[key] = list(side.names) if len(side.names) == count else None
-    return {"input_labels": schema.input.frame, "output_labels": schema.output.frame, **names}
-
-
 class _HeldOut:
     """The held-out pairs of a surrogate, with all that their pictures need."""
 
@@ -152,7 +138,14 @@ class _HeldOut:
         self.predicted = surrogate.predicted.detach().cpu()
         self.errors = self.measured.relative.detach().double().cpu().numpy()
         self._check_counts()
-        self.labels = axes_and_names(getattr(surrogate.model, "schema_", None), self.data.a, self.data.y)
+        schema = getattr(surrogate.model, "schema_", None)
+        self.input, self.output = (
+            SideSchema(space=space) if side is None else replace(side, space=space)
+            for side, space in (
+                (schema and schema.input, self.data.domain),
+                (schema and schema.output, self.data.output_space),
+            )
+        )
         self.level = BAND_LEVEL if level is None else level
         try:
             self.widths: list[float] | None = surrogate.half_widths(self.level)
@@ -190,7 +183,7 @@ class _HeldOut:
         if not np.isfinite(self.errors).any() or len(self.errors) < LEAST_STEPS:
             return pictures
         if self.data.domain.tabular:
-            figure = plotting.errors_against_parameters(self.data.a, self.errors, self.labels["input_names"])
+            figure = plotting.errors_against_parameters(self.data.a, self.errors, self.input.names)
             pictures.append(Picture.of(figure, "Error against each parameter, a dot for each sample held out."))
         if groups is not None:
             if len(set(groups)) > 1:
@@ -233,13 +226,11 @@ class _HeldOut:
             pictures.append(Picture.of(self._fields(a, y, predicted), caption))
         return Section(title="Samples that may be wrong", anchor="outliers", pictures=pictures)
 
-    def _fields(self, a: Tensor, y: Tensor, predicted: Tensor, **options: Any) -> plotting.Figure:
-        spaces = {"input_space": self.data.domain, "output_space": self.data.output_space}
-        return plotting.fields(a, y, predicted, title="", **spaces, **self.labels, **options)
+    def _fields(self, a: Tensor, y: Tensor, predicted: Tensor, widths: Sequence[float] | None = None) -> plotting.Figure:
+        return plotting.fields(a, y, predicted, self.input, self.output, title="", widths=widths)
 
     def _names(self, count: int) -> list[str] | None:
-        names = self.labels["output_names"]
-        return names if names is not None and len(names) == count else None
+        return list(self.output.names) if len(self.output.names) == count else None
 
     def _check_counts(self) -> None:
         """Refuse errors, predictions and rows that are not those of the test pairs."""

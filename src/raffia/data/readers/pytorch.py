@@ -24,7 +24,7 @@ def variables(path: Path) -> dict[str, Variable]:
     content, records = _content(path)
     size = path.stat().st_size
 
-    def array(part: Tensor | np.ndarray) -> np.ndarray:
+    def array(part: Any) -> np.ndarray:
         if type(part) is not np.ndarray:  # numbers in dictionaries are arrays of NumPy
             stored = part.untyped_storage().nbytes()  # torch makes room for all that is claimed
             if stored > size or (records and stored and stored not in records):

@@ -7,14 +7,16 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from raffia.constraints.equality import Equality, Fields, Inputs, check_functions
+from raffia.constraints.equality import Equality, Fields, Inputs
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
 
 @dataclass(frozen=True, repr=False)
 class BoundaryValues(Equality):
-    """F(a) = value at both ends of every non-periodic axis, exactly, for every input and on every grid.
+    """Prescribe the values of predictions at the boundary, exactly.
+
+    F(a) = value at both ends of every non-periodic axis, exactly, for every input and on every grid.
 
     Features are multiplied by Π 4x(1 − x) over the non-periodic axes. E(value − f) is added to predictions, with E d = d − Π (1 − E_axis) d
     and (E_axis d)(x) = (1 − x) d(0) + x d(1), linear interpolation between opposite ends. Grids need nodes at the ends of these axes.
@@ -42,7 +44,7 @@ class BoundaryValues(Equality):
 
     def check(self, inputs: Space, outputs: Space) -> None:
         """Outputs need grids with nodes at ends; for the values of the input, inputs and outputs need one grid."""
-        check_functions(self, "outputs", outputs)
+        super().check(inputs, outputs)
         region = outputs.one_channel
         without = [kind.name for kind in region.kinds if not kind.periodic and (kind.before or kind.after)]
         if not region.gridded or without or all(kind.periodic for kind in region.kinds):

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import BaseEstimator, clone
 from torch import Tensor
 
-from raffia.constraints import Constraint, Equality, Inequality, equalities_in, inequalities_in
+from raffia.constraints import Constraint, Equality, Inequality
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.features.wrapped import Projected
@@ -92,12 +92,12 @@ class Settings:
     @property
     def equalities(self) -> tuple[Equality, ...]:
         """Constraints that hold everywhere."""
-        return equalities_in(self.constraints)
+        return tuple(one for one in self.constraints if isinstance(one, Equality))
 
     @property
     def inequalities(self) -> tuple[Inequality, ...]:
         """Constraints that hold at collocation points."""
-        return inequalities_in(self.constraints)
+        return tuple(one for one in self.constraints if isinstance(one, Inequality))
 
     @property
     def features(self) -> FeatureMap:

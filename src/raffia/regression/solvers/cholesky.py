@@ -11,7 +11,9 @@ from raffia.regression.statistics import NormalEquations
 
 @dataclass(repr=False, eq=False)
 class Cholesky(Solver[NormalEquations]):
-    """α = (G + λI)⁻¹ b through G + λI = L Lᵀ, which must be positive definite in floating point.
+    """Solve the normal equations by a Cholesky factorisation: the default for λ > 0.
+
+    α = (G + λI)⁻¹ b through G + λI = L Lᵀ, which must be positive definite in floating point.
 
     Examples
     --------

@@ -58,7 +58,9 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 
 @dataclass(repr=False, eq=False)
 class NystromPCG(Solver[Statistics]):
-    """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
+    """Solve by conjugate gradients with a Nyström preconditioner, if G does not fit in memory.
+
+    Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
     Needs λ > 0.
 

@@ -10,7 +10,9 @@ from raffia.regression.statistics import NormalEquations
 
 @dataclass(repr=False, eq=False)
 class Pseudoinverse(Solver[NormalEquations]):
-    """α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
+    """Solve by an eigendecomposition of G: the minimum-norm solution for λ = 0.
+
+    α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
 
     λ = 0 gives the minimum-norm least-squares solution of the paper. `rtol=None` is m·ε, with the precision ε of G, for λ = 0, else 0.
 

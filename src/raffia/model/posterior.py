@@ -1,5 +1,6 @@
 """Error bars: the noise level, and the posterior distribution of predictions; and the state of a fitted model, which keeps them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -59,25 +60,17 @@ class Posterior:
         if (bars := self.trained.error_bars) is not None:
             frame = self.trained.frame
             return bars.std(self.novelty(inputs).cpu(), frame.output_nodes, frame.nodes_for(inputs)).to(inputs)
-        variance = self.kind.variance(self.known, self.posterior, inputs.double())
-        own = self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
+        own = self.trained.frame.output_scaling.stretch(self.variance(inputs.double()).sqrt()).to(inputs.dtype)
         if self.partner is None:
             return own  # the standard deviation of a sum is at most the sum of both
         theirs = self.partner.std(self.partner.operator.inputs(self.trained.frame.input_scaling.undo(inputs)))
         return torch.lerp(own, theirs, self.trained.share)
 
-    def sample(self, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """Draws of the function F(a_i): (count, n, *grid), in the units of the data, for inputs in training units."""
-        if self.partner is not None:
-            raise RaffiaError("a sum of two models has no posterior to draw from; it has error bars and conformal bands.")
-        draws = self.kind.draws(self.known, self.posterior, inputs.double(), count, seed)
-        return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
-
     @cached_property
     @outside_transforms()
-    def posterior(self) -> Any:
-        """The posterior distribution of the coefficients."""
-        return self.kind.posterior(self.known)
+    def variance(self) -> Callable[[Tensor], Tensor]:
+        """The variance of y, in training units, as a function of inputs."""
+        return self.kind.variance(self.known)
 
     @cached_property
     @outside_transforms()

@@ -13,9 +13,9 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums
-from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, factorised, ranges, squared
+from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, ranges, squared
 from raffia.regression.regression_defaults import DEFAULTS
-from raffia.regression.statistics import Statistics, add_lower_triangle, mirror
+from raffia.regression.statistics import Statistics, add_lower_triangle, factorised, mirror
 
 
 @dataclass(frozen=True, eq=False)

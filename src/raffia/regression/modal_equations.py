@@ -19,10 +19,17 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.modal_stream import ModalStream, Sampled, Targets, factorised, ranges, squared
+from raffia.regression.modal_stream import ModalStream, Sampled, Targets, ranges, squared
 from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.ridge_path import RidgePath
-from raffia.regression.statistics import NormalEquations, Statistics, add_lower_triangle, mirror, refuse_other_problem
+from raffia.regression.statistics import (
+    NormalEquations,
+    Statistics,
+    add_lower_triangle,
+    factorised,
+    mirror,
+    refuse_other_problem,
+)
 
 Problem = TypeVar("Problem", bound="ModalProblem")
 

@@ -26,19 +26,37 @@ LOOKED_AT = 8  # samples of which the error is estimated
 
 @dataclass(repr=False, eq=False)
 class Darcy(Problem):
-    """−∇·(a∇u) = f on a rectangle, u = 0 on its boundary; F†: a ↦ u. The paper's a is piecewise constant, with random geometry.
+    """Darcy flow −∇·(a∇u) = f on a rectangle, u = 0 on its boundary, with the map from the permeability a to the pressure u.
 
-    Second-order finite differences with `face` means of a between neighbours. On small grids, up to 33 points along the shorter axis on
-    a CPU and 65 on a GPU, a batch is solved by elimination, to rounding. On others by conjugate gradients, preconditioned by the
-    fast Poisson solver, until ‖residual‖ ≤ tolerance·‖f‖ for each sample. The number of iterations depends on the contrast
-    max a / min a, not on the grid: 22 for the paper's a.
+    The equation is solved by finite differences of second order. Small grids are solved by elimination, others by
+    preconditioned conjugate gradients. Their number of iterations depends on the contrast max a / min a, not on the grid. A
+    warning names a sufficient number of points if the grid does not resolve a solution.
 
-    `source` is f: a number, its values on the grid of a, or a function of (x₁, x₂). `law` is that of a: "level set", where
-    `low` to `n_modes` are those of `LevelSet`, or "lognormal", a = exp(g) with g ~ N(0, τ^(2α−2) (−Δ + τ²)^(−α)), Neumann, as there.
-    Data sets are solved on at least `fine_points` points along an axis, on a grid that contains the one asked for. Grids that
-    do not resolve solutions are warned of, with a number of points that would do. `face` is "harmonic"
-    (flux is continuous across jumps of a) or "arithmetic". The authors do not say which is theirs; the two differ by 0.3 % for a contrast
-    of 4 on 257² points.
+    Parameters
+    ----------
+    source
+        f: a number, its values on the grid of a, or a function of (x₁, x₂).
+    law
+        "level set": a takes the values `low` and `high`, as in the paper. "lognormal": a = exp(g) with a Gaussian field g.
+    low, high
+        The two values of a.
+    tau, regularity, n_modes
+        τ, α and the number of modes of the Gaussian field.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    face
+        The mean of a between neighbours: "harmonic" or "arithmetic".
+    tolerance, max_iterations
+        When conjugate gradients stop: ‖residual‖ ≤ tolerance·‖f‖ for each sample.
+    domain
+        The rectangle.
+
+    Examples
+    --------
+    >>> from raffia.problems import Darcy
+    >>> a, u = Darcy(fine_points=33).dataset(2, points=17, seed=0)
+    >>> u.shape, bool((u[:, 0] == 0).all())
+    (torch.Size([2, 17, 17]), True)
     """
 
     source: Source = 1.0

@@ -28,17 +28,36 @@ def window(x: Tensor, h: float) -> Tensor:
 
 @dataclass(repr=False, eq=False)
 class Helmholtz(Problem):
-    """−Δu − (ω/c)² u = 0 on a rectangle, ∂u/∂n = g on its top side y = 1 and 0 on the others; F†: c ↦ u.
+    """Waves −Δu − (ω/c)² u = 0 on a square, with the map from the wave speed c to the wave u.
 
-    The problem of de Hoop, Huang, Qian & Stuart (2022), who have ω = 1000, g the indicator function of 0.35 ≤ x ≤ 0.65, and
-    c = 20 + tanh(q), q ~ N(0, (−Δ + τ²)^(−α)) with Neumann conditions, mean zero, τ = 3, α = 2, 100 modes. Arrays are indexed [x, y].
+    This is the problem of de Hoop, Huang, Qian & Stuart (2022). ∂u/∂n = g on the top side y = 1 and 0 on the others. The
+    speed is c = 20 + tanh q with q ~ N(0, (−Δ + τ²)^(−α)). Arrays are indexed [x, y]. (ω/c)² lies among the eigenvalues of
+    −Δ, so small errors of a wavelength are large errors of u. The authors' program has bilinear finite elements on 101²
+    points, which are 60 to 90 % off: `Helmholtz(scheme="bilinear", fine_points=101)` has that map.
 
-    `scheme` "compact" has finite differences of fourth order (Numerov's along each axis), solved directly. (ω/c)² lies among the
-    eigenvalues of −Δ, where small errors of a wavelength are large ones of u. The authors' program has bilinear finite elements on
-    101² points, which are 60 to 90 % off on draws of ours: Helmholtz(scheme="bilinear", fine_points=101) has that map, without a warning.
+    Parameters
+    ----------
+    frequency
+        ω.
+    source
+        g, a function of x; None is the indicator function of 0.35 ≤ x ≤ 0.65.
+    mean_speed
+        The mean of c.
+    tau, regularity, n_modes
+        τ, α and the number of modes of q.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    domain
+        The square.
+    scheme
+        "compact" has finite differences of fourth order, solved directly.
 
-    `frequency` is ω. `source` is g: None, or a smooth function of x. Data sets are solved on at least `fine_points` points along an
-    axis, on a grid that contains the one asked for.
+    Examples
+    --------
+    >>> from raffia.problems import Helmholtz
+    >>> c, u = Helmholtz(frequency=100.0, fine_points=33).dataset(2, points=17, seed=0)
+    >>> u.shape
+    torch.Size([2, 17, 17])
     """
 
     frequency: Positive = 1000.0

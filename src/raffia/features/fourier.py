@@ -167,9 +167,9 @@ class FourierFeatures(FeatureMap):
             spectrum = torch.fft.rfftn(extended, dim=axes, norm="forward")[..., : multiplier.shape[-1]].unflatten(0, shape)
         if not self._uses_means:
             mean = spectrum[:, 0]
-            while mean.ndim > 1:
+            while mean.ndim > 2:
                 mean = mean[..., 0]
-            mean.fill_(1)  # k = 0 carries the shift: φ does not see the mean of a, since χ(0) = 0
+            mean[:, 0] = 1  # k = 0 carries the shift: φ does not see the mean of a, since χ(0) = 0
         product = sum_of(multiplier[:, i, None] * spectrum[:, i] for i in range(shape[1]))
         if isinstance(nodes, Mesh):
             values = (product.flatten(2) @ back).real

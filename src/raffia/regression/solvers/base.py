@@ -9,8 +9,7 @@ from jaxtyping import Float, Inexact
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.statistics import Form, Statistics
+from raffia.regression.statistics import Form, NormalEquations, Statistics
 
 Ridge = float | Tensor
 """λ: a number, or for modal coefficients a vector with one for each block."""

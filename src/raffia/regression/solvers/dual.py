@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.solvers.base import Solution, Solver, condition_of
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import Streamed, add_lower_triangle, mirror
 
 
 @dataclass(repr=False, eq=False)

@@ -7,10 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of
-from raffia.regression.statistics import Statistics
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import NormalEquations, Statistics, Streamed
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,19 +98,13 @@ def fit(
     band, drop, groups, blocks
         A level for which `model.band` must be possible; indices of pairs to leave out; labels of groups, or the name of an
         array of them, which are held out together; and whether to hold out blocks of consecutive rows.
-    one_step, stream, batches, scheduler
+    one_step, stream, batches, scheduler, **settings
         Whether to judge models of trajectories by one step; whether to read a file in batches, and options of
-        `raffia.model.batches.fit_batches`; and the address of a Dask scheduler.
-    **settings
-        Further parameters of `RandomFeatureModel`.
+        `raffia.model.batches.fit_batches`; the address of a Dask scheduler; and further parameters of `RandomFeatureModel`.
 
     Examples
     --------
     See `examples/plot_01_first_surrogate.py` in the gallery. The result is a `Surrogate`.
-
-    >>> import raffia
-    >>> from raffia.problems import Burgers
-    >>> surrogate = raffia.fit(Burgers(fine_points=64).dataset(30, points=32, seed=0), "linear")
     """
     begun = time.perf_counter()
     check_numbers(n_features, ridge)

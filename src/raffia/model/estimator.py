@@ -376,21 +376,8 @@ def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.d
     device
         The device of the model; None is that of the data.
 
-    Returns
-    -------
-    RandomFeatureModel
-        The fitted model.
-
     Examples
     --------
-    See `examples/plot_02_own_file.py` in the gallery.
-
-    >>> import tempfile, raffia
-    >>> from raffia.problems import Burgers
-    >>> a, y = Burgers(fine_points=64).dataset(10, points=32, seed=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     raffia.RandomFeatureModel(raffia.FourierFeatures(16), 20, 1e-6).fit(a, y).save(f"{folder}/model.safetensors")
-    ...     raffia.load(f"{folder}/model.safetensors").predict(a).shape
-    torch.Size([10, 32])
+    See `examples/plot_02_own_file.py` in the gallery. The result is a fitted `RandomFeatureModel`.
     """
     return of(file.read(path, classes), device)

@@ -81,64 +81,30 @@ def fit(
     ----------
     data
         A `Dataset`, or a file.
-    features
-        A feature map, the name of a family, or "auto", which compares those that apply.
-    n_features, ridge
-        The number of features m, and λ: a number, or "auto" for the smallest leave-one-out error.
-    held_out
-        The pairs that give the errors and are kept from everything else: a share below 1, or a count. None is a fifth. Of
-        fewer than 200 pairs, the errors are those of ten-fold cross-validation, and of fewer than ten there are none.
-    test
-        A dataset that gives the errors instead.
-    refit
-        Whether to train on all pairs in the end, with the hyperparameters found.
-    seed
-        The seed of the split and of the features.
-    tune
-        A search for the hyperparameters of the features that were named.
-    normalize
-        Whether to normalise; None leaves it to the features.
+    features, n_features, ridge
+        A feature map, the name of a family, or "auto"; the number of features m; and λ, or "auto" for the smallest
+        leave-one-out error.
+    held_out, test, refit
+        The pairs kept for the errors, a share or a count; or a dataset instead; and whether to train on all pairs in the end.
+        By default a fifth is held out, and fewer than 200 pairs are cross-validated in ten folds.
+    seed, tune, normalize
+        The seed; a search for the hyperparameters of features that were named; and whether to normalise, None leaves it to
+        the features.
     verbose, on_message
         Whether to show progress, and a function that is called with each message.
-    budget, effort
-        The time in seconds for everything, or its name: "quick" (10), "normal" (60) or "long" (600). Ctrl-C ends the search
-        with the best model so far.
-    plan
-        The `plan` of an earlier fit. With it and the same seed the same model is trained, however long it takes.
-    start
-        A model from whose hyperparameters searches begin.
-    band
-        A level for which `model.band` must be possible, such as 0.9; otherwise an error is raised at once.
-    drop
-        Indices of pairs to leave out, counted from 0.
-    groups
-        A label for each pair, or the name of an array of labels in the file: whole groups are held out.
-    blocks
-        Whether to hold out blocks of consecutive rows, for series in time.
-    one_step
-        For trajectories: whether to judge models by one step, not by rollouts.
-    stream, batches
-        Whether to read the file in batches, which is the default if it would take more than a quarter of the free memory; and
-        options of `raffia.model.batches.fit_batches`.
-    scheduler
-        The address of a Dask scheduler to train on.
-    **settings
-        Further parameters of `RandomFeatureModel`.
-
-    Returns
-    -------
-    Surrogate
-        The model, its errors and warnings.
+    budget, effort, plan, start
+        Seconds for everything, or their name: "quick" (10), "normal" (60), "long" (600); or the plan of an earlier fit, for
+        the same model again. `start` is a model from whose hyperparameters searches begin.
+    band, drop, groups, blocks
+        A level for which `model.band` must be possible; indices of pairs to leave out; labels of groups, or the name of an
+        array of them, which are held out together; and whether to hold out blocks of consecutive rows.
+    one_step, stream, batches, scheduler, **settings
+        Whether to judge models of trajectories by one step; whether to read a file in batches, and options of
+        `raffia.model.batches.fit_batches`; the address of a Dask scheduler; and further parameters of `RandomFeatureModel`.
 
     Examples
     --------
-    See `examples/plot_01_first_surrogate.py` in the gallery.
-
-    >>> import raffia
-    >>> from raffia.problems import Burgers
-    >>> surrogate = raffia.fit(Burgers(fine_points=64).dataset(30, points=32, seed=0), "linear")
-    >>> surrogate.model.predict(surrogate.test.a).shape
-    torch.Size([30, 32])
+    See `examples/plot_01_first_surrogate.py` in the gallery. The result is a `Surrogate`.
     """
     begun = time.perf_counter()
     check_numbers(n_features, ridge)

@@ -6,7 +6,7 @@ import torch
 
 from raffia import Darcy, Domain, FourierFeatures, GaussianField, RandomFeatureModel, ScalarFeatures, data, load, resample
 from raffia.data import Dataset
-from raffia.spaces.calculus import heat, poisson
+from raffia.spaces import LaplacianBasis
 from tests.test_cli import run
 
 CHANNEL = Domain(2, axes=("periodic", "box"), extent=(2.0, 1.0))
@@ -16,7 +16,17 @@ SHAPE = {"profile": "matern", "amplitude": 2.0, "tau": 5.0, "bias": 0.5, "activa
 def flow(n, grid, seed=0):
     """A force in a channel, and the velocity that is zero at its walls."""
     f = GaussianField(grid.domain, "neumann", tau=3.0, regularity=3.0, n_modes=20).sample(n, grid, seed)
-    return f, poisson(1 + f, grid)
+    return f, by_eigenvalues(1 + f, grid, ("periodic", "dirichlet"), lambda values: 1 / values)
+
+
+def by_eigenvalues(f, grid, boundary, function):
+    """A function of −Δ, by its eigenfunctions on the grid."""
+    modes = LaplacianBasis(grid.domain, boundary, grid.size // 2)
+    return modes.synthesis(function(modes.eigenvalues) * modes.analysis(f, grid), grid)
+
+
+def heat(f, grid, time):
+    return by_eigenvalues(f, grid, "neumann", lambda values: torch.exp(-time * values))
 
 
 @pytest.fixture

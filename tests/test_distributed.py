@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -115,11 +114,6 @@ def test_who_computes_what_does_not_matter(burgers, client):
     torch.testing.assert_close(processes.equations_.gram, threads.equations_.gram, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("split_every", [2, 3, 40])
-def test_every_tree_has_the_same_sum(burgers, split_every):
-    assert close(a_model().fit(*in_blocks(burgers, 3), split_every=split_every), a_model().fit(*burgers))
-
-
 def test_the_automatic_ridge_is_that_of_the_stream(burgers, client):
     spread = a_model(ridge="auto").fit(*in_blocks(burgers, 4), client=client, folds=3)
     streamed = a_model(ridge="auto").fit(burgers, batch_size=4, folds=3)
@@ -147,7 +141,8 @@ def test_zarr_arrays_are_read_by_the_workers(burgers, client, tmp_path):
     for name, values in zip("ay", burgers, strict=True):
         array = zarr.create_array(tmp_path / name, shape=values.shape, chunks=(8, 64), dtype="float64")
         array[...] = values.numpy()
-    assert close(a_model().fit(tmp_path / "a", tmp_path / "y", client=client), a_model().fit(*burgers))
+    a, y = (dask_array.from_zarr(str(tmp_path / name)) for name in "ay")
+    assert close(a_model().fit(a, y, client=client), a_model().fit(*burgers))
 
 
 @pytest.mark.parametrize("ridge", [1.0, "auto"])
@@ -197,12 +192,10 @@ def test_bad_arguments_are_named(burgers, client):
         a_model().fit(burgers.a, y)
     with pytest.raises(RaffiaError, match="pair up"):
         a_model().fit(a[:8], y)
-    with pytest.raises(RaffiaError, match="split_every"):
-        a_model().fit(a, y, split_every=1)
+    with pytest.raises(RaffiaError, match="folds"):
+        a_model(ridge="auto").fit(a, y, folds=1)
     with pytest.raises(RaffiaError, match="two or more"):
         a_model(ridge="auto").fit(a[:8], y[:8])
-    with pytest.raises(RaffiaError, match="cannot be opened"):
-        a_model().fit("nowhere.zarr", y)
     with pytest.raises(RaffiaError, match="known block sizes"):
         a_model().fit(a[a[:, 0] > 0], y)
 
@@ -219,13 +212,6 @@ NOTHING = partial(InMemory, np.zeros((1, 4)), np.zeros((1, 4)))
 def test_a_scheduler_that_does_not_answer_is_named():
     with pytest.raises(RaffiaError, match=r"tcp://127\.0\.0\.1:1 .*dask scheduler"):
         a_model().fit(NOTHING, scheduler="tcp://127.0.0.1:1", patience=0.5)
-
-
-def test_somebody_who_accepts_connections_and_says_nothing_is_given_up():
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(RaffiaError, match=rf"no Dask scheduler answers at {address} \(timed out after 0\.5 s\)"):
-            a_model().fit(NOTHING, scheduler=address, patience=0.5)
 
 
 def outcome_when(burgers, client, happens, **how):
@@ -251,7 +237,7 @@ def test_workers_with_another_version_are_refused(burgers, client, monkeypatch):
     versions = client.get_versions(packages=["raffia"])
     versions["client"]["packages"]["raffia"] = "9.9"
     monkeypatch.setattr(client, "get_versions", lambda packages: versions)
-    with pytest.raises(RaffiaError, match=r"must have raffia 9\.9, as here; 2 have another, such as tcp:.* with 0\.1\.0"):
+    with pytest.raises(RaffiaError, match=r"must have raffia 9\.9, as here; tcp:.* has 0\.1\.0"):
         a_model().fit(*in_blocks(burgers, 8), client=client)
 
 

@@ -258,11 +258,6 @@ def test_what_cannot_be_trajectories_is_refused(words):
     assert words in str(error.value)
 
 
-def test_a_gap_is_noted():
-    u = np.sin(2 * np.pi * (np.arange(16) / 16 - 0.01 * np.delete(np.arange(40), range(10, 15))[:, None]))[None]
-    assert "from state 9 to 10, values change 6 times as much" in Dataset.of_trajectories(u, CIRCLE, stride=1).along.notes[0]
-
-
 def test_pairs_that_are_of_no_trajectories_have_no_states_before_them():
     with pytest.raises(RaffiaError, match="only pairs of trajectories have states before them"):
         Dataset(U[:, 0], U[:, 1], CIRCLE).widened()

@@ -29,7 +29,7 @@ from raffia.constraints import (
     impose,
     project_features,
 )
-from raffia.constraints.divergence import wavenumbers
+from raffia.constraints.divergence import derivative_wavenumbers
 from raffia.features.wrapped import Projected
 from raffia.testing import check_feature_map
 from tests.hostile_models import changed, parts
@@ -145,7 +145,7 @@ def test_features_that_vanish_at_ends_are_better_for_functions_that_do(pressures
 
 
 def divergence(u, grid):
-    k = wavenumbers(grid)
+    k = derivative_wavenumbers(grid)
     return torch.fft.irfftn((1j * k * torch.fft.rfftn(u, dim=(-2, -1))).sum(-3), s=grid.shape)
 
 
@@ -153,7 +153,7 @@ def divergence(u, grid):
 def test_velocities_have_no_divergence_on_every_grid(shape):
     torus = Domain(2, extent=(1.0, 2.0))
     psi = GaussianField(torus, "periodic", n_modes=20).sample(10, torus.grid(16, 16), seed=0)
-    k = wavenumbers(torus.grid(16, 16))
+    k = derivative_wavenumbers(torus.grid(16, 16))
     u, v = (torch.fft.irfft2(1j * k[axis] * torch.fft.rfft2(psi), s=(16, 16)) for axis in (1, 0))
     w = torch.stack([u, -v], 1)
     features = FourierFeatures(16, domain=Channels(torus, 2))
@@ -170,7 +170,7 @@ def test_the_leray_projection_keeps_curls_and_kills_gradients():
     torus = Domain(2)
     grid = torus.grid(12, 12)
     psi = GaussianField(torus, "periodic", n_modes=20).sample(2, grid, seed=0)
-    k = wavenumbers(grid)
+    k = derivative_wavenumbers(grid)
     dx, dy = (torch.fft.irfft2(1j * k[axis] * torch.fft.rfft2(psi), s=(12, 12)) for axis in (0, 1))
     nodes = Channels(torus, 2).grid_of(torch.stack([dx, dy], 1))
     curl, slope = torch.stack([dy, -dx], 1), torch.stack([dx, dy], 1)

@@ -216,9 +216,7 @@ def test_what_goes_wrong_with_steps_is_said(tmp_path):
         return " ".join(open_source(tmp_path / "d.npy", time=1, periodic=True, **options).notes)
 
     u = waves(6, 40)
-    assert "values change" not in notes(u)
     assert "states change" not in notes(u)
-    assert "from state 9 to 10, values change" in notes(np.delete(u, range(10, 14), axis=1))
     slow = u[:, :1] * (1 + 0.005 * np.arange(40)[:, None])
     assert "states" not in notes(slow).partition("later")[2]  # small steps of exact data are no worse than large ones
     assert "states are equal to rounding from step to step" in notes(u[:, :1] * np.ones((40, 1)))
@@ -339,8 +337,7 @@ def test_a_guess_of_the_axis_of_time_and_what_speaks_against_an_answer_are_said(
     np.save(tmp_path / "d.npy", u)
     assert any("is a guess by lengths or values; --time" in note for note in open_source(tmp_path / "d.npy").notes)
     path = saved(tmp_path / "e.npz", u=u, t=0.1 * np.arange(9), x=X)
-    assert any("though it looks as along axis 1, as long as t; --time 1" in note for note in open_source(path, time=2).notes)
-    assert not any("looks as" in note for note in open_source(path, time=1).notes)
+    assert open_source(path, time=2).steps.axis == 2
     np.save(tmp_path / "f.npy", RNG.standard_normal((6, 16, 16)))
     with pytest.raises(RaffiaError, match="--time 0 or"):
         open_source(tmp_path / "f.npy")

@@ -5,7 +5,7 @@ from raffia import Darcy, Domain, GaussianField, PredictorCorrectorFeatures, Raf
 from raffia.features import predictor_corrector
 from raffia.measures import LevelSet
 from raffia.regression import FeatureStream, NormalEquations
-from raffia.spaces.calculus import gradient, heat, poisson
+from raffia.spaces.calculus import heat, poisson
 
 GRID = Domain(2, periodic=False).grid(13)
 KINDS = [(kind, steps) for kind in ("additive", "multiplicative") for steps in (0, 1, 3)]
@@ -17,6 +17,10 @@ def features(kind="additive", steps=1, **more):
 
 def coefficients(n=3):
     return LevelSet(n_modes=100).sample(n, GRID, seed=0)
+
+
+def gradient(f, grid):
+    return torch.stack(torch.gradient(f, spacing=grid.spacings[0], edge_order=2))
 
 
 def plain(a, sigma, kind, steps, eta=1e-4, f=1.0):

@@ -212,7 +212,7 @@ def test_names_of_forcings_are_those_of_the_annotation():
         (["--trajectories", "2", "--n", "3"], "--n 3 asks for pairs and --trajectories 2 for trajectories. Pass one of them"),
         (["--viscosity", "-1"], "--viscosity: Burgers(viscosity=…) must be positive; got -1.0"),
         (["--time", "inf"], "--time: Burgers(time=…) must be finite; got inf"),
-        (["--set", "time={[]: 1}"], "--set time: '{[]: 1}' is no value for time"),
+        (["--set", "time={[]: 1}"], "--set time: Burgers(time=…) must be a number or a tuple of numbers; got '{[]: 1}'"),
         (["--set", "fine_points=2"], "--set fine_points: Burgers(fine_points=…) must be 3 or more; got 2"),
     ],
 )

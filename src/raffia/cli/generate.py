@@ -14,7 +14,7 @@ from raffia.cli.common import batches, check_output, generate_in_batches
 from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.problems import Evolution, Problem
-from raffia.problems.parameters import admits, check, check_parameters, hints_of
+from raffia.problems.parameters import check, check_parameters, hints_of
 
 PROBLEMS: dict[str, type[Problem]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Regression")).lower(): getattr(problems, name)
@@ -97,13 +97,7 @@ def _set(problem: Problem, name: str, value: Any, option: str) -> None:
     known = sorted(problem.get_params(deep=False))
     if name not in known:
         raise RaffiaError(f"{option}: {type(problem).__name__} has no {name}, but {', '.join(known)}.")
-    hint = hints_of(type(problem))[name]
-    if not admits(hint, value):
-        present = getattr(problem, name)
-        raise RaffiaError(
-            f"{option}: {value!r} is no value for {name} of {type(problem).__name__}, which is {present!r} by default."
-        )
-    check(f"{option}: {type(problem).__name__}({name}=…)", hint, value)
+    check(f"{option}: {type(problem).__name__}({name}=…)", hints_of(type(problem))[name], value)
     problem.set_params(**{name: value})
 
 

@@ -10,8 +10,6 @@ from raffia.constraints.inequality import (
     Constraint,
     Inequality,
     check_spaces,
-    equalities_in,
-    inequalities_in,
     spread,
 )
 from raffia.constraints.integral import Conserved, Integral

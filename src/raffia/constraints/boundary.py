@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from raffia.constraints.equality import Equality, Fields, Inputs, check_functions
+from raffia.constraints.equality import Equality, Fields, Inputs
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
@@ -42,7 +42,7 @@ class BoundaryValues(Equality):
 
     def check(self, inputs: Space, outputs: Space) -> None:
         """Outputs need grids with nodes at ends; for the values of the input, inputs and outputs need one grid."""
-        check_functions(self, "outputs", outputs)
+        super().check(inputs, outputs)
         region = outputs.one_channel
         without = [kind.name for kind in region.kinds if not kind.periodic and (kind.before or kind.after)]
         if not region.gridded or without or all(kind.periodic for kind in region.kinds):

@@ -7,17 +7,10 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor
 
-from raffia.constraints.equality import (
-    Equality,
-    Fields,
-    Inputs,
-    check_channels,
-    check_functions,
-    insert,
-    select,
-)
+from raffia.constraints.equality import Equality, Fields, Inputs
 from raffia.errors import RaffiaError
 from raffia.spaces import Grid, Nodes, Space
+from raffia.spaces.spectral import wavenumbers
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,11 +24,7 @@ class DivergenceFree(Equality):
 
     channels: tuple[int, ...] | None = None
     order: ClassVar[int] = 1
-
-    @property
-    def channelwise(self) -> bool:
-        """False: channels are mixed."""
-        return False
+    mixes_channels: ClassVar[bool] = True
 
     @property
     def in_words(self) -> str:
@@ -44,8 +33,7 @@ class DivergenceFree(Equality):
 
     def check(self, inputs: Space, outputs: Space) -> None:
         """The domain must be a torus, with one channel for each dimension."""
-        check_functions(self, "outputs", outputs)
-        check_channels(self, self.channels, "outputs", outputs)
+        super().check(inputs, outputs)
         region, count = outputs.one_channel, outputs.channels if self.channels is None else len(set(self.channels))
         if not region.gridded or not region.periodic or region.dim != count:
             raise RaffiaError(
@@ -55,22 +43,17 @@ class DivergenceFree(Equality):
 
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
         """By projecting each wave."""
-        return insert(f, _projected(select(f, nodes, self.channels), nodes), nodes, self.channels)
+        dim = len(nodes.shape)
+        k = derivative_wavenumbers(nodes).to(f)
+        spectrum = torch.fft.rfftn(f, dim=tuple(range(-dim, 0)))
+        along = (k * spectrum).sum(-dim - 1, keepdim=True) / k.square().sum(0).clamp(min=torch.finfo(f.dtype).tiny)
+        return torch.fft.irfftn(spectrum - k * along, s=nodes.shape, dim=tuple(range(-dim, 0)))
 
 
-def _projected(f: Fields, nodes: Nodes) -> Fields:
-    dim = len(nodes.shape)
-    k = wavenumbers(nodes).to(f)
-    spectrum = torch.fft.rfftn(f, dim=tuple(range(-dim, 0)))
-    along = (k * spectrum).sum(-dim - 1, keepdim=True) / k.square().sum(0).clamp(min=torch.finfo(f.dtype).tiny)
-    return torch.fft.irfftn(spectrum - k * along, s=nodes.shape, dim=tuple(range(-dim, 0)))
-
-
-def wavenumbers(nodes: Nodes) -> Tensor:
+def derivative_wavenumbers(nodes: Nodes) -> Tensor:
     """(dim, *spectrum) of a real transform, 2π/length times whole numbers; zero for the highest of an even axis."""
-    axes = []
-    for axis, (_, points, extent) in enumerate(cast(Grid, nodes).lines):
-        transform = torch.fft.rfftfreq if axis == len(nodes.shape) - 1 else torch.fft.fftfreq
-        k = transform(points, 1 / points, dtype=torch.float64).round()
-        axes.append(2 * math.pi / extent * torch.where(2 * k.abs() == points, 0.0, k))
-    return torch.stack(torch.meshgrid(*axes, indexing="ij"))
+    grid = cast(Grid, nodes)
+    axes = zip(wavenumbers(grid), grid.shape, grid.domain.extents, strict=True)
+    return torch.stack(
+        torch.broadcast_tensors(*(2 * math.pi / extent * torch.where(2 * k.abs() == n, 0.0, k) for k, n, extent in axes))
+    )

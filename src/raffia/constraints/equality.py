@@ -7,7 +7,7 @@ holds for every input and on every grid, for any kind of coefficients and normal
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -44,6 +44,8 @@ class Equality(ABC):
     """The position among several equalities: each must preserve those before it."""
     fixes_ends: ClassVar[bool] = False
     """Whether it prescribes values at the ends of axes, which other equalities must not change."""
+    mixes_channels: ClassVar[bool] = False
+    """Whether a channel of what satisfies it depends on the others."""
     channels: tuple[int, ...] | None = None
     """The channels of the outputs that it constrains; None is all."""
 
@@ -53,20 +55,20 @@ class Equality(ABC):
     @property
     def channelwise(self) -> bool:
         """Whether it constrains every channel separately and equally. Then features, which have one channel, can be projected."""
-        return self.channels is None
+        return self.channels is None and not self.mixes_channels
 
     @property
     @abstractmethod
     def in_words(self) -> str:
         """The statement in words."""
 
-    @abstractmethod
     def check(self, inputs: Space, outputs: Space) -> None:
-        """Refuse spaces to which it does not apply."""
+        """Refuse spaces to which it does not apply: outputs must be functions that have these channels."""
+        check_functions(self, "outputs", outputs, self.channels)
 
     @abstractmethod
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
-        """Change functions (*batch, channels, *points), on nodes of one channel, so that the equality holds for the inputs `given`.
+        """Change functions (*batch, channels, *points), those of its channels, so that the equality holds for the inputs `given`.
 
         Without inputs, the prescribed values are zero. With `ends_fixed`, values at the ends of axes do not change.
         """
@@ -78,23 +80,27 @@ class Equality(ABC):
 
 def impose(equalities: Sequence[Equality], f: Fields, nodes: Nodes, a: Tensor | None = None, at: Nodes | None = None) -> Fields:
     """Change outputs (*batch, *nodes) so that all equalities hold for inputs `a` on the nodes `at`; without inputs, project them."""
-    channels, ends_fixed = _channels(f, nodes), any(equality.fixes_ends for equality in equalities)
-    given = None if a is None or at is None else Inputs(_channels(a.to(f), at), at.one_channel)
-    for equality in _ordered(equalities):
-        channels = equality.apply(channels, nodes.one_channel, given, ends_fixed)
-    return channels.reshape(f.shape)
+    one, given = nodes.one_channel, None if a is None or at is None else Inputs(_channels(a.to(f), at), at.one_channel)
+    return _changed(equalities, f, nodes, lambda equality, part, ends_fixed: equality.apply(part, one, given, ends_fixed))
 
 
 def project_features(equalities: Sequence[Equality], f: Fields, nodes: Nodes) -> Fields:
     """Change features (*batch, *nodes) so that all sums of them satisfy all equalities with zero prescribed values."""
+    one = nodes.one_channel
+    return _changed(equalities, f, nodes, lambda equality, part, ends_fixed: equality.project_features(part, one, ends_fixed))
+
+
+def _changed(
+    equalities: Sequence[Equality], f: Fields, nodes: Nodes, change: Callable[[Equality, Tensor, bool], Tensor]
+) -> Fields:
+    """Apply a change for each equality, in their order, to the channels that it constrains."""
     channels, ends_fixed = _channels(f, nodes), any(equality.fixes_ends for equality in equalities)
-    for equality in _ordered(equalities):
-        channels = equality.project_features(channels, nodes.one_channel, ends_fixed)
+    axis = channels.ndim - 1 - len(nodes.one_channel.shape)
+    for equality in sorted(equalities, key=lambda equality: equality.order):
+        part = change(equality, select(channels, nodes.one_channel, equality.channels), ends_fixed)
+        index = equality.channels
+        channels = part if index is None else channels.index_copy(axis, torch.tensor(index, device=f.device), part)
     return channels.reshape(f.shape)
-
-
-def _ordered(equalities: Sequence[Equality]) -> list[Equality]:
-    return sorted(equalities, key=lambda equality: equality.order)
 
 
 def _channels(f: Tensor, nodes: Nodes) -> Tensor:
@@ -108,18 +114,13 @@ def select(f: Tensor, nodes: Nodes, channels: Sequence[int] | None) -> Tensor:
     return f if channels is None else f.index_select(axis, torch.tensor(channels, device=f.device))
 
 
-def insert(f: Tensor, part: Tensor, nodes: Nodes, channels: Sequence[int] | None) -> Tensor:
-    """The functions with these channels replaced."""
-    axis = f.ndim - 1 - len(nodes.shape)
-    return part if channels is None else f.index_copy(axis, torch.tensor(channels, device=f.device), part)
-
-
-def check_functions(who: object, name: str, space: Space) -> None:
-    """Refuse scalars and vectors."""
+def check_functions(who: object, name: str, space: Space, channels: tuple[int, ...] | None) -> None:
+    """Refuse scalars and vectors, and channels that do not exist."""
     if space.tabular or space.dim == 0:
         raise RaffiaError(
             f"constraints: {who} constrains functions, and {name} are {'vectors' if space.tabular else 'scalars'}."
         )
+    check_channels(who, channels, name, space)
 
 
 def check_channels(who: object, channels: tuple[int, ...] | None, name: str, space: Space) -> None:

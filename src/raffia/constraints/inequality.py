@@ -87,16 +87,6 @@ def elements_of(nodes: Nodes, channels: tuple[int, ...] | None) -> Int[Tensor, "
 Constraint = Equality | Inequality
 
 
-def equalities_in(constraints: Iterable[object]) -> tuple[Equality, ...]:
-    """The equalities, which hold everywhere."""
-    return tuple(one for one in constraints if isinstance(one, Equality))
-
-
-def inequalities_in(constraints: Iterable[object]) -> tuple[Inequality, ...]:
-    """The inequalities, which hold at collocation points."""
-    return tuple(one for one in constraints if isinstance(one, Inequality))
-
-
 def check_spaces(constraints: Iterable[Constraint], inputs: Space, outputs: Space) -> None:
     """Refuse constraints that do not apply to maps between these spaces."""
     for one in constraints:

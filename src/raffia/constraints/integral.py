@@ -8,15 +8,7 @@ import torch
 from torch import Tensor
 
 from raffia.constraints.boundary import parabolas
-from raffia.constraints.equality import (
-    Equality,
-    Fields,
-    Inputs,
-    check_channels,
-    check_functions,
-    insert,
-    select,
-)
+from raffia.constraints.equality import Equality, Fields, Inputs, check_functions, select
 from raffia.errors import RaffiaError
 from raffia.spaces import Nodes, Space
 
@@ -39,9 +31,8 @@ class Integral(Equality):
         return f"the integral{_of(self.channels)} is {self.value}"
 
     def check(self, inputs: Space, outputs: Space) -> None:
-        """Outputs must be functions."""
-        check_functions(self, "outputs", outputs)
-        check_channels(self, self.channels, "outputs", outputs)
+        """Also refuse values that are not one for each channel."""
+        super().check(inputs, outputs)
         count = outputs.channels if self.channels is None else len(self.channels)
         values = _numbers(self.value)
         if len(values) not in (1, count) or not all(math.isfinite(value) for value in values):
@@ -49,8 +40,8 @@ class Integral(Equality):
 
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
         """Add a multiple of w."""
-        wanted = torch.zeros(1) if given is None else torch.tensor(_numbers(self.value), dtype=torch.float64)
-        return insert(f, _with_integral(select(f, nodes, self.channels), wanted.to(f), nodes, ends_fixed), nodes, self.channels)
+        wanted = [0.0] if given is None else _numbers(self.value)
+        return _with_integral(f, torch.tensor(wanted, dtype=torch.float64).to(f), nodes, ends_fixed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,9 +74,8 @@ class Conserved(Equality):
 
     def check(self, inputs: Space, outputs: Space) -> None:
         """Both must be functions with these channels."""
-        for name, space, channels in (("inputs", inputs, self._sources), ("outputs", outputs, self.channels)):
-            check_functions(self, name, space)
-            check_channels(self, channels, name, space)
+        check_functions(self, "inputs", inputs, self._sources)
+        super().check(inputs, outputs)
         count = outputs.channels if self.channels is None else len(self.channels)
         if count != (inputs.channels if self._sources is None else len(self._sources)):
             raise RaffiaError(
@@ -101,7 +91,7 @@ class Conserved(Equality):
     def apply(self, f: Fields, nodes: Nodes, given: Inputs | None, ends_fixed: bool) -> Fields:
         """Add a multiple of w."""
         wanted = torch.zeros(1).to(f) if given is None else integrals(select(given.a, given.nodes, self._sources), given.nodes)
-        return insert(f, _with_integral(select(f, nodes, self.channels), wanted, nodes, ends_fixed), nodes, self.channels)
+        return _with_integral(f, wanted, nodes, ends_fixed)
 
 
 def integrals(f: Fields, nodes: Nodes) -> Tensor:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,11 +11,11 @@ import numpy as np
 
 from raffia.data import own
 from raffia.data.dataset import Dataset
-from raffia.data.infer.coordinates import check_reshaped, reader_of
+from raffia.data.infer.coordinates import Places, check_reshaped, reader_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, with_parts, word
+from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unused, with_parts, word
 from raffia.data.infer.sample_axis import samples_axes
-from raffia.data.infer.sides import Side, spaces_of
+from raffia.data.infer.sides import spaces_of
 from raffia.data.infer.time_axis import trajectories_in
 from raffia.data.options import Names, ReadingOptions, listed
 from raffia.data.parameters import with_parameters
@@ -77,10 +78,7 @@ def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any)
         ins, outs, why = choose(place, arrays.inputs, arrays.input, arrays.output, arrays.output_path, arrays.outputs)
     except RaffiaError as error:
         raise RaffiaError(f"{error} {otherwise}".strip()) from None
-    used = {v.name.partition("[")[0] for v in (*ins, *outs)}
-    every = arrays.inputs | arrays.outputs
-    others = {name: v for name, v in every.items() if v.name.partition("[")[0] not in used}
-    pool = {name: v for name, v in others.items() if name not in bounds(every)}
+    pool = unused(arrays.inputs | arrays.outputs, (*ins, *outs))
     guesses[:0] = [*why, *stepping]
     for text in dict.fromkeys(text for v in (*ins, *outs) for text in v.notes):
         guesses.note(text)
@@ -93,22 +91,25 @@ def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any)
         if ours is not None and ours[0].has_components:
             for part in parts:
                 part.channel = 0
-        sides = spaces_of(place, inputs, outputs, pool, options, guesses)
+        spaces, places = spaces_of(place, inputs, outputs, pool, options, guesses)
     if ours is None:
-        _note_unused(others, sides, len(inputs[0]), guesses)
+        every = arrays.inputs | arrays.outputs
+        apart = bounds(every)
+        others = {name: v for name, v in every.items() if name in pool or name in apart}
+        _note_unused(others, places, len(inputs[0]), guesses)
     paths = (place, place if arrays.output_path is None else Path(arrays.output_path))
-    places = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in sides for v in side.coordinates)
+    coordinates = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in places for v in side.used)
     return Source(
         path=place,
-        domain=sides[0].space,
-        output=sides[1].space,
+        domain=spaces[0],
+        output=spaces[1],
         inputs=inputs,
         outputs=outputs,
         settings=ours[1] if ours else {},
         guesses=guesses,
-        input_frame=sides[0].frame,
-        output_frame=sides[1].frame,
-        coordinates=tuple(places),
+        input_frame=places[0].frame,
+        output_frame=places[1].frame,
+        coordinates=tuple(coordinates),
         parameters=None if options.parameters is None else Path(options.parameters),
         steps=steps,
         given=frozenset(name for name in ("stride", "window") if getattr(options, name) is not None),
@@ -164,14 +165,14 @@ def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions) -> tupl
     return steps, otherwise, guesses
 
 
-def _note_unused(others: Variables, sides: tuple[Side, Side], n: int, guesses: Guesses) -> None:
+def _note_unused(others: Variables, places: Sequence[Places], n: int, guesses: Guesses) -> None:
     """Note the arrays of numbers that have no part in the pairs, and labels by which samples may belong together."""
     for name, v in others.items():
         if v.shape == (n,) and GROUPS.fullmatch(word(name)) and len(set(v.glance().tolist())) < n:
             guesses.note(
                 f"{name} is the same for several samples: if those belong together, --groups {name} holds them out together"
             )
-    used = {v.name for side in sides for v in (*side.coordinates, *side.beside)}
+    used = {v.name for side in places for v in (*side.used, *side.beside)}
     left = [v for v in others.values() if v.numeric and v.name not in used]
     more = f", and {len(left) - MOST_LISTED} more" if len(left) > MOST_LISTED else ""
     if left:

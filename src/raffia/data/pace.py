@@ -1,4 +1,4 @@
-"""The steps of trajectories, by their values: whether they are torn, still, or noisy."""
+"""The steps of trajectories, by their values: whether states are equal, unrelated or noisy."""
 
 import math
 
@@ -12,7 +12,6 @@ LAGS = (1, 2, 3, 4)  # between values that are compared with their neighbours: c
 STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
 SAME = 1e-3  # of a step: how far the steps of trajectories may be apart
 EQUAL = 1e-6  # a relative change in a step: below it states are the same
-TORN = 3.0  # times the steps before and after: what changes that much more is a gap
 FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
 SLIGHT = 1e-4  # of the size of states: noise of which nothing is said
 LEAST = 8  # states, to tell noise by
@@ -42,22 +41,7 @@ def step_of(name: str, times: Float[np.ndarray, "n states"], states: str) -> flo
 
 def pace_notes(u: States, stride: int) -> list[str]:
     """Return notes on how states change from one to the next, and on how much of that is noise."""
-    return [*noise_notes(u, stride), *still(u, stride), *torn(u, stride), *unrelated(u)]
-
-
-def torn(u: States, stride: int = 1) -> list[str]:
-    """What to say of a jump between two states, as if others were missing there."""
-    if u.shape[1] < stride + 1:
-        return []
-    one = change(u, 1)
-    for k in range(1, len(one) - 1):
-        if one[k] > TORN * max(one[k - 1], one[k + 1]) and one[k] > EQUAL:
-            ratio = float(one[k] / max(one[k - 1], one[k + 1], EQUAL))
-            return [
-                f"from state {k} to {k + 1}, values change {ratio:.2g} times as much as before and after, in the trajectories looked at: "
-                "if states are missing there, write the parts before and after it as trajectories of their own."
-            ]
-    return []
+    return [*noise_notes(u, stride), *still(u, stride), *unrelated(u)]
 
 
 def still(u: States, stride: int) -> list[str]:

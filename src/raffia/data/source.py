@@ -14,7 +14,7 @@ from raffia.data import own
 from raffia.data.dataset import Dataset, Readable
 from raffia.data.infer.coordinates import Places, reader_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, choose, in_file, only, pick, shown, unpaired
+from raffia.data.infer.names import Variables, choose, in_file, only, pick, shown, unpaired, unused
 from raffia.data.infer.sample_axis import by_names, check_values, samples_axes
 from raffia.data.infer.time_axis import axes_in
 from raffia.data.matching import channel_in, check_fits, match
@@ -64,18 +64,17 @@ class Schema:
 
         Of trajectories, all states are inputs, or with `first` those that they begin with.
         """
-        place, guesses = Path(path), Guesses()
+        place, guesses, given = Path(path), Guesses(), listed(names)
         layout = self.input.files if parameters is None else self.output.files
-        given = listed(names)
-        arrays, steps = self._arrays(place, layout, given, list(self.input.names), parameters, first, guesses)
-        settings = self._settings(place, arrays)
-        if steps is None and given and self.steps is not None and self.steps.window == 1:
-            names = self.steps.renamed(place, given).inputs
-        usual = self.input.names if steps is None else steps.inputs
-        chosen = _chosen(names if steps is None else None, ("a",) if settings is not None else usual, arrays)
+        arrays, steps, _ = self._arrays(place, layout, given, self.input.names, parameters, first, guesses)
+        if steps is not None:
+            given = steps.inputs
+        elif given and self.steps is not None and self.steps.window == 1:
+            given = self.steps.renamed(place, given).inputs
+        chosen = _chosen(given, self.input.names, arrays)
         likely = {"a": arrays["a"]} if "a" in arrays else arrays
         ins = pick(place, arrays, chosen, "input") if chosen else [only(place, likely, "input")]
-        parts, _, places = self._readers(ins, [], arrays, settings is None, guesses)
+        parts, _, places = self._readers(ins, [], arrays, guesses)
         return Inputs(parts=parts, domain=self.input.space, trained=self.output, places=places, notes=guesses.notes)
 
     def pairs(
@@ -90,31 +89,31 @@ class Schema:
 
         `parameters` is a table with a row for each sample, beside a folder.
         """
-        place, guesses = Path(path), Guesses()
-        wanted = [listed(input) or list(self.input.names), listed(output) or list(self.output.names)]
+        place, guesses, stepping = Path(path), Guesses(), Guesses()
         layout = self.input.files if output_path is not None or parameters is None else self.output.files
-        given = listed(input) if output is output_path is None else []
-        stepping = Guesses()
-        arrays, steps = self._arrays(place, layout, given, [*wanted[0], *wanted[1]], parameters, False, stepping)
+        wanted = listed(output) or self.output.names
+        moving = listed(input) if output is output_path is None else []
+        names = [*(listed(input) or self.input.names), *wanted]
+        arrays, steps, settings = self._arrays(place, layout, moving, names, parameters, False, stepping)
         elsewhere = arrays
         if output_path is not None:
-            elsewhere, _ = self._arrays(Path(output_path), self.output.files, [], wanted[1], None, False, Guesses())
-        settings = self._settings(place, arrays)
-        usual = (self.input.names, self.output.names) if steps is None else (steps.inputs, steps.outputs)
-        known = (("a",), ("y",)) if settings is not None else usual
-        a, y = _chosen(None if steps is not None and given else input, known[0], arrays), _chosen(output, known[1], elsewhere)
+            elsewhere, _, _ = self._arrays(Path(output_path), self.output.files, [], wanted, None, False, Guesses())
+        if steps is not None:
+            a, y = _chosen(steps.inputs, (), arrays), _chosen(steps.outputs, (), arrays)
+        else:
+            a, y = _chosen(input, self.input.names, arrays), _chosen(output, self.output.names, elsewhere)
         if not (a and y) and not (input or output or output_path):
             a = y = None  # the file has other names: of both, as they go in pairs
         ins, outs, why = choose(place, arrays, a, y, output_path, elsewhere)
         guesses.extend([*why, *stepping])
-        inputs, outputs, _ = self._readers(ins, outs, arrays | elsewhere, settings is None, guesses)
+        inputs, outputs, _ = self._readers(ins, outs, arrays | elsewhere, guesses)
         return Source(
             path=place,
             domain=self.input.space,
             output=self.output.space,
             inputs=inputs,
             outputs=outputs,
-            settings=settings or {},
+            settings=settings,
             guesses=guesses,
             input_frame=self.input.frame,
             output_frame=self.output.frame,
@@ -123,22 +122,26 @@ class Schema:
         )
 
     def _arrays(
-        self, place: Path, layout: Layout | None, given: list[str], wanted: list[str], parameters: PathLike | None, first: bool,
+        self, place: Path, layout: Layout | None, given: list[str], names: Sequence[str], parameters: PathLike | None, first: bool,
         guesses: Guesses,
-    ) -> tuple[Variables, Steps | None]:  # fmt: skip
-        """The arrays of a file that lies as that of the training did, and those that names mean in it.
+    ) -> tuple[Variables, Steps | None, dict[str, Any]]:  # fmt: skip
+        """The arrays of a file that lies as that of the training did, those that are `given` before others, and its settings.
 
-        Of trajectories they are states; how those lie comes with them.
+        Trajectories are replaced by their states; how those lie comes with them.
         """
-        arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(given or wanted))), given or wanted)
+        wanted = given or list(names)
+        arrays = selected(variables(place, replace(layout or Layout(), wanted=tuple(wanted))), wanted)
+        space, settings = own.description(place, arrays) or (self.input.space, {})
+        if space != self.input.space:
+            raise RaffiaError(f"{place} has {space}, the model was trained on {self.input.space}.")
         steps = None
         if self.steps is not None:
-            arrays, steps = self._stepped(place, arrays, self.steps, given, first, guesses)
+            arrays, steps = self._states(place, arrays, self.steps, given, first, guesses)
         if parameters is not None:
-            arrays, _ = with_parameters(place, arrays, Path(parameters), given or wanted)
-        return arrays, steps
+            arrays, _ = with_parameters(place, arrays, Path(parameters), wanted)
+        return arrays, steps, settings
 
-    def _stepped(
+    def _states(
         self, place: Path, arrays: Variables, trained: Steps, given: list[str], first: bool, guesses: Guesses
     ) -> tuple[Variables, Steps | None]:
         """The states of the trajectories of a file, and how these lie; the arrays as they are, where it holds single states."""
@@ -148,20 +151,18 @@ class Schema:
         missing = [name for name in wanted if name not in arrays]
         parts = pick(place, arrays, missing, "input") if missing else []
         arrays = arrays | {n: replace(v, name=n) if in_file(n) else v for n, v in zip(missing, parts, strict=True)}
-        v = steps.trajectories_in(arrays)
+        v, state = steps.trajectories_in(arrays), self._state
+        several = steps.several
         if v is None or (given and len(given) == len(trained.inputs) > len(names)):
-            steps.check_states(arrays)
-            return arrays, None
-        several = replace(steps, ndim=steps.ndim + 1, axis=steps.axis + 1, samples=0)
-        if len(v.shape) == steps.ndim:
-            steps = axes_in(place, v, arrays, steps, self._state, guesses)
-        elif steps.samples is None and len(v.shape) == several.ndim and self._state in (None, several.state(v.shape)):
+            pass
+        elif len(v.shape) == steps.ndim:
+            steps = axes_in(place, v, arrays, steps, state, guesses)
+            return steps.pairs_in(arrays, first), steps
+        elif steps.samples is None and len(v.shape) == several.ndim and state in (None, several.state(v.shape)):
             guesses.note(f"{v.name} {shown(v.shape)} is taken for {v.shape[0]} trajectories, where the training had one")
-            steps = several
-        else:
-            steps.check_states(arrays)
-            return arrays, None
-        return steps.pairs_in(arrays, first), steps
+            return several.pairs_in(arrays, first), several
+        steps.check_states(arrays)
+        return arrays, None
 
     @property
     def _state(self) -> tuple[int, ...] | None:
@@ -173,22 +174,13 @@ class Schema:
         grid = layout.masked or self.input.shape[len(self.input.shape) - region.ndim :]
         return layout.written(layout.turned_back(np.empty((1, layout.count, *grid)))).shape[1:]
 
-    def _settings(self, place: Path, arrays: Variables) -> dict[str, Any] | None:
-        """The settings in a file of ours, whose domain must be that of the training; None for other files."""
-        ours = own.description(place, arrays)
-        if ours and ours[0] != self.input.space:
-            raise RaffiaError(f"{place} has {ours[0]}, the model was trained on {self.input.space}.")
-        return ours[1] if ours else None
-
     def _readers(
-        self, ins: list[Variable], outs: list[Variable], arrays: Variables, foreign: bool, guesses: Guesses
+        self, ins: list[Variable], outs: list[Variable], arrays: Variables, guesses: Guesses
     ) -> tuple[list[RowReader], list[RowReader], Places]:
         """Readers of all arrays, with axes as in the training where that is known, each side in its space, by its coordinates."""
-        both, apart = (*ins, *outs), bounds(arrays)
-        taken = {v.name.partition("[")[0] for v in both}
-        pool = {name: v for name, v in arrays.items() if name.partition("[")[0] not in taken and name not in apart}
+        both, pool = (*ins, *outs), unused(arrays, (*ins, *outs))
         layouts = (*self.input.layouts, *(self.output.layouts if outs else ()))
-        alike = foreign and len(self.input.layouts) == len(ins) and len(layouts) == len(both)
+        alike = len(self.input.layouts) == len(ins) and len(layouts) == len(both)
         with naming(ins[0].path):
             if alike:
                 parts = _as_trained(both, layouts, pool)
@@ -197,6 +189,9 @@ class Schema:
                 parts = [reader_of(v, axis, pool, Guesses()) for v, axis in zip(both, axes, strict=True)]
             if len({len(part) for part in parts}) != 1:
                 raise RaffiaError(unpaired(ins, outs))
+        others = {} if any(name.startswith(":") for name in self.coordinates) else pool
+        known = all(name in others for name in self.coordinates)
+        chosen = [others[name] for name in self.coordinates] if known else []
         inputs, outputs, found = parts[: len(ins)], parts[len(ins) :], Places()
         for side, trained in ((inputs, self.input), (outputs, self.output)):
             if not side:
@@ -205,16 +200,18 @@ class Schema:
             if len(side) == 1 and len(side[0].variable.shape) == 1 + space.ndim and not (alike and trained.layouts[0].masked):
                 side[0].plain = True
                 side[0].channel = side[0].channel if alike else channel_in(side[0].axes, space)
-            if foreign:
-                others = {} if any(name.startswith(":") for name in self.coordinates) else pool
-                given = [others[name] for name in self.coordinates if name in others]
-                given = given if len(given) == len(self.coordinates) else []
-                places = match(ins[0].path, side, trained, others, given, guesses)
-                found = places if side is inputs else found
+            places = match(ins[0].path, side, trained, others, chosen, guesses)
+            found = places if side is inputs else found
             check_fits(side, space, shape)
             if alike and shape is not None and space.one_channel.gridded and sample_shape(side, space) != shape:
                 check_values([part.variable for part in side if part.grid], [part.samples for part in side if part.grid])
         return inputs, outputs, found
+
+
+def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> list[str] | None:
+    """The names that were given, else those of the training, if the file has them all."""
+    there = trained and all(name.partition("[")[0] in arrays for name in trained)
+    return listed(given) or (list(trained) if there else None)
 
 
 def _as_trained(both: Sequence[Variable], layouts: Sequence[ArrayLayout], pool: Variables) -> list[RowReader]:
@@ -341,12 +338,6 @@ class Source(Readable):
         moving = sample_shape(self.outputs, space)[0] // steps.horizon if space.has_components else 1
         fixed = count - steps.window * moving
         return Along.all_of(self.each, rows, steps, fixed, said="window" in self.given)
-
-
-def _chosen(given: Names | None, trained: Sequence[str], arrays: Variables) -> list[str] | None:
-    """The names that were given, else those of the training, if the file has them all."""
-    there = trained and all(name.partition("[")[0] in arrays for name in trained)
-    return listed(given) or (list(trained) if there else None)
 
 
 def schema_for(data: Dataset, source: Source | None) -> Schema | None:

@@ -71,6 +71,11 @@ class Steps:
         """The names of the arrays of the states that follow."""
         return [self._after(name, self.window + step) for step in range(self.horizon) for name in self.moving]
 
+    @property
+    def several(self) -> "Steps":
+        """The same of several trajectories along a first axis, where the training had one."""
+        return replace(self, ndim=self.ndim + 1, axis=self.axis + 1, samples=0)
+
     def _after(self, name: str, step: int) -> str:
         return f"{name} after {step * self.stride}" if step else name
 

@@ -41,10 +41,16 @@ class Accumulator:
             raise RaffiaError("partial_fit cannot continue a sum of two models: call fit on all the data.")
         return cls(trained.settings, frame=trained.frame, statistics=trained.statistics)
 
+    @property
+    def total(self) -> Statistics:
+        """The statistics, where there are pairs."""
+        if self.statistics is None:
+            raise RaffiaError("there are no pairs to learn from.")
+        return self.statistics
+
     def empty(self) -> "Accumulator":
         """The same frame and form of statistics without pairs: what a worker needs to add some."""
-        assert self.statistics is not None  # the first pairs fix the form
-        return replace(self, statistics=self.statistics.nothing(), pairs=None)
+        return replace(self, statistics=self.total.nothing(), pairs=None)
 
     def add(self, a: object, y: object) -> "Accumulator":
         """Add pairs."""
@@ -77,9 +83,7 @@ class Accumulator:
 
     def __add__(self, other: "Accumulator") -> "Accumulator":
         """The pairs of both, which must have the same frame."""
-        assert self.statistics is not None  # there are pairs to add to
-        assert other.statistics is not None
-        return replace(self, statistics=self.statistics + other.statistics, pairs=None)
+        return replace(self, statistics=self.total + other.total, pairs=None)
 
     def finish(self, errors: bool = True) -> Trained:
         """Choose the ridge if it is "auto", and solve. With errors=False, leave-one-out errors need not be computed."""

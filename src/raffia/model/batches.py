@@ -6,31 +6,27 @@ The ridge minimises the k-fold error, see `best_ridge`:
     error(λ)² = Σ_k ‖y − F(a; α_k(λ))‖² over fold k / Σ ‖y‖²,     α_k trained on all folds but k.
 """
 
-import hashlib
-import json
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from raffia.data import Batch, Pairs, elements_of
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
-from raffia.model.checkpoint import Checkpoint, checksum
+from raffia.model.checkpoint import Checkpoint
 from raffia.model.coefficients import coefficients_of
 from raffia.model.model_defaults import BATCH_BYTES
 from raffia.model.preprocessing import Scalings, prepare
-from raffia.model.settings import Settings
+from raffia.model.settings import Settings, identity_of
 from raffia.model.trained import FOLDS, Trained
 from raffia.progress import Progress
 from raffia.regression import Statistics, unpacked
-from raffia.spaces import Domain, Space, bytes_of
+from raffia.spaces import Domain, Space, digest_of
 from raffia.storage import archive
 from raffia.validation import check_count
 
@@ -64,38 +60,32 @@ def fit_batches(
     verbose
         Show a bar with the time left.
     """
-    if not isinstance(source, (Iterable, Pairs)):
-        raise RaffiaError(
-            f"without y, a must be a path, a Source or an iterable of batches (a, y); got {type(source).__name__}. Pass fit(a, y)."
-        )
-    _check_arguments(batch_size, checkpoint_every, folds, settings.ridge)
+    check_folds(settings, folds)
+    if not checkpoint_every >= 0:
+        raise RaffiaError(f"checkpoint_every must be a number of seconds >= 0; got {checkpoint_every!r}.")
     _check_domain(settings.feature_map.domain, getattr(source, "domain", None))
     count = folds if settings.ridge == "auto" else 1
-    reader = _Reader(source, batch_size, count)
+    reader = _reader(source, batch_size, count)
     first = begin(settings, *reader.first)
     empty, done, file = first.empty(), 1, None
-    sums: list[Accumulator | None] = [first] + [None] * (count - 1)
+    sums: list[Statistics | None] = [first.total] + [None] * (count - 1)
     if checkpoint is not None:
         file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
-        reader.check = checksum(*reader.first, 0)
         if file.path.exists():
-            content, done, check = file.read()
-            reader.check_unchanged(done, check, file.path)
-            device = _statistics(first).rhs.device
-            sums = [None if one is None else replace(empty, statistics=unpacked(one, device)) for one in content]
+            content, done = file.read()
+            sums = [None if one is None else unpacked(one, first.total.rhs.device) for one in content]
         else:
-            file.write([_statistics(first)] + [None] * (count - 1), done, reader.check)
-    with Progress("training", reader.total, verbose and reader.total > 0) as bar:
+            file.write(sums, done)
+    with Progress("training", reader.count, verbose and reader.count > 0) as bar:
         bar.step(count=done)
         for a, y in reader.after(done):
-            sums[done % count] = (sums[done % count] or empty).add(a, y)
+            new, before = empty.add(a, y).total, sums[done % count]
+            sums[done % count] = new if before is None else before + new
             done += 1
             bar.step()
-            if file is not None:
-                reader.check = checksum(a, y, reader.check)
-                if file.due:
-                    file.write([None if one is None else _statistics(one) for one in sums], done, reader.check)
-    trained = finish(settings, [one for one in sums if one is not None])
+            if file is not None and file.due:
+                file.write(sums, done)
+    trained = finish(settings, [replace(empty, statistics=one) for one in sums if one is not None])
     if file is not None:
         file.remove()
     return trained
@@ -105,7 +95,7 @@ def begin(settings: Settings, a: object, y: object, scalings: Scalings | None = 
     """The first batch, which fixes the frame and the form of statistics. `scalings` replaces the normalisation by this batch."""
     numeric = replace(settings, ridge=0.0 if settings.ridge == "auto" else settings.ridge)
     first = Accumulator(numeric).take(prepare(numeric, a, y, scalings=scalings))
-    if not _statistics(first).portable:
+    if not first.total.portable:
         raise RaffiaError(
             f"solver={settings.solver!r} needs several passes over the pairs, and here they are read once. Pass solver=None, "
             "Cholesky(), Pseudoinverse() or NystromPCG()."
@@ -118,7 +108,7 @@ def finish(settings: Settings, folds: Sequence[Accumulator]) -> Trained:
     total = sum(folds[1:], start=folds[0])
     if settings.ridge != "auto":
         return replace(total, settings=settings).finish()
-    choice = coefficients_of(settings).choose_ridge_by_folds([_statistics(fold) for fold in folds])
+    choice = coefficients_of(settings).choose_ridge_by_folds([fold.total for fold in folds])
     trained = replace(total, settings=replace(settings, ridge=choice.ridge)).finish()
     return replace(trained, settings=replace(trained.settings, ridge="auto")).with_error(FOLDS, choice.error)
 
@@ -128,75 +118,72 @@ def default_size(n: int, elements: int, folds: int) -> int:
     return max(1, min(BATCH_BYTES // (8 * elements), math.ceil(n / folds)))
 
 
+def check_folds(settings: Settings, folds: int) -> None:
+    """Refuse too few folds for ridge="auto"."""
+    check_count("folds", folds)
+    if settings.ridge == "auto" and folds < 2:
+        raise RaffiaError(f"folds must be 2 or more for ridge='auto', which holds one out at a time; got {folds}.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Reader:
-    """The batches of a source in order. Batches that are already done are not read again if possible."""
+    """The batches of a source in order."""
 
-    def __init__(self, source: Pairs | Iterable[Batch], batch_size: int | None, folds: int) -> None:
-        self.n: int | None = None
-        self.size: int | None = None
-        self.after: Callable[[int], Iterator[Batch]]
-        """The batches from this index on, after the first has been read."""
-        if isinstance(source, Pairs):
-            size = default_size(len(source), elements_of(source), folds) if batch_size is None else batch_size
-            self.n, self.size, self.total = len(source), size, math.ceil(len(source) / size)
-            self.after = lambda done: source.batches(size, done * size)
-            batches = source.batches(size)
-        elif batch_size is None:
-            self.total = operator.length_hint(source)
-            batches = map(_pair, source)
-            self.after = lambda done: islice(batches, done - 1, None)
-        else:
-            raise RaffiaError(
-                "batch_size is for sources that read any part of their pairs; an iterable of batches has its own."
-            )
-        first = next(iter(batches), None)
-        if first is None:
-            raise RaffiaError("source holds no pairs: it gave no batch.")
-        self.first: Batch = first
-        self.source = source
-        self.check = 0
-        """A checksum of the batches read so far, if there is a checkpoint."""
+    first: Batch
+    after: Callable[[int], Iterator[Batch]]
+    """The batches from this index on, which is at least 1."""
+    count: int
+    """The number of batches; 0 is unknown."""
+    pairs: str = "unknown"
+    size: str = "that of the source"
+    stamp: str = ""
+    """A text that identifies the pairs, if the source has one."""
 
-    @cached_property
-    def stamp(self) -> str:
-        """A text that identifies the pairs, if the source has one."""
-        return str(getattr(self.source, "stamp", ""))
 
-    def check_unchanged(self, done: int, wanted: int, path: Path) -> None:
-        """Refuse to continue if the batches already done have changed: by their stamp or, if there is none, by reading them."""
-        if not self.stamp:
-            for a, y in islice(self.after(1), done - 1):
-                self.check = checksum(a, y, self.check)
-            if self.n is None:
-                rest, self.after = self.after(1), lambda _: rest  # an iterable cannot be rewound
-            if self.check != wanted:
-                raise RaffiaError(f"the pairs have changed since {path} was written: delete it to start from the first batch.")
-        self.check = wanted
+def _reader(source: Pairs | Iterable[Batch], batch_size: int | None, folds: int) -> _Reader:
+    if batch_size is not None:
+        check_count("batch_size", batch_size)
+    if isinstance(source, Pairs):
+        n, size = len(source), batch_size or default_size(len(source), elements_of(source), folds)
+        first = _first(source.batches(size))
+        return _Reader(
+            first=first,
+            after=lambda done: source.batches(size, done * size),
+            count=math.ceil(n / size),
+            pairs=str(n),
+            size=str(size),
+            stamp=str(getattr(source, "stamp", "")),
+        )
+    if not isinstance(source, Iterable):
+        raise RaffiaError(
+            f"without y, a must be a path, a Source or an iterable of batches (a, y); got {type(source).__name__}. Pass fit(a, y)."
+        )
+    if batch_size is not None:
+        raise RaffiaError("batch_size is for sources that read any part of their pairs; an iterable of batches has its own.")
+    batches = map(_pair, source)
+    first = _first(batches)
+    return _Reader(first=first, after=lambda done: islice(batches, done - 1, None), count=operator.length_hint(source))
+
+
+def _first(batches: Iterator[Batch]) -> Batch:
+    first = next(batches, None)
+    if first is None:
+        raise RaffiaError("source holds no pairs: it gave no batch.")
+    return first
 
 
 def _problem(settings: Settings, reader: _Reader, folds: int) -> dict[str, str]:
     """Everything that the sums depend on, by name."""
-    tensors: dict[str, Tensor] = {}
-    parameters = settings.arguments | {"device": str(settings.device)}
-    encoded = {name: json.dumps(archive.encode(value, tensors)) for name, value in parameters.items()}
-    a, y = reader.first
-    hashed = hashlib.sha256()
-    for values in (*tensors.values(), torch.as_tensor(a), torch.as_tensor(y)):
-        hashed.update(bytes_of(values))
-    return encoded | {
-        "the number of pairs": "unknown" if reader.n is None else str(reader.n),
-        "the size of batches": "that of the source" if reader.size is None else str(reader.size),
+    a, y = (torch.as_tensor(values) for values in reader.first)
+    return {name: identity_of(value) for name, value in settings.arguments.items()} | {
+        "the number of pairs": reader.pairs,
+        "the size of batches": reader.size,
         "folds": str(folds),
         "a": f"{a.dtype} of shape {tuple(a.shape[1:])}",
         "y": f"{y.dtype} of shape {tuple(y.shape[1:])}",
-        "the hash of the first batch": hashed.hexdigest()[:16],
-        "what tells the pairs from others": reader.stamp,
+        "the hash of the first batch": digest_of(a, y)[:16],
+        "the version of the pairs": reader.stamp,
     }
-
-
-def _statistics(accumulator: Accumulator) -> Statistics:
-    assert accumulator.statistics is not None  # it has had its first batch
-    return accumulator.statistics
 
 
 def _pair(batch: object) -> Batch:
@@ -212,13 +199,3 @@ def _check_domain(trained: Space, domain: Space | None) -> None:
         raise RaffiaError(
             f"the inputs of the source are in {domain}, those of the model in {trained}: pass feature_map=…(domain=…)."
         )
-
-
-def _check_arguments(batch_size: int | None, checkpoint_every: float, folds: int, ridge: object) -> None:
-    if batch_size is not None:
-        check_count("batch_size", batch_size)
-    check_count("folds", folds)
-    if ridge == "auto" and folds < 2:
-        raise RaffiaError(f"folds must be 2 or more for ridge='auto', which holds one out at a time; got {folds}.")
-    if not checkpoint_every >= 0:
-        raise RaffiaError(f"checkpoint_every must be a number of seconds >= 0; got {checkpoint_every!r}.")

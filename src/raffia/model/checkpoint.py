@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.regression import Packed, Statistics
 from raffia.spaces import bytes_of
@@ -33,22 +31,22 @@ class Checkpoint:
         """Whether it is time to write."""
         return time.monotonic() - self._written >= self.every
 
-    def write(self, sums: Sequence[Statistics | None], done: int, check: int) -> None:
+    def write(self, sums: Sequence[Statistics | None], done: int) -> None:
         """Replace the file; if that fails, the old one stays."""
         content = [None if one is None else one.packed() for one in sums]
-        digest = _digest(content, done, check)
-        archive.write(self.path, {"problem": self.problem, "done": done, "check": check, "sums": content, "digest": digest})
+        digest = _digest(content, done)
+        archive.write(self.path, {"problem": self.problem, "done": done, "sums": content, "digest": digest})
         self._written = time.monotonic()
 
-    def read(self) -> tuple[list[Packed | None], int, int]:
-        """The sums, the number of their batches and their checksum. Refuses damaged files and those of other problems."""
+    def read(self) -> tuple[list[Packed | None], int]:
+        """The sums and the number of their batches. Refuses damaged files and those of other problems."""
         try:
             content = archive.read(self.path)
-            problem, sums, done, check = (content[name] for name in ("problem", "sums", "done", "check"))
-            whole = content["digest"] == _digest(sums, done, check)
+            problem, sums, done = content["problem"], content["sums"], content["done"]
+            intact = content["digest"] == _digest(sums, done)
         except (RaffiaError, KeyError, TypeError, AttributeError):
-            whole = False
-        if not whole:
+            intact = False
+        if not intact:
             raise RaffiaError(f"{self.path} is not a checkpoint, or it is damaged: delete it to start from the first batch.")
         differs = [
             f"{name} was {problem.get(name, 'absent')} and is {value}"
@@ -59,7 +57,7 @@ class Checkpoint:
             raise RaffiaError(
                 f"{self.path} is the checkpoint of another problem: {'; '.join(differs)}. Delete it, or pass another checkpoint."
             )
-        return sums, done, check
+        return sums, done
 
     def remove(self) -> None:
         """Remove the file and temporary files of killed processes; files that another run is writing stay."""
@@ -68,17 +66,12 @@ class Checkpoint:
         remove_leftovers(target)
 
 
-def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
+def _digest(sums: Sequence[Packed | None], done: int) -> str:
     """A hash that detects damage."""
-    hashed = hashlib.sha256(f"{done} {check}".encode())
+    hashed = hashlib.sha256(str(done).encode())
     for one in sums:
         for name, value in ({} if one is None else one).items():
             hashed.update(name.encode())
             array = isinstance(value, (np.ndarray, Tensor))
             hashed.update(bytes_of(torch.as_tensor(value)) if array else str(value).encode())
     return hashed.hexdigest()
-
-
-def checksum(a: Array, y: Array, before: int) -> int:
-    """The checksum of one more batch, given that of those before."""
-    return zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), before))

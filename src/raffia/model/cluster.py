@@ -8,33 +8,27 @@ ridge="auto" block i belongs to fold i mod `folds`. The results are equal up to 
 import asyncio
 import concurrent.futures
 import math
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from raffia.data import Batch, Readable
-from raffia.data.readers import zarr_store
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
-from raffia.model.batches import begin, default_size, finish
+from raffia.model.batches import begin, check_folds, default_size, finish
 from raffia.model.inputs import output_space
-from raffia.model.model_defaults import INTERVAL, PATIENCE
+from raffia.model.model_defaults import ADDED_AT_ONCE, INTERVAL, PATIENCE
 from raffia.model.scaling import Moments
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
 from raffia.regression import Packed, unpacked
 from raffia.spaces import POINT
 from raffia.validation import as_tensor, check_count
-
-GONE = (concurrent.futures.CancelledError, asyncio.CancelledError)
-"""What Dask raises for tasks whose scheduler has died."""
 
 
 @dataclass(frozen=True)
@@ -44,49 +38,41 @@ class Rows:
     opened: Callable[[], Readable]
     start: int
     stop: int
-    stamp: str = ""
+    stamp: str
 
     def __call__(self) -> Batch:
         """Read the pairs; refuse if the file has changed."""
         source = self.opened()
-        if getattr(source, "stamp", "") != self.stamp:
+        if source.stamp != self.stamp:
             raise RaffiaError("the file of the pairs changed while it was read: fit again when it is complete.")
         return source.read(slice(self.start, self.stop))
 
 
 def fit_arrays(
-    settings: Settings,
-    a: Any,
-    y: Any,
-    *,
-    client: Any = None,
-    split_every: int = 4,
-    folds: int = 5,
-    patience: float = PATIENCE,
+    settings: Settings, a: Any, y: Any, *, client: Any = None, folds: int = 5, patience: float = PATIENCE
 ) -> Trained:
     """Train on Dask arrays (n, *grid), each block of samples on its worker. The coefficients are those of a fit in memory.
 
-    `a` and `y` are Dask arrays, xarray DataArrays that hold them, or paths of Zarr arrays. Blocks are those of `a` along the first
-    axis; other axes are not split. With ridge="auto" the ridge minimises the k-fold error, see `batches.fit_batches`.
+    `a` and `y` are Dask arrays or xarray DataArrays that hold them. Blocks are those of `a` along the first axis; other axes are not
+    split. With ridge="auto" the ridge minimises the k-fold error, see `batches.fit_batches`.
 
     Parameters
     ----------
     client
         A `distributed.Client`; None is the current one, or threads of this process if there is none.
-    split_every
-        The number of statistics to add in one task.
     folds
         The number of parts that ridge="auto" holds out in turn.
     patience
         Seconds to wait for workers if there are none.
     """
+    check_folds(settings, folds)
     a, y = dask_array("a", a), dask_array("y", y)
     if len(a) != len(y):
         raise RaffiaError(f"a and y must pair up; got {len(a)} inputs and {len(y)} outputs.")
     a = a.rechunk(dict.fromkeys(range(1, a.ndim), -1))
     y = y.rechunk({0: a.chunks[0], **dict.fromkeys(range(1, y.ndim), -1)})
     blocks = list(zip(a.to_delayed().ravel(), y.to_delayed().ravel(), strict=True))
-    return _fit(settings, blocks, client, split_every, folds, patience)
+    return _fit(settings, blocks, client, folds, patience)
 
 
 def fit_file(
@@ -96,7 +82,6 @@ def fit_file(
     scheduler: str,
     stop: int | None = None,
     block_size: int | None = None,
-    split_every: int = 4,
     folds: int = 5,
     patience: float = PATIENCE,
 ) -> Trained:
@@ -112,17 +97,25 @@ def fit_file(
         Use the pairs before this index only.
     block_size
         Pairs to read at a time; None is 64 MiB, or less if there would be fewer blocks than folds.
-    split_every, folds, patience
+    folds, patience
         As in `fit_arrays`. A scheduler that does not answer for `patience` seconds is an error too.
     """
+    _dask()
+    import distributed
+
+    check_folds(settings, folds)
     if block_size is not None:
         check_count("block_size", block_size)
-    with _connected(scheduler, patience) as client:
+    try:
+        client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise RaffiaError(f"no Dask scheduler answers at {scheduler} ({error}): start one with `dask scheduler`.") from None
+    with client:
         ((n, elements, stamp),) = _gathered(client, [client.submit(_extent, opened, pure=False)], patience)
         n = n if stop is None else min(n, stop)
         size = block_size or default_size(n, elements, folds)
         blocks = [Rows(opened, start, min(start + size, n), stamp) for start in range(0, n, size)]
-        return _fit(settings, blocks, client, split_every, folds, patience)
+        return _fit(settings, blocks, client, folds, patience)
 
 
 def predict_blocks(predict: Callable[[np.ndarray], torch.Tensor], a: Any) -> Any:
@@ -145,29 +138,27 @@ def applies(*arrays: object) -> bool:
     return any(type(f).__module__.split(".")[0] == "dask" for f in held)
 
 
-def _fit(settings: Settings, blocks: Sequence[object], client: Any, split_every: int, folds: int, patience: float) -> Trained:
+def _fit(settings: Settings, blocks: Sequence[object], client: Any, folds: int, patience: float) -> Trained:
     """Add the statistics of all blocks by folds, and solve in this process."""
-    for name, value, least in (("split_every", split_every, 2), ("folds", folds, 2)):
-        if value < least:
-            raise RaffiaError(f"{name} must be {least} or more; got {value!r}.")
     dask = _dask()
     count = folds if settings.ridge == "auto" else 1
     sent = dask.delayed(settings, traverse=False)
     moments = [dask.delayed(_moments)(sent, block) for block in blocks] if settings.normalize else []
-    total = _tree(dask.delayed(_sum_of_moments), moments, split_every) if moments else None
+    total = _tree(dask.delayed(_sum_of_moments), moments) if moments else None
     start = dask.delayed(_first, nout=2)(sent, blocks[0], total)
     empty, first = start[0], start[1]
     statistics = [first] + [dask.delayed(_statistics)(empty, block) for block in blocks[1:]]
-    sums = [_tree(dask.delayed(_sum), statistics[fold::count], split_every) for fold in range(min(count, len(blocks)))]
+    sums = [_tree(dask.delayed(_sum), statistics[fold::count]) for fold in range(min(count, len(blocks)))]
     none, *totals = _computed([empty, *sums], client, patience)
     device = _here(settings).device or "cpu"
     return finish(settings, [replace(none, statistics=unpacked(total, device)) for total in totals])
 
 
-def _tree(add: Any, parts: list[Any], split_every: int) -> Any:
+def _tree(add: Any, parts: list[Any]) -> Any:
     """The sum of neighbours, then of neighbouring sums, and so on, in the order of the list."""
+    step = ADDED_AT_ONCE
     while len(parts) > 1:
-        parts = [add(parts[i : i + split_every]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), split_every)]
+        parts = [add(parts[i : i + step]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), step)]
     return parts[0]
 
 
@@ -192,14 +183,11 @@ def _first(settings: Settings, block: object, moments: tuple[Moments, Moments] |
     """The frame and the form of statistics for the other blocks, and the statistics of the first one."""
     scalings = None if moments is None else (moments[0].scaling, moments[1].scaling)
     first = begin(_here(settings), *_pair(block), scalings)
-    assert first.statistics is not None  # it has a block
-    return replace(first.empty(), settings=replace(first.settings, device=settings.device)), first.statistics.packed()
+    return replace(first.empty(), settings=replace(first.settings, device=settings.device)), first.total.packed()
 
 
 def _statistics(empty: Accumulator, block: object) -> Packed:
-    part = replace(empty, settings=_here(empty.settings)).add(*_pair(block))
-    assert part.statistics is not None  # it has a block
-    return part.statistics.packed()
+    return replace(empty, settings=_here(empty.settings)).add(*_pair(block)).total.packed()
 
 
 def _sum(parts: Sequence[Packed]) -> Packed:
@@ -216,7 +204,7 @@ def _called(predict: Callable[[np.ndarray], torch.Tensor], a: np.ndarray) -> np.
 def _extent(opened: Callable[[], Readable]) -> tuple[int, int, str]:
     """The number of pairs, the number of values in each, and a stamp of the version of the file."""
     source = opened()
-    return len(source), sum(math.prod(v.shape[1:]) for v in source.read(slice(0, 1))), getattr(source, "stamp", "")
+    return len(source), sum(math.prod(v.shape[1:]) for v in source.read(slice(0, 1))), source.stamp
 
 
 def _pair(block: Any) -> Batch:
@@ -242,27 +230,20 @@ def _dask() -> Any:
 
 
 def dask_array(name: str, values: Any) -> Any:
-    """A Dask array from one, from an xarray DataArray that holds one, or from the path of a Zarr array."""
+    """A Dask array from one, or from an xarray DataArray that holds one."""
     dask = _dask()
-    if isinstance(values, (str, os.PathLike)):
-        zarr_store.check(Path(values))
-        try:
-            values = dask.array.from_zarr(os.fspath(values))
-        except Exception as error:  # Zarr has many
-            raise RaffiaError(f"{name} must be a Zarr array at {os.fspath(values)}; it cannot be opened ({error}).") from None
-    if hasattr(values, "dims"):
-        values = values.data
+    values = values.data if hasattr(values, "dims") else values
     if not isinstance(values, dask.array.Array):
         raise RaffiaError(
-            f"{name} must be a Dask array, an xarray DataArray of one, or the path of a Zarr array; got {type(values).__name__}. "
-            "What fits into memory is for model.fit."
+            f"{name} must be a Dask array, such as dask.array.from_zarr(path), or an xarray DataArray of one; got "
+            f"{type(values).__name__}. Arrays in memory are for model.fit(a, y) without further arguments."
         )
     if any(math.isnan(size) for size in values.shape):
         raise RaffiaError(f"{name} must have known block sizes: call {name}.compute_chunk_sizes() first.")
     return values
 
 
-def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
+def _computed(tasks: list[Any], client: Any, patience: float) -> list[Any]:
     """Compute with the client, else with the current one, else with threads of this process."""
     dask = _dask()
     import distributed
@@ -270,91 +251,40 @@ def _computed(wanted: list[Any], client: Any, patience: float) -> list[Any]:
     if client is None and dask.config.get("scheduler", None) == "dask.distributed":
         client = distributed.default_client()
     if client is None:
-        return list(dask.compute(*wanted))
-    _check_versions(client)
-    return _gathered(client, client.compute(wanted), patience)
-
-
-def _check_versions(client: Any) -> None:
-    """Refuse workers with another version of raffia: their features may differ."""
+        return list(dask.compute(*tasks))
     versions = client.get_versions(packages=["raffia"])
     here = versions["client"]["packages"]["raffia"]
-    workers = {address: worker["packages"]["raffia"] for address, worker in versions["workers"].items()}
-    others = {address: version for address, version in workers.items() if version != here}
-    if others:
-        address, version = next(iter(others.items()))
-        raise RaffiaError(
-            f"all workers must have raffia {here}, as here; {len(others)} have another, such as {address} with {version}. "
-            "Install the same version on all machines."
-        )
+    for address, worker in versions["workers"].items():
+        if (there := worker["packages"]["raffia"]) != here:  # its features may differ
+            raise RaffiaError(
+                f"all workers must have raffia {here}, as here; {address} has {there}. Install the same version there."
+            )
+    return _gathered(client, client.compute(tasks), patience)
 
 
 def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
     """The results of workers. It is an error if there are no workers for `patience` seconds, or if the scheduler dies."""
     import distributed
 
-    last_seen = time.monotonic()
+    last_alive = time.monotonic()
     try:
         while True:
             with suppress(TimeoutError), client.as_current():
                 distributed.wait(futures, timeout=min(INTERVAL, patience))
-                break
+                return list(client.gather(futures))
             if client.nthreads():
-                last_seen = time.monotonic()
-            elif time.monotonic() >= last_seen + patience:
+                last_alive = time.monotonic()
+            elif time.monotonic() >= last_alive + patience:
                 raise RaffiaError(
                     f"the cluster has had no workers for {patience:g} seconds: they died, most often of memory, or none has come. "
                     "Start some with `dask worker`, and fit again; patience=… waits longer."
                 )
-    except (OSError, RuntimeError, *GONE):
-        raise RaffiaError(
-            "the connection to the Dask scheduler is lost: start it again, and its workers, and fit again."
-        ) from None
-    try:
-        return list(client.gather(futures))
     except distributed.KilledWorker as error:
         raise RaffiaError(
             f"a task was given up, because every worker that tried it died ({error.last_worker.address} was the last): most often they ran "
             "out of memory. Use smaller blocks, fewer n_features or workers with more memory."
         ) from None
-    except GONE:
-        raise RaffiaError("tasks were cancelled, here or because the Dask scheduler is gone. Fit again.") from None
-
-
-@contextmanager
-def _connected(scheduler: str, patience: float) -> Iterator[Any]:
-    _dask()
-    import distributed
-
-    try:
-        _check_answers(scheduler, patience)
-        client = distributed.Client(scheduler, timeout=patience, set_as_default=False)
-    except (OSError, ValueError) as error:
-        reason = str(error).rstrip(".") or f"timed out after {patience:g} s"
-        raise RaffiaError(f"no Dask scheduler answers at {scheduler} ({reason}): start one with `dask scheduler`.") from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=patience)
-        except TimeoutError:
-            raise RaffiaError(
-                f"the scheduler at {scheduler} has no workers: start some with `dask worker {scheduler}`."
-            ) from None
-        yield client
-
-
-def _check_answers(scheduler: str, patience: float) -> None:
-    """Open a connection with a time limit. The client of Dask waits forever for a server that accepts connections without answering."""
-    import distributed
-    from distributed.utils import LoopRunner, sync
-
-    async def greet() -> None:
-        arguments = distributed.Security().get_connection_args("client")
-        greeted = await distributed.comm.connect(scheduler, timeout=patience, **arguments)
-        greeted.abort()
-
-    runner = LoopRunner()
-    runner.start()
-    try:
-        sync(runner.loop, greet, callback_timeout=patience)
-    finally:
-        runner.stop()
+    except (distributed.comm.CommClosedError, concurrent.futures.CancelledError, asyncio.CancelledError):
+        raise RaffiaError(
+            "the connection to the Dask scheduler is lost: start it again, and its workers, and fit again."
+        ) from None

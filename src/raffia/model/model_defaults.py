@@ -7,6 +7,8 @@ BATCH_BYTES = 2**26
 # Clusters
 PATIENCE = 60.0
 """Seconds to wait for a scheduler, and for workers if there are none."""
+ADDED_AT_ONCE = 4
+"""Statistics that one task adds."""
 INTERVAL = 2.0
 """Seconds between checks for workers."""
 

@@ -11,7 +11,7 @@ import torch
 from sklearn.base import BaseEstimator, clone
 from torch import Tensor
 
-from raffia.constraints import Constraint, Equality, Inequality, equalities_in, inequalities_in
+from raffia.constraints import Constraint, Equality, Inequality
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
 from raffia.features.wrapped import Projected
@@ -92,12 +92,12 @@ class Settings:
     @property
     def equalities(self) -> tuple[Equality, ...]:
         """Constraints that hold everywhere."""
-        return equalities_in(self.constraints)
+        return tuple(one for one in self.constraints if isinstance(one, Equality))
 
     @property
     def inequalities(self) -> tuple[Inequality, ...]:
         """Constraints that hold at collocation points."""
-        return inequalities_in(self.constraints)
+        return tuple(one for one in self.constraints if isinstance(one, Inequality))
 
     @property
     def features(self) -> FeatureMap:
@@ -138,7 +138,7 @@ class Settings:
         normalize = self.normalize if self.normalize == "function" else bool(self.normalize)
         constraints = tuple(self.constraints)
         values = (self.feature_map, self.n_features, self.random_state, self.output, normalize, self.coefficients, constraints)
-        return "; ".join(_identity(value) for value in values)
+        return "; ".join(identity_of(value) for value in values)
 
     def check_same(self, before: "Settings") -> None:
         """Refuse settings for which the coefficients were not computed."""
@@ -191,13 +191,13 @@ def check_numbers(
         raise RaffiaError(f"points must be an integer >= 3, 'auto', or None for the grid of the data; got {points!r}.")
 
 
-def _identity(value: object) -> str:
+def identity_of(value: object) -> str:
     """A text that is equal for equal values; for tensors and meshes it contains a hash."""
     if isinstance(value, BaseEstimator):
-        parts = (f"{name}={_identity(part)}" for name, part in sorted(value.get_params(deep=False).items()))
+        parts = (f"{name}={identity_of(part)}" for name, part in sorted(value.get_params(deep=False).items()))
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, (Tensor, np.ndarray)):
         return f"{tuple(value.shape)} of {value.dtype} {digest_of(torch.as_tensor(value))}"
     if isinstance(value, (tuple, list)):
-        return f"({', '.join(map(_identity, value))})"
+        return f"({', '.join(map(identity_of, value))})"
     return value.digest if isinstance(value, Space) else repr(value)

@@ -14,11 +14,34 @@ from raffia.spaces import Domain
 
 @dataclass(repr=False, eq=False)
 class AllenCahn(Evolution, Problem):
-    """∂u/∂t = ε² Δu + u − u³ on a torus of 1 to 3 dimensions, u(0) = a ~ N(0, C), C ∝ (−Δ + τ²)^(−α); F†: a ↦ u(T).
+    """The Allen–Cahn equation ∂u/∂t = ε² Δu + u − u³ on a torus of 1 to 3 dimensions, with the map u(0) ↦ u(T).
 
-    `width` is ε: interfaces tanh(x / ε√2) form within a few units of time and need two or three grid points per ε; then they move by their
-    curvature, in time 1/ε². `domain` sets the dimension, `deviation` the standard deviation of a
-    at a point.
+    Initial states are N(0, C) with C ∝ (−Δ + τ²)^(−α). Interfaces tanh(x / ε√2) form within a few units of time. They need
+    two or three grid points per ε. Later they move by their curvature, in times of order 1/ε².
+
+    Parameters
+    ----------
+    width
+        ε, the width of interfaces.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    deviation
+        The standard deviation of the initial states at a point.
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step.
+    domain
+        The torus; it sets the dimension.
+
+    Examples
+    --------
+    >>> from raffia.problems import AllenCahn
+    >>> a, y = AllenCahn(width=0.1, time=1.0, fine_points=32).dataset(2, points=16, seed=0)
+    >>> y.shape
+    torch.Size([2, 16, 16])
     """
 
     smoothing: ClassVar[str] = "width"

@@ -20,7 +20,16 @@ SAMPLES_AT_ONCE = 1024
 
 
 class Problem(BaseEstimator, ABC):
-    """A map F† between function spaces that can be sampled: y = solve(a), a ~ input_measure."""
+    """A map F† between function spaces that can be sampled: outputs y = solve(a), inputs a ~ input_measure.
+
+    A subclass defines `input_measure` and `solve`. The example of a whole one is `BridgeRegression`.
+
+    Examples
+    --------
+    >>> from raffia.problems import Burgers, Problem
+    >>> issubclass(Burgers, Problem)
+    True
+    """
 
     domain: Domain
     fine_points: int | None = None
@@ -49,10 +58,23 @@ class Problem(BaseEstimator, ABC):
         return grid if self.fine_points is None else refined(grid, self.fine_points)
 
     def dataset(self, n: Rows, points: int | tuple[int, ...] | None = None, seed: int = 0) -> Dataset:
-        """Pairs on a grid of `points`; pair i is a function of (seed, i) alone. `n` is a count or a range of pair numbers.
+        """Draw pairs of inputs and outputs on a grid.
 
-        Inputs are drawn and solved on a fine grid and evaluated on the one asked for, so a pair is the same
-        on every grid.
+        Pair i depends on the seed and on i only. It is drawn and solved on a fine grid, so it is the same pair on every grid.
+
+        Parameters
+        ----------
+        n
+            The number of pairs, or a range of their indices.
+        points
+            The number of points along each axis, or one number for each axis.
+        seed
+            The seed of the inputs.
+
+        Returns
+        -------
+        Dataset
+            Arrays `a` and `y` of shape (n, *grid), with channels before the grid if there are several.
         """
         check_parameters(self)
         target = grid_with(self.domain, points, type(self).__name__)
@@ -80,12 +102,6 @@ def refined(grid: Grid, least: int) -> Grid:
         intervals = kind.intervals(points)
         shape.append(kind.points(intervals * max(1, math.ceil(kind.intervals(least) / intervals))))
     return grid.domain.grid(*shape)
-
-
-def check_rectangle(name: str, domain: Domain) -> None:
-    """Refuse other domains."""
-    if domain.dim != 2 or not domain.boxed:
-        raise RaffiaError(f"{name}(domain=…) must be a rectangle, Domain(2, periodic=False); got {domain}.")
 
 
 def check_tensor(a: object) -> None:

@@ -25,7 +25,24 @@ class UniformPoint(Measure):
 
 @dataclass(repr=False, eq=False)
 class BridgeRegression(Problem):
-    """F†(x) = Σ_j ξ_j √2 sin(jπx) / (jπ): one fixed draw of a Brownian bridge, chosen by `path`; x ~ Unif(0, 1)."""
+    """One path of a Brownian bridge, number ↦ number: F†(x) = Σ_j ξ_j √2 sin(jπx) / (jπ) with x ~ Unif(0, 1).
+
+    Parameters
+    ----------
+    path
+        The seed that chooses the path ξ.
+    n_modes
+        The number of terms of the series.
+    domain
+        `Domain(0)`: inputs and outputs are numbers.
+
+    Examples
+    --------
+    >>> from raffia.problems import BridgeRegression
+    >>> x, y = BridgeRegression().dataset(5, seed=0)
+    >>> x.shape, y.shape
+    (torch.Size([5]), torch.Size([5]))
+    """
 
     path: Seed = 0
     n_modes: Count = 1000

@@ -29,17 +29,34 @@ FEWEST_POINTS, FEWEST_STEPS = (
 
 @dataclass(repr=False, eq=False)
 class Burgers(Evolution, Problem):
-    """∂u/∂t + ∂(u²/2)/∂x = ε ∂²u/∂x² + f on the circle, u(0) = a ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)); F†: a ↦ u(T).
+    """Burgers' equation ∂u/∂t + ∂(u²/2)/∂x = ε ∂²u/∂x² + f on the circle, with the map u(0) ↦ u(T).
 
-    Pseudospectral with the 2/3 rule, an exponential integrator of order four. Inputs on any grid are interpolated to `fine_points`
-    points or more, and the solution is evaluated back on their grid; on the way each has as many modes as are not negligible.
+    Initial states are N(0, τ^(2α−1) (−Δ + τ²)^(−α)). The equation is solved by a pseudospectral method with the 2/3 rule and
+    an exponential integrator of order four. Each sample has as many modes as are not negligible.
 
-    `viscosity` is ε > 0; small values make thin shocks: give them enough `fine_points`, about 4·max|a|/ε. `time` is T > 0, or increasing
-    times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, points). `forcing` is f: None, its values on an
-    equispaced grid (steady), or a function of (t, x). `tau` and `regularity` are τ and α of the input measure.
+    Parameters
+    ----------
+    viscosity
+        ε > 0. Small values make thin shocks, which need about 4·max|a|/ε points.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    forcing
+        f: None, its values on an equispaced grid, or a function of (t, x).
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The time step. None chooses one for a relative error near 1e-8, for each sample, again as it changes.
+    domain
+        The circle, `Domain(1)` by default.
 
-    `step` is the time step; None chooses it for a relative error near 1e-8, from each sample alone and again as it changes:
-    Δt ≤ min(5 / (2 U k_max), ε / (12 U²), t / 64) with U a bound for |u|, k_max the highest wave there is, and t the time so far.
+    Examples
+    --------
+    >>> from raffia.problems import Burgers
+    >>> a, y = Burgers(viscosity=0.05, fine_points=256).dataset(3, points=64, seed=0)
+    >>> a.shape, y.shape
+    (torch.Size([3, 64]), torch.Size([3, 64]))
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)

@@ -1,7 +1,5 @@
 """Darcy flow (eqn:darcy_flow): the permeability a ↦ the pressure u."""
 
-import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,8 +10,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, LevelSet, Measure, Pushforward
-from raffia.problems.base import Problem, check_rectangle, check_tensor
+from raffia.problems.base import Problem, check_tensor
 from raffia.problems.elimination import eliminate
+from raffia.problems.elliptic import check_coefficient, check_rectangle, warn_if_unresolved
 from raffia.problems.parameters import BelowOne, Count, FinePoints, Positive, check_parameters
 from raffia.spaces import Domain, Grid
 from raffia.spaces.calculus import poisson
@@ -22,24 +21,42 @@ Source = float | Callable[[Tensor, Tensor], Tensor] | Float[Tensor, "r1 r2"]
 
 NUMBERS_IN_CACHE, NUMBERS_ELSEWHERE = 2**19, 2**26  # of a batch on a CPU, and on a GPU, which wants large ones
 DIRECT, DIRECT_ELSEWHERE = 33, 49  # points along the shorter axis up to which elimination is the faster, on a CPU and on a GPU
-UNRESOLVED, LOOKED_AT = 0.01, 8  # the mean relative error above which to warn, and of how many samples it is estimated
+LOOKED_AT = 8  # samples of which the error is estimated
 
 
 @dataclass(repr=False, eq=False)
 class Darcy(Problem):
-    """−∇·(a∇u) = f on a rectangle, u = 0 on its boundary; F†: a ↦ u. The paper's a is piecewise constant, with random geometry.
+    """Darcy flow −∇·(a∇u) = f on a rectangle, u = 0 on its boundary, with the map from the permeability a to the pressure u.
 
-    Second-order finite differences with `face` means of a between neighbours. On small grids, up to 33 points along the shorter axis on
-    a CPU and 65 on a GPU, a batch is solved by elimination, to rounding. On others by conjugate gradients, preconditioned by the
-    fast Poisson solver, until ‖residual‖ ≤ tolerance·‖f‖ for each sample. The number of iterations depends on the contrast
-    max a / min a, not on the grid: 22 for the paper's a.
+    The equation is solved by finite differences of second order. Small grids are solved by elimination, others by
+    preconditioned conjugate gradients. Their number of iterations depends on the contrast max a / min a, not on the grid. A
+    warning names a sufficient number of points if the grid does not resolve a solution.
 
-    `source` is f: a number, its values on the grid of a, or a function of (x₁, x₂). `law` is that of a: "level set", where
-    `low` to `n_modes` are those of `LevelSet`, or "lognormal", a = exp(g) with g ~ N(0, τ^(2α−2) (−Δ + τ²)^(−α)), Neumann, as there.
-    Data sets are solved on at least `fine_points` points along an axis, on a grid that contains the one asked for. Grids that
-    do not resolve solutions are warned of, with a number of points that would do. `face` is "harmonic"
-    (flux is continuous across jumps of a) or "arithmetic". The authors do not say which is theirs; the two differ by 0.3 % for a contrast
-    of 4 on 257² points.
+    Parameters
+    ----------
+    source
+        f: a number, its values on the grid of a, or a function of (x₁, x₂).
+    law
+        "level set": a takes the values `low` and `high`, as in the paper. "lognormal": a = exp(g) with a Gaussian field g.
+    low, high
+        The two values of a.
+    tau, regularity, n_modes
+        τ, α and the number of modes of the Gaussian field.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    face
+        The mean of a between neighbours: "harmonic" or "arithmetic".
+    tolerance, max_iterations
+        When conjugate gradients stop: ‖residual‖ ≤ tolerance·‖f‖ for each sample.
+    domain
+        The rectangle.
+
+    Examples
+    --------
+    >>> from raffia.problems import Darcy
+    >>> a, u = Darcy(fine_points=33).dataset(2, points=17, seed=0)
+    >>> u.shape, bool((u[:, 0] == 0).all())
+    (torch.Size([2, 17, 17]), True)
     """
 
     source: Source = 1.0
@@ -59,7 +76,7 @@ class Darcy(Problem):
     def input_measure(self) -> Measure:
         """ν, the level set measure   (eqn:prior_levelset), or that of exp(g)."""
         if self.law == "level set":
-            return LevelSet(self.low, self.high, self.tau, self.regularity, self.n_modes, self.domain)
+            return LevelSet(self.low, self.high, self.tau, self.regularity, self.n_modes, domain=self.domain)
         return Pushforward(GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes), torch.exp)
 
     def check_together(self) -> None:
@@ -75,7 +92,8 @@ class Darcy(Problem):
         grid = self.domain.grid_of(a)
         f = self._source(grid, a)
         u = self._pressure(a.double(), f, grid)
-        self._warn_if_unresolved(a[:LOOKED_AT].detach().double(), f, u[:LOOKED_AT].detach())
+        few = a[:LOOKED_AT].detach().double()
+        warn_if_unresolved("Darcy", u[:LOOKED_AT].detach(), lambda step: self._on_every(step, few, f), orders=(1, 2))
         return u.to(a.dtype)
 
     def iterations(self, a: Float[Tensor, "n r1 r2"]) -> int:
@@ -87,28 +105,6 @@ class Darcy(Problem):
     def operator(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
         """−∇·(a∇u) at inner nodes, 0 on the boundary, for u that vanish there."""
         return _divergence(*self._faces(a, self.domain.grid_of(a)), u)
-
-    def _warn_if_unresolved(self, a: Float[Tensor, "n r1 r2"], f: Float[Tensor, "r1 r2"], u: Float[Tensor, "n r1 r2"]) -> None:
-        """Warn where solutions change by much if every second or third point is left: Richardson's estimate of their error.
-
-        The order is that of a third grid, if there is one, between the first of jumps of a and the second of smooth a.
-        """
-        intervals = math.gcd(*(points - 1 for points in a.shape[1:]))
-        step = next((k for k in (2, 3) if intervals % k == 0 and intervals >= 4 * k), None)
-        if step is None:
-            return
-        coarse = self._on_every(step, a, f)
-        apart, rate = _difference(u, coarse), float(step)
-        if intervals % step**2 == 0 and apart > 0:
-            rate = min(max(_difference(coarse, self._on_every(step**2, a, f)) / apart, step), step**2)
-        error, points = apart / (rate - 1), max(a.shape[1:])
-        if error > UNRESOLVED:
-            need = (points - 1) * (error / UNRESOLVED) ** math.log(step, rate)
-            warnings.warn(
-                f"Darcy is not resolved: with {points} points along an axis solutions are off by about {error:.1%}. "
-                f"Pass fine_points={2 ** math.ceil(math.log2(need)) + 1} or more for data sets, or a on as many points to solve.",
-                stacklevel=3,
-            )
 
     def _on_every(self, step: int, a: Tensor, f: Tensor) -> Tensor:
         """Solutions on the grid of every second, third, … point."""
@@ -173,25 +169,7 @@ class Darcy(Problem):
     def _check(self, a: Tensor) -> None:
         check_parameters(self)
         check_tensor(a)
-        if a.ndim != 3:
-            raise RaffiaError(
-                f"a must have shape (n, r, r), functions on a rectangle; got {tuple(a.shape)}. One function is a[None]."
-            )
-        if min(a.shape[1:]) < 3:
-            raise RaffiaError(f"a must have 3 points or more along each axis; got {tuple(a.shape[1:])}.")
-        bad = (~(torch.isfinite(a) & (a > 0)).flatten(1).all(-1)).nonzero()
-        if len(bad):
-            raise RaffiaError(
-                f"a must be finite and strictly positive, a permeability; a[{int(bad[0])}] is not. "
-                "Remove that sample, or take exp of a log-permeability."
-            )
-
-
-def _difference(u: Tensor, coarse: Tensor) -> float:
-    """The mean relative difference of solutions on two grids, at the points that both have."""
-    step = (u.shape[-1] - 1) // (coarse.shape[-1] - 1)
-    shared = u[:, ::step, ::step].flatten(1)
-    return float(((shared - coarse.flatten(1)).norm(dim=1) / shared.norm(dim=1).clamp(min=1e-300)).mean())
+        check_coefficient(a, "a permeability")
 
 
 def _divergence(c1: Tensor, c2: Tensor, u: Tensor) -> Tensor:

@@ -33,10 +33,16 @@ BALLS = (1.0, 2.0, math.pi, 4 / 3 * math.pi)  # the volume of the unit ball in d
 
 
 class Evolution:
-    """What problems with a time share: `class Heat(Evolution, Problem)` defines `terms`, or `flow`.
+    """What problems with a time share. `class Heat(Evolution, Problem)` defines `terms`, or `flow`.
 
-    Inputs on any grid are interpolated to `fine_points` points or more along an axis, and the solution is evaluated back on their grid.
-    `time` is T > 0, or increasing times (T₁, T₂, …), reached in one integration, and `solve` returns (n, times, *grid).
+    Inputs on any grid are interpolated to at least `fine_points` points along an axis. The solution is evaluated on their
+    grid. `time` is T > 0, or increasing times (T₁, T₂, …), and then `solve` returns (n, times, *grid).
+
+    Examples
+    --------
+    >>> from raffia.problems import AllenCahn, Evolution
+    >>> issubclass(AllenCahn, Evolution)
+    True
     """
 
     domain: Domain
@@ -139,9 +145,23 @@ class Evolution:
     def trajectories(
         self, n: Rows, points: int | tuple[int, ...], steps: int, dt: float, seed: int = 0
     ) -> Float[Tensor, "n steps_and_start *grid"]:
-        """u(0), u(Δt), …, u(steps·Δt) from u(0) ~ ν; trajectory i is a function of (seed, i) alone, whatever the grid.
+        """Draw trajectories u(0), u(Δt), …, u(steps·Δt). Trajectory i depends on the seed and on i only, whatever the grid.
 
-        `n` is a count or a range of numbers, as for `dataset`; `time` has no part in it.
+        Parameters
+        ----------
+        n
+            The number of trajectories, or a range of their indices.
+        points
+            The number of points along each axis, or one number for each axis.
+        steps, dt
+            The number of steps, and the time Δt between two states.
+        seed
+            The seed of the initial states.
+
+        Returns
+        -------
+        Tensor
+            States of shape (n, steps + 1, *grid), with channels before the grid if there are several.
         """
         check_parameters(self)
         check("trajectories(steps=…)", Count, steps)

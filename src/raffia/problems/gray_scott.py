@@ -15,13 +15,35 @@ from raffia.spaces import Domain
 
 @dataclass(repr=False, eq=False)
 class GrayScott(Evolution, Problem):
-    """∂u/∂t = D_u Δu − uv² + F(1 − u), ∂v/∂t = D_v Δv + uv² − (F + κ)v on a torus; F†: (u, v)(0) ↦ (u, v)(T), in two channels.
+    """The Gray–Scott equations on a torus, with the map (u, v)(0) ↦ (u, v)(T) between functions with two channels.
 
-    `diffusion` is (D_u, D_v), `feed` is F, `kill` is κ. Patterns have wavelengths near 0.1 with the defaults; F = 0.04 and κ = 0.06 make
-    stripes and spots, others are in Pearson (1993), who has a torus of side 2.5. A pattern takes thousands of units of time.
+    ∂u/∂t = D_u Δu − uv² + F(1 − u) and ∂v/∂t = D_v Δv + uv² − (F + κ)v. With the defaults, patterns have wavelengths near 0.1
+    and take thousands of units of time. Pearson (1993) has other parameters, on a torus of side 2.5. Initial states are
+    patches of v: (1 − s/2, s/4) with s = ½ + ½ tanh 4(g − 1) and a Gaussian field g of standard deviation one.
 
-    Starts are patches, (u, v) = (1 − s/2, s/4) with s = ½ + ½ tanh 4(g − 1), where g ~ N(0, C), C ∝ (−Δ + τ²)^(−α), has standard
-    deviation one at a point.
+    Parameters
+    ----------
+    feed, kill
+        F and κ.
+    diffusion
+        (D_u, D_v).
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    tau, regularity
+        τ and α of g.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step.
+    domain
+        The torus; it sets the dimension.
+
+    Examples
+    --------
+    >>> from raffia.problems import GrayScott
+    >>> a, y = GrayScott(time=4.0).dataset(1, points=16, seed=0)
+    >>> y.shape
+    torch.Size([1, 2, 16, 16])
     """
 
     feed: NotNegative = 0.04

@@ -1,7 +1,5 @@
 """The Helmholtz equation on a square: a wave speed ↦ the wave that a source on one side excites."""
 
-import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,11 +13,12 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import GaussianField, Measure, Pushforward
-from raffia.problems.base import Problem, check_rectangle, check_tensor
+from raffia.problems.base import Problem, check_tensor
+from raffia.problems.elliptic import check_coefficient, check_rectangle, warn_if_unresolved
 from raffia.problems.parameters import AboveOne, Count, FinePoints, Positive, check_parameters
 from raffia.spaces import Domain
 
-UNRESOLVED, LOOKED_AT = 0.01, 2  # the mean relative error above which to warn, and of how many samples it is estimated
+LOOKED_AT = 2  # samples of which the error is estimated
 
 
 def window(x: Tensor, h: float) -> Tensor:
@@ -29,17 +28,36 @@ def window(x: Tensor, h: float) -> Tensor:
 
 @dataclass(repr=False, eq=False)
 class Helmholtz(Problem):
-    """−Δu − (ω/c)² u = 0 on a rectangle, ∂u/∂n = g on its top side y = 1 and 0 on the others; F†: c ↦ u.
+    """Waves −Δu − (ω/c)² u = 0 on a square, with the map from the wave speed c to the wave u.
 
-    The problem of de Hoop, Huang, Qian & Stuart (2022), who have ω = 1000, g the indicator function of 0.35 ≤ x ≤ 0.65, and
-    c = 20 + tanh(q), q ~ N(0, (−Δ + τ²)^(−α)) with Neumann conditions, mean zero, τ = 3, α = 2, 100 modes. Arrays are indexed [x, y].
+    This is the problem of de Hoop, Huang, Qian & Stuart (2022). ∂u/∂n = g on the top side y = 1 and 0 on the others. The
+    speed is c = 20 + tanh q with q ~ N(0, (−Δ + τ²)^(−α)). Arrays are indexed [x, y]. (ω/c)² lies among the eigenvalues of
+    −Δ, so small errors of a wavelength are large errors of u. The authors' program has bilinear finite elements on 101²
+    points, which are 60 to 90 % off: `Helmholtz(scheme="bilinear", fine_points=101)` has that map.
 
-    `scheme` "compact" has finite differences of fourth order (Numerov's along each axis), solved directly. (ω/c)² lies among the
-    eigenvalues of −Δ, where small errors of a wavelength are large ones of u. The authors' program has bilinear finite elements on
-    101² points, which are 60 to 90 % off on draws of ours: Helmholtz(scheme="bilinear", fine_points=101) has that map, without a warning.
+    Parameters
+    ----------
+    frequency
+        ω.
+    source
+        g, a function of x; None is the indicator function of 0.35 ≤ x ≤ 0.65.
+    mean_speed
+        The mean of c.
+    tau, regularity, n_modes
+        τ, α and the number of modes of q.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    domain
+        The square.
+    scheme
+        "compact" has finite differences of fourth order, solved directly.
 
-    `frequency` is ω. `source` is g: None, or a smooth function of x. Data sets are solved on at least `fine_points` points along an
-    axis, on a grid that contains the one asked for.
+    Examples
+    --------
+    >>> from raffia.problems import Helmholtz
+    >>> c, u = Helmholtz(frequency=100.0, fine_points=33).dataset(2, points=17, seed=0)
+    >>> u.shape
+    torch.Size([2, 17, 17])
     """
 
     frequency: Positive = 1000.0
@@ -70,11 +88,17 @@ class Helmholtz(Problem):
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of the wave speed a."""
-        self._check(a)
-        u = torch.stack([self._wave(c) for c in a.double()])
+        check_parameters(self)
+        check_tensor(a)
+        check_coefficient(a, "wave speeds")
+        u = self._waves(a.double())
         if self.scheme == "compact":
-            self._warn_if_unresolved(a[:LOOKED_AT].double(), u[:LOOKED_AT])
+            few = a[:LOOKED_AT].double()
+            warn_if_unresolved("Helmholtz", u[:LOOKED_AT], lambda step: self._waves(few[:, ::step, ::step]), orders=(4, 4))
         return u.to(a)
+
+    def _waves(self, speeds: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
+        return torch.stack([self._wave(c) for c in speeds])
 
     def _wave(self, c: Float[Tensor, "r1 r2"]) -> Float[Tensor, "r1 r2"]:
         """(δ²⊗B + B⊗δ² + (B⊗B) k²) u = −(2/h)(1 − (kh)²/12) g on the top row, with B = 1 + h²δ²/12 and reflecting ends.
@@ -104,30 +128,6 @@ class Helmholtz(Problem):
             ) from None
         solution = factors.solve(right.numpy().ravel())
         return torch.from_numpy(solution.reshape(grid.shape)).to(c.device)
-
-    def _warn_if_unresolved(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> None:
-        """Warn where solutions change by much if every second point is left: Richardson's estimate of their error, of order 4."""
-        intervals = math.gcd(*(points - 1 for points in a.shape[1:]))
-        if intervals % 2 or intervals < 8:
-            return
-        coarse, fine = torch.stack([self._wave(c) for c in a[:, ::2, ::2]]), u[:, ::2, ::2]
-        error = float(((fine - coarse).flatten(1).norm(dim=1) / fine.flatten(1).norm(dim=1)).mean()) / 15
-        if error > UNRESOLVED:
-            points = max(a.shape[1:])
-            need = (points - 1) * (error / UNRESOLVED) ** 0.25
-            warnings.warn(
-                f"Helmholtz is not resolved: with {points} points along an axis solutions are off by about {error:.1%} or more. "
-                f"Pass fine_points={2 * math.ceil(need / 2) + 1} or more for data sets, or a on as many points to solve.",
-                stacklevel=3,
-            )
-
-    def _check(self, a: Tensor) -> None:
-        check_parameters(self)
-        check_tensor(a)
-        if a.ndim != 3 or min(a.shape[1:]) < 3 or not (torch.isfinite(a) & (a > 0)).all():
-            raise RaffiaError(
-                f"a must be finite and strictly positive, wave speeds of shape (n, r, r) with r >= 3; got shape {tuple(a.shape)}."
-            )
 
 
 def _along(points: int, h: float, part: int) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:

@@ -14,11 +14,33 @@ from raffia.spaces import Domain
 
 @dataclass(repr=False, eq=False)
 class KortewegDeVries(Evolution, Problem):
-    """∂u/∂t + u ∂u/∂x + δ² ∂³u/∂x³ = 0 on the circle, u(0) = a ~ N(0, C), C ∝ (−Δ + τ²)^(−α); F†: a ↦ u(T).
+    """The Korteweg–de Vries equation ∂u/∂t + u ∂u/∂x + δ² ∂³u/∂x³ = 0 on the circle, with the map u(0) ↦ u(T).
 
-    `dispersion` is δ²; smaller values make more and thinner solitons, which need more `fine_points`. Zabusky and Kruskal (1965)
-    have δ = 0.022 on a circle of length 2. `deviation` is the standard deviation of a at a point. `step` is the time step; the
-    fastest waves allow 2.8 / (max|u| k_max).
+    Initial states are N(0, C) with C ∝ (−Δ + τ²)^(−α). Zabusky and Kruskal (1965) have δ = 0.022 on a circle of length 2.
+
+    Parameters
+    ----------
+    dispersion
+        δ². Smaller values make more and thinner solitons, which need more `fine_points`.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    deviation
+        The standard deviation of the initial states at a point.
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step; the fastest waves allow 2.8 / (max|u| k_max).
+    domain
+        The circle, `Domain(1)` by default.
+
+    Examples
+    --------
+    >>> from raffia.problems import KortewegDeVries
+    >>> u = KortewegDeVries().trajectories(2, points=64, steps=3, dt=0.01, seed=0)
+    >>> u.shape
+    torch.Size([2, 4, 64])
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)

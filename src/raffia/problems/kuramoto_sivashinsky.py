@@ -15,12 +15,37 @@ from raffia.spaces import Domain
 
 @dataclass(repr=False, eq=False)
 class KuramotoSivashinsky(Evolution, Problem):
-    """∂u/∂t + u ∂u/∂x + ∂²u/∂x² + ν ∂⁴u/∂x⁴ = 0 on a circle of length L; F†: u(0) ↦ u(T).
+    """The Kuramoto–Sivashinsky equation ∂u/∂t + u ∂u/∂x + ∂²u/∂x² + ν ∂⁴u/∂x⁴ = 0 on a circle, with the map u(0) ↦ u(T).
 
-    `viscosity` is ν. Waves longer than 2π√ν grow, shorter ones are damped by the fourth derivative: for ν = 1 solutions are chaotic from
-    L ≈ 22 on; the default L is 64 (`domain`). Initial conditions are where a field
-    g ~ N(0, C), C ∝ (−Δ + τ²)^(−α), with standard deviation `deviation` at a point, is after the time `warm_up`: on the attractor, about;
-    0 starts from g itself.
+    Waves longer than 2π√ν grow, shorter ones are damped. For ν = 1 solutions are chaotic on circles longer than about 22.
+    Initial states are those of a Gaussian field N(0, C), C ∝ (−Δ + τ²)^(−α), after the time `warm_up`: close to the
+    attractor.
+
+    Parameters
+    ----------
+    viscosity
+        ν.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    warm_up
+        How long the Gaussian field evolves before u(0); 0 starts from the field itself.
+    deviation
+        The standard deviation of that field at a point.
+    tau, regularity
+        τ and α of that field.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step.
+    domain
+        The circle, of length 64 by default.
+
+    Examples
+    --------
+    >>> from raffia.problems import KuramotoSivashinsky
+    >>> a, y = KuramotoSivashinsky(time=1.0, warm_up=5.0).dataset(2, points=64, seed=0)
+    >>> y.shape
+    torch.Size([2, 64])
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)

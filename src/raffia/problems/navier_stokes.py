@@ -28,14 +28,39 @@ FORCINGS: dict[str | None, Callable[[Tensor, Tensor], Tensor]] = {
 
 @dataclass(repr=False, eq=False)
 class NavierStokes(Evolution, Problem):
-    """∂ω/∂t + u·∇ω = ν Δω + f on the unit torus, u = (∂ψ/∂y, −∂ψ/∂x), −Δψ = ω, ω(0) ~ N(0, c (−Δ + τ²)^(−α)); F†: ω(0) ↦ ω(T).
+    """The Navier–Stokes equations for the vorticity ω on the unit torus, with the map ω(0) ↦ ω(T).
 
-    `viscosity` is ν. `forcing` is f: None for a flow that decays, "diagonal" for 0.1 (sin 2π(x+y) + cos 2π(x+y)), that of Li et al.,
-    "kolmogorov" for cos 8πy, whose laminar flow ω = f / 64π²ν stands still, or a function of (x, y); its mean is left out. The law is that
-    of Li et al. (2021), c = 7^(3/2), τ = 7, α = 5/2. `variance` is c; `deviation`, if given, is the standard deviation of ω(0) at a
-    point, in place of c: theirs is 0.04, which moves little.
+    ∂ω/∂t + u·∇ω = ν Δω + f with u = (∂ψ/∂y, −∂ψ/∂x) and −Δψ = ω. Initial states are N(0, c (−Δ + τ²)^(−α)). The defaults are
+    those of Li et al. (2021); their ω(0) has the standard deviation 0.04, and moves little.
 
-    `step` is the time step; the fastest waves allow 2.8 / (max|u| k_max).
+    Parameters
+    ----------
+    viscosity
+        ν.
+    forcing
+        f: None for a decaying flow, "diagonal" for 0.1 (sin 2π(x+y) + cos 2π(x+y)), "kolmogorov" for cos 8πy, or a function
+        of (x, y), whose mean is left out.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    variance
+        c.
+    deviation
+        The standard deviation of ω(0) at a point, in place of c.
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step; the fastest waves allow 2.8 / (max|u| k_max).
+    domain
+        The torus, `Domain(2)`.
+
+    Examples
+    --------
+    >>> from raffia.problems import NavierStokes
+    >>> a, y = NavierStokes(viscosity=0.01, time=0.1).dataset(2, points=32, seed=0)
+    >>> y.shape
+    torch.Size([2, 32, 32])
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2,)

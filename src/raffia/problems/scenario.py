@@ -19,20 +19,43 @@ from raffia.spaces import Domain, Grid
 
 @dataclass(repr=False, eq=False)
 class Scenario(Evolution, Problem):
-    """∂u/∂t = Σ_j a_j ∂ʲu/∂xʲ − (b/2) ∂(u²)/∂x on a circle of length 1; F†: u(0) ↦ u(1), one step of a trajectory.
+    """One step of a linear equation with convection on the circle, as in APEBench: the map u(0) ↦ u(1).
 
-    The difficulties of Koehler, Niedermayr, Westermann & Thuerey (2024): `linear` are γ_j = a_j Nʲ 2ʲ⁻¹ and `convection` is b N,
-    on N = `points` points. It has the sign of exponax; APEBench's own `convection_delta` is −b N. Three of APEBench's scenarios are
+    ∂u/∂t = Σ_j a_j ∂ʲu/∂xʲ − (b/2) ∂(u²)/∂x, by the difficulties of Koehler, Niedermayr, Westermann & Thuerey (2024). Three
+    scenarios:
 
-    * diff_burgers, Burgers' equation: linear=(0, 0, 1.5), convection=1.5;
-    * diff_kdv, the Korteweg–de Vries equation with hyperviscosity: linear=(0, 0, 0, -14, -9), convection=2;
-    * diff_ks_cons, the Kuramoto–Sivashinsky equation: linear=(0, 0, -2, 0, -18), convection=1, `warm_up` 500, the steps before a
-      trajectory begins.
+    * Burgers' equation: linear=(0, 0, 1.5), convection=1.5;
+    * the Korteweg–de Vries equation with hyperviscosity: linear=(0, 0, 0, -14, -9), convection=2;
+    * the Kuramoto–Sivashinsky equation: linear=(0, 0, -2, 0, -18), convection=1, warm_up=500.
 
-    A step of time 1 is one of ETDRK2 as exponax 0.1.0 computes it, the version that APEBench 0.1.1 requires. On N points the map is the
-    same to rounding. So only the real parts of its coefficients are used, which matters where j is odd, and waves above 2/3 of
-    the highest are left out before u is squared and not after. That scheme is the map, even where it does not resolve the equation.
-    `cutoff` is the highest wavenumber of the initial conditions.
+    A step is one of ETDRK2 as exponax 0.1.0 computes it, to rounding. That scheme is the map, even where it does not resolve
+    the equation.
+
+    Parameters
+    ----------
+    linear
+        γ_j = a_j Nʲ 2ʲ⁻¹ on N = `points` points.
+    convection
+        b N, with the sign of exponax; APEBench's `convection_delta` is −b N.
+    warm_up
+        The number of steps before a trajectory begins.
+    cutoff
+        The highest wavenumber of the initial states.
+    points
+        N.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    domain
+        The circle, `Domain(1)` by default.
+
+    Examples
+    --------
+    >>> from raffia.problems import Scenario
+    >>> u = Scenario().trajectories(2, points=160, steps=3, dt=1.0, seed=0)
+    >>> u.shape
+    torch.Size([2, 4, 160])
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)

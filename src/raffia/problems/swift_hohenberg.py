@@ -14,10 +14,35 @@ from raffia.spaces import Domain
 
 @dataclass(repr=False, eq=False)
 class SwiftHohenberg(Evolution, Problem):
-    """∂u/∂t = r u − (1 + Δ)² u + g u² − u³ on a torus of 1 to 3 dimensions, u(0) = a ~ N(0, C), C ∝ (−Δ + τ²)^(−α); F†: a ↦ u(T).
+    """The Swift–Hohenberg equation ∂u/∂t = r u − (1 + Δ)² u + g u² − u³ on a torus, with the map u(0) ↦ u(T).
 
-    `growth` is r > 0: waves with |k| near 1 grow, at most at rate r. `quadratic` is g: 0 makes stripes, about 1 and more hexagons. The
-    default torus has side 16π, eight wavelengths. `deviation` is the standard deviation of a at a point.
+    Initial states are N(0, C) with C ∝ (−Δ + τ²)^(−α). Waves with |k| near 1 grow, at most at rate r.
+
+    Parameters
+    ----------
+    growth
+        r > 0.
+    quadratic
+        g: 0 makes stripes, about 1 and more makes hexagons.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    deviation
+        The standard deviation of the initial states at a point.
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step.
+    domain
+        The torus, of side 16π by default: eight wavelengths.
+
+    Examples
+    --------
+    >>> from raffia.problems import SwiftHohenberg
+    >>> a, y = SwiftHohenberg(time=1.0).dataset(1, points=32, seed=0)
+    >>> y.shape
+    torch.Size([1, 32, 32])
     """
 
     growth: float = 0.3

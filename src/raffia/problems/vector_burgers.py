@@ -17,10 +17,33 @@ from raffia.spaces import Domain
 
 @dataclass(repr=False, eq=False)
 class VectorBurgers(Evolution, Problem):
-    """∂u/∂t + (u·∇)u = ε Δu on a torus of 2 or 3 dimensions, u a velocity in as many channels; F†: u(0) ↦ u(T).
+    """Burgers' equation ∂u/∂t + (u·∇)u = ε Δu for a velocity on a torus of 2 or 3 dimensions, with the map u(0) ↦ u(T).
 
-    The components of u(0) are independent, each ~ N(0, C), C ∝ (−Δ + τ²)^(−α), of standard deviation `deviation` at a point. `viscosity` is
-    ε: fronts are about 4ε/max|u| wide, and need two or three grid points. On a circle there is `Burgers`.
+    Arrays are (n, dim, *grid). The components of u(0) are independent, each N(0, C) with C ∝ (−Δ + τ²)^(−α).
+
+    Parameters
+    ----------
+    viscosity
+        ε. Fronts are about 4ε/max|u| wide, and need two or three grid points.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    deviation
+        The standard deviation of the initial states at a point.
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    step
+        The largest time step.
+    domain
+        The torus; it sets the dimension.
+
+    Examples
+    --------
+    >>> from raffia.problems import VectorBurgers
+    >>> a, y = VectorBurgers(viscosity=0.1, time=0.1, fine_points=32).dataset(1, points=16, seed=0)
+    >>> y.shape
+    torch.Size([1, 2, 16, 16])
     """
 
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)

@@ -18,10 +18,32 @@ from raffia.spaces import Domain, Grid
 
 @dataclass(repr=False, eq=False)
 class Wave(Evolution, Problem):
-    """∂²u/∂t² = c² Δu on a torus, u(0) = a ~ N(0, C), C ∝ (−Δ + τ²)^(−α), ∂u/∂t(0) = 0; F†: a ↦ u(T).
+    """The wave equation ∂²u/∂t² = c² Δu on a torus, with the map u(0) ↦ u(T) from a state at rest.
 
-    û_k(t) = cos(c|k|t) û_k(0). `speed` is c; a has standard deviation one at a point. With `velocity=True` states are
-    (u, ∂u/∂t), in two channels, which start at rest: then, and only then, the next state of a trajectory is a function of the last.
+    Initial states are N(0, C) with C ∝ (−Δ + τ²)^(−α) and standard deviation one at a point. The solution is exact,
+    û_k(t) = cos(c|k|t) û_k(0).
+
+    Parameters
+    ----------
+    speed
+        c.
+    time
+        T > 0, or increasing times (T₁, T₂, …). Then `solve` returns (n, times, *grid).
+    velocity
+        Whether states are (u, ∂u/∂t), in two channels. Only then does a state determine the next one.
+    tau, regularity
+        τ and α of the distribution of the initial states.
+    fine_points
+        The least number of points along an axis on which the equation is solved.
+    domain
+        The torus; it sets the dimension.
+
+    Examples
+    --------
+    >>> from raffia.problems import Wave
+    >>> a, y = Wave(velocity=True).dataset(2, points=16, seed=0)
+    >>> y.shape
+    torch.Size([2, 2, 16, 16])
     """
 
     degree: ClassVar[int] = 0

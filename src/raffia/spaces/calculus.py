@@ -1,6 +1,4 @@
-"""Discrete calculus on grids: gradient, Poisson's equation, heat flow. Batched, differentiable, on any device.
-
-Axes may be of any kind, except in functions of `inner` nodes, which need a box.
+"""Discrete calculus on grids of a box, all ends included: gradient, Poisson's equation, heat flow. Batched, differentiable, on any device.
 
 A sine transform along an axis of up to `MATRIX_POINTS` points is a product with a dense matrix, which is faster there than a
 padded FFT; longer axes use the FFT (`benchmarks/poisson.py` measures both).
@@ -15,25 +13,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.spaces.axes import Axis, Boundary
+from raffia.spaces.axes import BOX
 from raffia.spaces.grid import Grid
-from raffia.spaces.laplacian import frequencies
 from raffia.spaces.spectral import MATRIX_POINTS
 from raffia.transforms import outside_transforms
 
 Field = Float[Tensor, "*batch_and_shape"]
-
-
-def gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_shape"]:
-    """∇f by centred differences, one-sided of second order at the edges: (*batch, dim, *shape)."""
-    _check(f, grid, least=3)
-    dim, parts = len(grid.shape), []
-    for axis, (kind, h) in enumerate(zip(grid.domain.kinds, grid.spacings, strict=True), -dim):
-        if kind.periodic:
-            parts.append((f.roll(-1, axis) - f.roll(1, axis)) / (2 * h))
-        else:
-            parts += torch.gradient(f, spacing=h, dim=axis, edge_order=2)
-    return torch.stack(parts, dim=f.ndim - dim)
 
 
 def inner_gradient(f: Field, grid: Grid) -> Float[Tensor, "*batch_dim_and_inner"]:
@@ -57,20 +42,9 @@ def _inside(f: Tensor, axes: Iterable[int]) -> Tensor:
 
 
 def poisson(f: Field, grid: Grid) -> Field:
-    """Solve −Δp = f with p = 0 at the ends of all axes that have them, by the five-point stencil; f at nodes that are ends is not used."""
-    _check(f, grid, least=3)
-    if grid.domain.boxed:
-        return inner_poisson(inner(f, grid), grid)
-    if grid.domain.periodic:
-        raise RaffiaError(f"this operation needs a grid on a box, or one with an axis that is not periodic; got {grid.domain}.")
-    whole = grid.with_ends
-    pairs = [_zero_pairs(kind, points, h) for (kind, points, _), h in zip(whole.lines, whole.spacings, strict=True)]
-    eigenvalues = torch.zeros((), dtype=torch.float64)
-    for _, values in pairs:
-        eigenvalues = eigenvalues[..., None] + values
-    f = grid.put_back(f, grid.domain.boundaries("dirichlet"))
-    coef = _along_axes(f, [basis.mT.to(f) for basis, _ in pairs]) / eigenvalues.to(f)
-    return grid.cropped(_along_axes(coef, [basis.to(f) for basis, _ in pairs]))
+    """Solve −Δp = f with p = 0 on the boundary, by the five-point stencil; f on the boundary is not used."""
+    _check(f, grid)
+    return inner_poisson(inner(f, grid), grid)
 
 
 def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
@@ -83,13 +57,12 @@ def inner_poisson(f: Float[Tensor, "*batch_and_inner"], grid: Grid) -> Field:
 
 
 def heat(f: Field, grid: Grid, time: float | Tensor) -> Field:
-    """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 at ends: the exact flow of the five-point stencil, ends put back."""
-    _check(f, grid, least=3)
-    learnt, whole = isinstance(time, Tensor) and time.requires_grad, grid.with_ends
-    f = grid.put_back(f, grid.domain.boundaries(grid.domain.natural_boundary))
-    axes = [(kind, points, h) for (kind, points, _), h in zip(whole.lines, whole.spacings, strict=True)]
+    """v(time) for ∂v/∂t = Δv, v(0) = f, with ∂v/∂n = 0 on the boundary: the exact flow of the five-point stencil."""
+    _check(f, grid)
+    learnt = isinstance(time, Tensor) and time.requires_grad
+    axes = zip(grid.shape, grid.spacings, strict=True)
     flows = [_heat_flow(*axis, time) if learnt else _cached_heat_flow(*axis, float(time)) for axis in axes]
-    return grid.cropped(_along_axes(f, [flow.to(f) for flow in flows]))
+    return _along_axes(f, [flow.to(f) for flow in flows])
 
 
 def _sine_transform(f: Tensor, grid: Grid) -> Tensor:
@@ -127,26 +100,17 @@ def _sine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=32)
 @outside_transforms()
-def _zero_pairs(kind: Axis, points: int, spacing: float) -> tuple[Tensor, Tensor]:
-    """Orthonormal eigenvectors of −Δ_h along one axis, in columns, zero at its ends if it has them, and the eigenvalues."""
-    basis, _, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.periodic else "dirichlet")
-    return basis / basis.norm(dim=0), eigenvalues
-
-
-@lru_cache(maxsize=32)
-@outside_transforms()
-def _wave_pairs(kind: Axis, points: int, spacing: float, boundary: Boundary) -> tuple[Tensor, Tensor, Tensor]:
-    """Eigenvectors of −Δ_h along one axis with its ends, in columns, their adjoint in the quadrature, and the eigenvalues."""
-    rank = kind.rank(points, boundary)
-    basis = kind.synthesis(torch.eye(rank, dtype=torch.float64), points, boundary).mT
-    inverse = (basis * kind.weights(points, 1.0)[:, None]).mT
-    turn = 2 * math.pi * frequencies(torch.arange(rank)[:, None], (boundary,))[:, 0].double() / kind.period(points)
+def _cosine_pairs(points: int, spacing: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Cosines at the nodes in columns, their adjoint in the quadrature, and the eigenvalues of −Δ_h with reflecting ends."""
+    basis = BOX.synthesis(torch.eye(points, dtype=torch.float64), points, "neumann").mT
+    inverse = (basis * BOX.weights(points, 1.0)[:, None]).mT
+    turn = 2 * math.pi * torch.arange(points).double() / BOX.period(points)
     return basis, inverse, (2 - 2 * turn.cos()) / spacing**2
 
 
-def _heat_flow(kind: Axis, points: int, spacing: float, time: float | Tensor) -> Tensor:
-    """exp(time · Δ_h) along one axis with reflecting ends, or around it."""
-    basis, inverse, eigenvalues = _wave_pairs(kind, points, spacing, "periodic" if kind.periodic else "neumann")
+def _heat_flow(points: int, spacing: float, time: float | Tensor) -> Tensor:
+    """exp(time · Δ_h) along one axis with reflecting ends."""
+    basis, inverse, eigenvalues = _cosine_pairs(points, spacing)
     time = torch.as_tensor(time, dtype=torch.float64)
     return (basis.to(time) * torch.exp(-time * eigenvalues.to(time))) @ inverse.to(time)
 
@@ -154,8 +118,10 @@ def _heat_flow(kind: Axis, points: int, spacing: float, time: float | Tensor) ->
 _cached_heat_flow = lru_cache(maxsize=32)(outside_transforms()(_heat_flow))
 
 
-def _check(f: Tensor, grid: Grid, least: int) -> None:
-    if min(grid.shape) < least:
-        raise RaffiaError(f"this operation needs {least} points or more along each axis; got a grid of shape {grid.shape}.")
+def _check(f: Tensor, grid: Grid) -> None:
+    if not grid.domain.boxed or min(grid.shape) < 3:
+        raise RaffiaError(
+            f"this operation needs a grid on a box with 3 points or more along each axis; got shape {grid.shape} on {grid.domain}."
+        )
     if tuple(f.shape[f.ndim - len(grid.shape) :]) != grid.shape:
         raise RaffiaError(f"f has trailing shape {tuple(f.shape)}, but its grid has shape {grid.shape}.")

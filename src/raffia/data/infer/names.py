@@ -321,6 +321,12 @@ def bounds(arrays: Variables) -> set[str]:
     return {name for name in arrays if name in named or name.rpartition("/")[2].lower().endswith(BOUNDS)}
 
 
+def unused(arrays: Variables, used: Iterable[Variable]) -> Variables:
+    """Return the arrays but those that are used, or of which a part is, and the ends of cells."""
+    taken = {v.name.partition("[")[0] for v in used} | bounds(arrays)
+    return {name: v for name, v in arrays.items() if name.partition("[")[0] not in taken}
+
+
 def counts_samples(dim: str, x: Variable | None) -> bool:
     """Return whether an axis counts samples, by its name or by the attributes of its coordinates."""
     return word(dim) in SAMPLES or text(x, "standard_name").lower() == "realization" or text(x, "axis").upper() == "E"

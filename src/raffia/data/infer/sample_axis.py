@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -145,44 +146,41 @@ def by_names(both: Sequence[Variable], pool: Variables, guesses: Guesses) -> Axe
     return None
 
 
-def _by_lengths(both: Sequence[Variable], pool: Variables, guesses: Guesses, otherwise: str) -> Axes:
+def _by_lengths(both: Sequence[Variable], pool: Variables, guesses: Guesses, unequal: str) -> Axes:
     """Return first or last axes of one length; first axes are taken unless coordinates or values speak for others."""
     rows, columns = (0,) * len(both), tuple(len(v.shape) - 1 for v in both)
-    in_rows = len({v.shape[0] for v in both}) == 1
-    in_columns = len({v.shape[-1] for v in both}) == 1 and 0 not in columns
-    counts = sorted({n for v in both for n in (v.shape[0], v.shape[-1]) if all(n in (o.shape[0], o.shape[-1]) for o in both)})
-    if not counts:
-        raise RaffiaError(otherwise)
-    if in_rows:
+    every = product(*(sorted({0, last}) for last in columns))
+    ways = [axes for axes in every if len({v.shape[axis] for v, axis in zip(both, axes, strict=True)}) == 1]
+    in_columns = columns in ways and 0 not in columns
+    if rows in ways:
         ways = [rows, columns] if in_columns else [rows]
+    ways = [axes for axes in ways if both[0].shape[axes[0]] not in _lengths(pool)] or ways if rows not in ways else ways
+    if not ways:
+        raise RaffiaError(unequal)
+    scores = {axes: _score(both, axes, pool) + 0.5 * (axes == rows) for axes in ways}
+    best = max(ways, key=lambda axes: scores[axes])
+    if best == rows or (rows in ways and scores[best] - scores[rows] >= ENOUGH):
+        sure = True
     else:
-        counts = [n for n in counts if n not in _lengths(pool)] or counts
-        ways = [tuple(0 if v.shape[0] == n else last for v, last in zip(both, columns, strict=True)) for n in counts]
-    scores = [_score(both, axes, pool) + 0.5 * (axes == rows) for axes in ways]
-    best = max(range(len(ways)), key=lambda i: scores[i])
-    enough = ways[best] == rows or scores[best] - scores[0] >= ENOUGH
-    sure = enough if in_rows else len(ways) == 1 and scores[0] >= int(in_columns)
-    if not sure and in_columns and not in_rows and len(ways) == 1:
-        last = f"If there are {counts[0]} along the last axis, pass {FLAGS['samples_axis']} -1 (samples_axis=-1)."
-        raise RaffiaError(f"{otherwise} {last}")
+        sure = rows not in ways and len(ways) == 1 and scores[best] >= int(in_columns)
     if sure:
-        reason = _reason(both, ways[best], in_rows)
-        return _taken(
-            "", {ways[best]: reason}, Confidence.LIKELY if reason and ways[best] == rows else Confidence.SURE, guesses
-        )
-    if in_rows:
-        where = "along the first axis or the last: values or coordinates speak against the first"
-    elif len(ways) > 1:
-        where = f"along the first axis of either array: they pair up as {' or as '.join(map(str, counts))} samples"
-    else:
-        where = f"where lengths agree, {counts[0]} of them; but neighbours there are alike, as values of one function are"
-    return _taken(f"samples may be {where}: {shapes(both)}.", dict.fromkeys(ways, ""), Confidence.OPEN, guesses)
+        reason = _reason(both, best, rows in ways)
+        return _taken("", {best: reason}, Confidence.LIKELY if reason and best == rows else Confidence.SURE, guesses)
+    counts = " or ".join(f"along axis {_typed(axes)} ({both[0].shape[axes[0]]} of them)" for axes in ways)
+    why = "neighbours there are alike, as values of one function are" if len(ways) == 1 else "values do not tell"
+    question = f"samples may be {counts}, but {why}: {shapes(both)}."
+    return _taken(question if rows in ways else f"{unequal} {question}", dict.fromkeys(ways, ""), Confidence.OPEN, guesses)
 
 
 def _taken(question: str, ways: Mapping[Axes, str], sure: Confidence, guesses: Guesses) -> Axes:
     """Return the axes that are taken of several, each with a reason."""
-    typed = {axes[0] if len(set(axes)) == 1 else ",".join(map(str, axes)): axes for axes in ways}
+    typed = {_typed(axes): axes for axes in ways}
     return typed[guesses.take(question, [Guess("samples_axis", value, ways[axes], sure) for value, axes in typed.items()])]
+
+
+def _typed(axes: Axes) -> int | str | None:
+    """Axes as they are given on the command line."""
+    return axes[0] if len(set(axes)) == 1 else ",".join(map(str, axes))
 
 
 def _reason(both: Sequence[Variable], axes: Axes, in_rows: bool) -> str:
@@ -190,13 +188,8 @@ def _reason(both: Sequence[Variable], axes: Axes, in_rows: bool) -> str:
     if not any(axes):
         alike = any(Look(v).smooth(0) for v in both if len(v.shape) > 1)
         return "samples, along the first axis, are like those next to them" if alike else ""
-    if in_rows:
-        return "samples are along the last axis, as coordinates go along the first"
-    n = both[0].shape[axes[0] or 0]
-    last = [v.name for v, axis in zip(both, axes, strict=True) if axis]
-    return "; ".join(
-        f"{name}: samples are along the last axis, where it has {n} entries as the other arrays have" for name in last
-    )
+    why = "as coordinates go along the first" if in_rows else "where lengths agree"
+    return f"{', '.join(v.name for v, axis in zip(both, axes, strict=True) if axis)}: samples are along the last axis, {why}"
 
 
 def _score(both: Sequence[Variable], axes: Axes, pool: Variables) -> int:
@@ -211,7 +204,7 @@ def _marks(both: Sequence[Variable], axes: Axes, pool: Variables) -> int:
     known = _lengths(pool)
     ends = [(v.shape[axis or 0], v.shape[0 if axis else -1]) for v, axis in zip(both, axes, strict=True) if len(v.shape) > 1]
     here, there = (any(two[i] in known and two[0] != two[1] for two in ends) for i in (0, 1))
-    return int(there and not here) - int(here and not there)
+    return int(there) - int(here)
 
 
 def _against(both: Sequence[Variable], axes: Sequence[int | None]) -> int:

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from raffia.data.infer.axis_kind import Functions, domains, repeated_points, without_vectors
-from raffia.data.infer.coordinates import FEW, on_mesh, places_of
+from raffia.data.infer.coordinates import FEW, Places, on_mesh, places_of
 from raffia.data.infer.guess import Guesses
 from raffia.data.infer.names import Variables, pick, shapes, shown
 from raffia.data.options import FLAGS, ReadingOptions
@@ -17,7 +16,6 @@ from raffia.data.orientation import in_one_order, oriented, without_gaps
 from raffia.data.pace import neighbour_ratio
 from raffia.data.readers import Variable
 from raffia.data.row_reader import RowReader, sample_shape, with_grid
-from raffia.data.schema import Frame
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Space, Vectors
 
@@ -28,20 +26,10 @@ Given = dict[str, list[Variable]]
 """The arrays that the user names for coordinates, cells, and nodes without values."""
 
 
-@dataclass(frozen=True)
-class Side:
-    """The space of inputs or outputs, the labels of its axes, and the arrays that told: coordinates, cells and masks."""
-
-    space: Space
-    frame: Frame = ()
-    coordinates: tuple[Variable, ...] = ()
-    beside: tuple[Variable, ...] = ()
-
-
 def spaces_of(
     path: Path, inputs: list[RowReader], outputs: list[RowReader], pool: Variables, options: ReadingOptions, guesses: Guesses
-) -> tuple[Side, Side]:
-    """Return the spaces of inputs and outputs, by coordinates in the file, or by their values."""
+) -> tuple[tuple[Space, Space], tuple[Places, Places]]:
+    """Return the spaces of inputs and outputs, by coordinates in the file or by their values, and where values lie."""
     given = {
         name: [] if getattr(options, name) is None else pick(path, pool, getattr(options, name), name)
         for name in ("coordinates", "cells", "mask")
@@ -63,11 +51,8 @@ def spaces_of(
         _note_square(parts[0], guesses)
     bases = domains(sides, options, guesses)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
-    first, second = (
-        Side(space, side.places.frame, side.places.used, side.places.beside) if side else Side(space)
-        for space, side in zip(spaces, sides, strict=True)
-    )
-    return first, second
+    first, second = (side.places if side else Places() for side in sides)
+    return spaces, (first, second)
 
 
 def _functions(

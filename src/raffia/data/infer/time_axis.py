@@ -59,7 +59,9 @@ def trajectories_in(
         raise RaffiaError(f"{path}: {v.name} must hold values; it has shape {v.shape}. Write a file that has some.")
     look, several = Look(v), len(v.shape) > 2
     given_samples = _given_samples(path, v, options, bool(asked) or (several and not beside), found)
-    time, reason = time_by_names(v, arrays) if options.time is None else _given_time(path, v, arrays, options.time, found)
+    if options.time is not None and not -len(v.shape) <= options.time < len(v.shape):
+        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {options.time}.")
+    time, reason = time_by_names(v, arrays) if options.time is None else (options.time % len(v.shape), "as asked for")
     if given_samples and options.time is None and time == given_samples[0]:
         time = None
     samples = given_samples[0] if given_samples else _samples_axis(look, time, arrays, beside, found)
@@ -125,19 +127,6 @@ def _given_samples(path: object, v: Variable, options: ReadingOptions, needed: b
             f"from 0, or {ONE} where they are one; got {options.samples_axis!r}."
         )
     return []
-
-
-def _given_time(path: object, v: Variable, arrays: Variables, time: int, guesses: Guesses) -> tuple[int, str]:
-    """Return the axis of time that the user gives, and note what speaks against it."""
-    if not -len(v.shape) <= time < len(v.shape):
-        raise RaffiaError(f"{path}: {FLAGS['time']} (time=…) must be an axis of {v.name} {shown(v.shape)}; got {time}.")
-    axis = time % len(v.shape)
-    other, reason = time_by_names(v, arrays)
-    if other is not None and other != axis and (_called_time(v) is not None or v.shape[axis] != v.shape[other]):
-        guesses.note(
-            f"time is along axis {axis}, as asked for, though it looks as along axis {other}, {reason}; {FLAGS['time']} {other} takes that"
-        )
-    return axis, "as asked for"
 
 
 def _ask_for_time(path: object, v: Variable, samples: int | None) -> None:

@@ -12,7 +12,10 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class Positive(Inequality):
-    """F(a) ≥ 0 at the collocation points of the training inputs."""
+    """Keep predictions from becoming negative, at collocation points of the training inputs.
+
+    F(a) ≥ 0 at the collocation points of the training inputs.
+    """
 
     points: int = POINTS
     channels: tuple[int, ...] | None = None
@@ -29,7 +32,10 @@ class Positive(Inequality):
 
 @dataclass(frozen=True, repr=False)
 class Bounded(Inequality):
-    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either bound may be infinite."""
+    """Keep predictions between two bounds, at collocation points of the training inputs.
+
+    low ≤ F(a) ≤ high at the collocation points of the training inputs; either bound may be infinite.
+    """
 
     low: float = -math.inf
     high: float = math.inf

@@ -15,7 +15,9 @@ from raffia.spaces.spectral import wavenumbers
 
 @dataclass(frozen=True, repr=False)
 class DivergenceFree(Equality):
-    """∇·F(a) = 0 of the velocity in as many `channels` as there are dimensions, for every input and on every periodic grid.
+    """Make predicted velocities divergence-free, exactly.
+
+    ∇·F(a) = 0 of the velocity in as many `channels` as there are dimensions, for every input and on every periodic grid.
 
     F̂(k) = f̂(k) − k (k·f̂(k)) / |k|², the orthogonal projection in L². The divergence is that of the waves that the grid resolves; the
     highest wave of an even grid counts as constant along its axis, since its derivative is zero at the nodes. It mixes channels,

@@ -15,7 +15,9 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class Integral(Equality):
-    """∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
+    """Prescribe the integral of predictions, exactly.
+
+    ∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
 
     F = f + (value − ∫f) / ∫w · w with w = 1. If values at ends are prescribed too, w is a product of parabolas that vanish there.
     `value` is one number, or one for each of the `channels`, which are indices; None is all channels.
@@ -46,7 +48,9 @@ class Integral(Equality):
 
 @dataclass(frozen=True, repr=False)
 class Conserved(Equality):
-    """∫ F(a) dx = ∫ a dx for every input and on every grid: conservation of mass, momentum or a mean.
+    """Give predictions the integral of the input, exactly: conservation of mass, momentum or a mean.
+
+    ∫ F(a) dx = ∫ a dx for every input and on every grid: conservation of mass, momentum or a mean.
 
     Parameters
     ----------

@@ -15,7 +15,9 @@ STEPS = 20
 
 @dataclass(frozen=True, repr=False)
 class MonotoneAlong(Inequality):
-    """F(a) is monotone along an axis of the grid, from node to node, at the collocation points of the training inputs.
+    """Make predictions rise, or fall, along an axis, at collocation points of the training inputs.
+
+    F(a) is monotone along an axis of the grid, from node to node, at the collocation points of the training inputs.
 
     `axis` is the index of the axis. A collocation point is a pair of neighbouring nodes.
     """
@@ -53,7 +55,9 @@ class MonotoneAlong(Inequality):
 
 @dataclass(frozen=True, repr=False)
 class MonotoneIn(Inequality):
-    """F is monotone in component `parameter` of vector inputs, with all other components those of a training input.
+    """Make predictions rise, or fall, in one parameter, at collocation points of the training inputs.
+
+    F is monotone in component `parameter` of vector inputs, with all other components those of a training input.
 
     The range of the parameter in the training inputs is divided into twenty steps. A collocation point is one step, with the other
     components of one training input, and one output value: it does not decrease (or, if not `increasing`, not increase) in the step.

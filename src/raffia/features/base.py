@@ -89,7 +89,10 @@ Prepared = tuple[Tensor, ...]
 
 
 class FeatureMap(BaseEstimator, ABC):
-    """φ(a; θ): maps an input function and a random θ to an output function, or to a number (scalar features)."""
+    """A random operator: the base class of all families of features.
+
+    φ(a; θ): maps an input function and a random θ to an output function, or to a number (scalar features).
+    """
 
     normalized: ClassVar[bool] = True
     """Whether `raffia.fit` normalises the data by default. False if hyperparameters have the units of the data."""
@@ -251,7 +254,9 @@ def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
 def empirical_kernel(
     feature_map: FeatureMap, theta: Float[Tensor, "m *theta"], a: Float[Tensor, "n *grid"], b: Float[Tensor, "n2 *grid"]
 ) -> Float[Tensor, "n points n2 points"]:
-    """k^(m)(a_i, b_j) = (1/m) Σ_l φ(a_i; θ_l) ⊗ φ(b_j; θ_l) as matrices in embedded coordinates, (n, K, n', K).
+    """The kernel of finitely many features, as a dense matrix, for small problems and tests.
+
+    k^(m)(a_i, b_j) = (1/m) Σ_l φ(a_i; θ_l) ⊗ φ(b_j; θ_l) as matrices in embedded coordinates, (n, K, n', K).
 
     (f ⊗ g) h = ⟨g, h⟩ f, so embed(k(a, b) h) = kernel · embed(h). For scalar features K = 1: take [:, 0, :, 0]. This is a
     dense object for small problems and for tests; training never needs it.

@@ -20,7 +20,9 @@ SOLVED = 64  # samples whose equations are held at once
 
 @dataclass(repr=False, eq=False)
 class GalerkinFeatures(FeatureMap):
-    """φ(a; θ) = Σ_k u_k ψ_k with (A(a) + C) u = f_θ + g(a),  A(a)_jk = ∫ α ψ_j ψ_k + β ∇ψ_j·∇ψ_k,  g(a)_j = −∫ γ ψ_j.
+    """Solutions of a linear equation whose coefficients are functions of the input, by Galerkin's method.
+
+    φ(a; θ) = Σ_k u_k ψ_k with (A(a) + C) u = f_θ + g(a),  A(a)_jk = ∫ α ψ_j ψ_k + β ∇ψ_j·∇ψ_k,  g(a)_j = −∫ γ ψ_j.
 
     α, β and γ are polynomials of q = (a − shift)/scale, without products of channels: `mass` and `stiffness` have the numbers of 1, of q
     (for each channel), of q² …, up to any degree, and `source` the same without that of 1. ψ_1 … ψ_r are the `basis`, functions given on a

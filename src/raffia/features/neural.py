@@ -29,7 +29,9 @@ class Network(BaseEstimator, ABC):
 
 @dataclass(repr=False, eq=False)
 class NeuralFeatures(FeatureMap):
-    """φ(a; θ) = network(a) with random weights: matrices N(0, weight²/fan-in), vectors N(0, bias²).
+    """A neural network with random weights, of which only the last, linear layer is trained.
+
+    φ(a; θ) = network(a) with random weights: matrices N(0, weight²/fan-in), vectors N(0, bias²).
 
     Parameters
     ----------
@@ -97,7 +99,10 @@ def check_sizes(network: Network, weights: int, **sizes: int) -> None:
 
 @dataclass(repr=False, eq=False)
 class BranchTrunk(Network):
-    """Σ_p b_p(z) t_p(x), a DeepONet: the branch takes coefficients of the input, the trunk coordinates. For any grid and dimension."""
+    """A DeepONet for `NeuralFeatures`: a branch of coefficients of the input times a trunk of coordinates.
+
+    Σ_p b_p(z) t_p(x), a DeepONet: the branch takes coefficients of the input, the trunk coordinates. For any grid and dimension.
+    """
 
     width: int = 32
     rank: int = 16

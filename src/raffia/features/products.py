@@ -131,7 +131,9 @@ def applied(multiplier: Complex[Tensor, "rows columns *modes"], spectra: Spectra
 
 @dataclass(repr=False, eq=False)
 class ProductFeatures(FeatureMap):
-    """φ(a; θ) = Σ_p θ_p R_p Σ_j D^(s−1−j) P_p(v_j) + θ'_p R'_p Σ_j D^(s−1−j) (P_p(v'_j) − P_p(v_j)),  products P_p along s substeps.
+    """Products along a time step of an equation with polynomial nonlinear terms, on a torus.
+
+    φ(a; θ) = Σ_p θ_p R_p Σ_j D^(s−1−j) P_p(v_j) + θ'_p R'_p Σ_j D^(s−1−j) (P_p(v'_j) − P_p(v_j)),  products P_p along s substeps.
 
     v_0 = a,  v'_j = D v_j + B P(v_j) + f,  v_{j+1} = v'_j + E (P(v'_j) − P(v_j)): exponential time differencing with multipliers that are
     estimated from data. Inputs are divided by `size` first. R_p scale each wave of a product to the size of that of the input.

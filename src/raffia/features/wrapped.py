@@ -83,7 +83,10 @@ class Projected(Wrapper, FeatureMap):
 
 @dataclass(repr=False, eq=False)
 class Selected(Wrapper, FeatureMap):
-    """φ(a; θ_j) of the map `of` for the indices j in `kept`, in this order."""
+    """Some of the features of another map, as `RandomFeatureModel.prune` keeps them.
+
+    φ(a; θ_j) of the map `of` for the indices j in `kept`, in this order.
+    """
 
     of: FeatureMap
     kept: Int[Tensor, "m"]

@@ -15,7 +15,9 @@ from raffia.spaces import Domain, Grid
 
 @dataclass(repr=False, eq=False)
 class LevelSet(Measure):
-    """a = `high` where g > 0 and `low` elsewhere, g ~ N(0, τ^(2α−d) (−Δ + τ²)^(−α)) with Neumann conditions.
+    """Piecewise constant functions with two values, divided by the zero level set of a Gaussian field.
+
+    a = `high` where g > 0 and `low` elsewhere, g ~ N(0, τ^(2α−d) (−Δ + τ²)^(−α)) with Neumann conditions.
 
     The eigenfunctions are the paper's (eqn:eig_neumann). The authors' own data have axis modes (k₁ = 0 or k₂ = 0) of twice that
     variance, which gives slightly larger regions.

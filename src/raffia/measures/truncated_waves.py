@@ -15,7 +15,9 @@ from raffia.spaces import Grid
 
 @dataclass(repr=False, eq=False)
 class TruncatedWaves(Measure):
-    """u = Σ_k A_k sin(2πkx/L + φ_k), k = 1 … `cutoff`, divided by max|u| on the grid; A_k uniform on (−1, 1), φ_k on (0, 2π).
+    """Sums of a few sine waves with random amplitudes and phases, of height one.
+
+    u = Σ_k A_k sin(2πkx/L + φ_k), k = 1 … `cutoff`, divided by max|u| on the grid; A_k uniform on (−1, 1), φ_k on (0, 2π).
 
     The initial conditions of APEBench's one-dimensional scenarios.
     """

@@ -17,7 +17,9 @@ from raffia.spaces import Nodes, interpolate
 
 @dataclass(frozen=True, eq=False)
 class ErrorMeasure(ABC):
-    """error_i = ‖F(a_i) − y_i‖ / size_i, with outputs in training units (normalised, where the model normalises).
+    """How ridges and features are judged: the error of each sample, relative to a size.
+
+    error_i = ‖F(a_i) − y_i‖ / size_i, with outputs in training units (normalised, where the model normalises).
 
     A new measure is a class with `applies`, `sizes` and three texts, and an entry in `raffia.metrics.MEASURES`.
     """

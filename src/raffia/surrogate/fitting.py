@@ -17,10 +17,10 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
-from raffia.model.copies import groups_of
 from raffia.model.file import CLASSES
 from raffia.model.settings import check_numbers
-from raffia.model.work_plan import WorkPlan
+from raffia.model.splitting import groups_of
+from raffia.model.trained import WorkPlan
 from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for

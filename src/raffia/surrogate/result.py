@@ -8,7 +8,7 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.surrogate.entries import Contest
 from raffia.surrogate.outliers import Outliers
 from raffia.surrogate.rollouts import Rollout

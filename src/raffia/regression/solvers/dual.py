@@ -6,14 +6,15 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.solvers.base import Solution, Solver, condition_of
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import Streamed, add_lower_triangle, mirror
 
 
 @dataclass(repr=False, eq=False)
 class Dual(Solver[Streamed]):
-    """α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows.
+    """Solve for as many unknowns as A has rows, for fewer rows than features.
+
+    α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows.
 
     By Cholesky when λ > 0; for λ = 0 by eigendecomposition, cut at s > rtol·s_max, where `rtol=None` means rows·ε.
     """

@@ -7,10 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of
-from raffia.regression.statistics import Statistics
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import NormalEquations, Statistics, Streamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,9 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 
 @dataclass(repr=False, eq=False)
 class NystromPCG(Solver[Statistics]):
-    """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
+    """Solve by conjugate gradients with a Nyström preconditioner, if G does not fit in memory.
+
+    Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
     Needs λ > 0.
 

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from raffia.progress import Progress
 from raffia.tuning.base import History, Search, contestants, defined_start, few, score, settle
-from raffia.tuning.objective import Objective
-from raffia.tuning.search_space import SearchSpace
+from raffia.tuning.objective import Objective, SearchSpace
 
 
 @dataclass(repr=False, eq=False)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of, condition_of
+from raffia.regression.statistics import NormalEquations
 
 
 @dataclass(repr=False, eq=False)

@@ -25,8 +25,10 @@ class GalerkinFeatures(FeatureMap):
     α, β and γ are polynomials of q = (a − shift)/scale, without products of channels: `mass` and `stiffness` have the numbers of 1, of q
     (for each channel), of q² …, up to any degree, and `source` the same without that of 1. ψ_1 … ψ_r are the `basis`, functions given on a
     grid, where equations are assembled; C is a `correction`. α and β are kept between `bounds`, unless there are none: a polynomial that
-    changes its sign on new inputs makes poles. f_θ = f + spread · J ξ_θ has the fixed `load` f and random ones, J being
-    `loads`. As features are linear in f_θ, a trained model is one equation, and r + 1 features are as good as more.
+    changes its sign on new inputs makes poles. Where the solution with the fixed load has coefficients of a norm above `limit`, all
+    solutions for that input are scaled down until it has not: equations that are nearly singular are wrong there. f_θ = f + spread ·
+    J ξ_θ has the fixed `load` f and random ones, J being `loads`. As features are linear in f_θ, a trained model is one equation, and
+    r + 1 features are as good as more.
 
     They represent stationary linear equations of second order with the input as a coefficient or source: waves that resonate
     (Helmholtz is β = 1, α = −(ω/a)²), diffusion through a medium, all with fixed sources and boundary data, which the load has. What is
@@ -52,6 +54,7 @@ class GalerkinFeatures(FeatureMap):
     boundary: Boundary | tuple[Boundary, ...] = "neumann"
     domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
     bounds: Float[Tensor, "2 2"] | None = None
+    limit: Numbers | None = None
 
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "GalerkinFeatures":
@@ -90,7 +93,8 @@ class GalerkinFeatures(FeatureMap):
 
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:
         """The coefficients of the solutions."""
-        loads, shares = prepared
+        fixed = self._given("load").to(a)
+        loads, shares = torch.cat([prepared[0], fixed[None]]), torch.cat([prepared[1], torch.ones_like(fixed[:1])])
         channels, count = channelled(a, self.domain), self.domain.channels
         q = (channels - per_channel(self.shift, channels)) / per_channel(self.scale, channels)
         mass, stiffness, source = (self._given(name).to(a) for name in ("mass", "stiffness", "source"))
@@ -107,7 +111,10 @@ class GalerkinFeatures(FeatureMap):
             (c * part for c, part in zip(source, form.sources(powers), strict=True)),
             torch.zeros_like(a[:, :1].flatten(1)[:, :1]),
         )
-        return torch.linalg.solve(matrices, (loads + driven[:, None] * shares[:, None]).mT).mT
+        u = torch.linalg.solve(matrices, (loads + driven[:, None] * shares[:, None]).mT).mT
+        if self.limit is None:
+            return u[:, :-1]
+        return u[:, :-1] * (self.limit / u[:, -1:].norm(dim=-1, keepdim=True)).clamp(max=1.0)
 
     def _given(self, name: str) -> Tensor:
         value = getattr(self, name)

@@ -25,7 +25,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for
 from raffia.surrogate.candidates import Candidate, Glance, named
-from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated, left_out_count
+from raffia.surrogate.cross_validation import Fold, calibrate, cross_validated, left_in_turn, left_out_count
 from raffia.surrogate.entries import Contest
 from raffia.surrogate.holding import Groups, check_test, count_of, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
@@ -76,8 +76,8 @@ def fit(
 
     `features` are a feature map, the name of a family of them, or "auto", which holds a contest of those that apply. `held_out` pairs
     (a share below 1, or a count) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
-    with the hyperparameters found. By default a fifth of the pairs is held out; where that is fewer than 40, features are chosen
-    without them, and the errors are those of ten-fold cross-validation over all pairs. Fewer than ten pairs are all trained on.
+    with the hyperparameters found. By default a fifth of the pairs is held out. Of fewer than 200 pairs, or 1,000 of vectors, features
+    are chosen without that fifth, and the errors are those of cross-validation over all pairs. Fewer than ten pairs are all trained on.
     `test` gives the errors instead, where there is a dataset for it. Equal seeds give equal splits. `normalize=None` leaves it to the
     features. `settings` go to the model.
 
@@ -175,9 +175,9 @@ def _whole(
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
         holding, chosen = holding.part(kept), [*chosen, why]
-    n, in_turn = len(data), request.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
+    n, in_turn = len(data), request.held_out is None and refit and count > 0 and left_in_turn(data) and data.along is None
     in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
-    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(n))
+    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(data))
     holding = replace(holding, notes=[*holding.notes, *chosen])
     request.report(holding.notes)
     train = data.part(holding.train) if count else data

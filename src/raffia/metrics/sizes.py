@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.metrics.error_measure import FLOOR
+from raffia.metrics.error_measure import FLOOR, not_zero
 from raffia.spaces import Nodes
 
 AT_ONCE = 2**22
@@ -18,7 +18,25 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The errors of predictions: of each sample as a whole, and of each channel or component."""
+    """The errors of predictions, for each sample and for each channel.
+
+    Attributes
+    ----------
+    relative, deviations
+        The relative L² error, and the error in standard deviations of the outputs, of shape (n,).
+    channels, channel_deviations
+        The same for each channel or component, of shape (n, channels).
+
+    Examples
+    --------
+    See `surrogate.measured` in `examples/plot_02_own_file.py` of the gallery.
+
+    >>> import torch
+    >>> from raffia.metrics import Errors
+    >>> one = torch.ones(3)
+    >>> Errors(one, one, one[:, None], one[:, None]).part(torch.tensor([0, 2])).relative.shape
+    torch.Size([2])
+    """
 
     relative: Float[Tensor, "n"]
     """‖F(a) − y‖ / ‖y‖ in the units of the data; the divisor is at least a tenth of the usual norm."""
@@ -57,12 +75,7 @@ class Sizes:
         off, norms = _norms(guess - truth, grid), _norms(truth, grid)
         if off.shape[1] != len(self.norms):
             raise RaffiaError(f"y must have {len(self.norms)} channels or components, as in training; got {off.shape[1]}.")
-        sizes = norms.norm(dim=1).clamp(min=FLOOR * float(self.norms.norm()))
-        if (sizes == 0).any():
-            raise RaffiaError(
-                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
-                "Use metrics.bochner_error, or check the data."
-            )
+        sizes = not_zero(norms.norm(dim=1).clamp(min=FLOOR * float(self.norms.norm())))
         varies = torch.where(self.spreads > ROUNDING * self.norms, self.spreads, torch.nan)
         return Errors(
             off.norm(dim=1) / sizes,

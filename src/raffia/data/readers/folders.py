@@ -36,6 +36,11 @@ def variables(
     inner = replace(asked, files="") if pieces else Layout(POINTS, wanted=asked.wanted)
     as_one = partial(read, layout=inner)
     heads, notes = [_opened(file, as_one) for file in paths], list[str]()
+    if not asked.files and _are_arrays(paths, heads):
+        note = f"{len(paths)} files, one an array, which are named after them."
+        return {
+            file.stem: replace(head[VALUES], name=file.stem, notes=(note,)) for file, head in zip(paths, heads, strict=True)
+        }
     if not pieces:  # files with a mesh each are brought to that of the first
         heads, notes = together(heads)
     files = _Files(path, paths, asked, heads, notes)
@@ -100,6 +105,13 @@ class _Files:
             "on one grid; curves are resampled where each file has coordinates along them, named x or t, say, or as coordinates=… "
             "(--coordinates) names them; files that each have some of the samples go together with files='parts' (--files parts)."
         )
+
+
+def _are_arrays(paths: Sequence[Path], heads: Sequence[dict[str, Variable]]) -> bool:
+    """Whether the files are arrays of one dataset: one in each, of other shapes, with names that differ in more than numbers."""
+    shapes = {head[VALUES].shape for head in heads if list(head) == [VALUES]}
+    named = len({tuple(NUMBER.split(file.stem)[::2]) for file in paths}) == len(paths)
+    return named and 1 < len(shapes) and all(list(head) == [VALUES] for head in heads)
 
 
 def _chosen(path: Path, suffixes: Sequence[str]) -> list[Path]:

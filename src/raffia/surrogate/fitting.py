@@ -25,7 +25,7 @@ from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for
 from raffia.surrogate.candidates import Candidate, Glance, named
-from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated, left_out_count
+from raffia.surrogate.cross_validation import Fold, calibrate, cross_validated, left_in_turn, left_out_count
 from raffia.surrogate.entries import Contest
 from raffia.surrogate.holding import Groups, check_test, count_of, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
@@ -86,7 +86,8 @@ def fit(
         leave-one-out error.
     held_out, test, refit
         The pairs kept for the errors, a share or a count; or a dataset instead; and whether to train on all pairs in the end.
-        By default a fifth is held out, and fewer than 200 pairs are cross-validated in ten folds.
+        By default a fifth is held out, and fewer than 200 pairs (1,000 of vectors) are
+        cross-validated.
     seed, tune, normalize
         The seed; a search for the hyperparameters of features that were named; and whether to normalise, None leaves it to
         the features.
@@ -177,9 +178,9 @@ def _whole(
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
         holding, chosen = holding.part(kept), [*chosen, why]
-    n, in_turn = len(data), request.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
+    n, in_turn = len(data), request.held_out is None and refit and count > 0 and left_in_turn(data) and data.along is None
     in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
-    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(n))
+    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(data))
     holding = replace(holding, notes=[*holding.notes, *chosen])
     request.report(holding.notes)
     train = data.part(holding.train) if count else data

@@ -43,7 +43,7 @@ def inspect(
     Example: raffia inspect train.mat --figure first.png
     """
     if figure is not None:
-        check_output(figure, ".png, .pdf or .svg", "--figure")
+        check_output(figure, [".png", ".pdf", ".svg"], "--figure")
     for file in (path, options.output_path, options.parameters):
         if file is not None:
             arrays, problems = _table(

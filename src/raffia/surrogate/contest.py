@@ -128,9 +128,14 @@ class _Rounds:
         return self.best < DEFAULTS.enough.get(self.judge.a.dtype, 0.0)
 
     def hold(self, entrants: list[Entrant]) -> None:
-        """The first by itself, since it takes no time; then what has a closed form; then searches."""
-        self._judge(entrants[:1])
-        self._judge([one for one in entrants[1:] if not one.candidate.steps])
+        """The first by itself, since it takes no time; then what has a closed form; then what is made of the pairs; then searches."""
+        plain = [one for one in entrants[1:] if not one.candidate.steps]
+        for group in (
+            entrants[:1],
+            [one for one in plain if not one.candidate.learn],
+            [one for one in plain if one.candidate.learn],
+        ):
+            self._judge(group)
         if not self.searching:
             return
         alive = [one for one in entrants if one.searched and (one.candidate.steps or self._hopeful(one))]

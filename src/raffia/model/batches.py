@@ -10,6 +10,7 @@ import hashlib
 import math
 import operator
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Batch, Pairs, elements_of
+from raffia.data import Array, Batch, Pairs, elements_of
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import coefficients_of
@@ -71,24 +72,35 @@ def fit_batches(
     count = folds if settings.ridge == "auto" else 1
     reader = _reader(source, batch_size, count)
     first = begin(settings, *reader.first)
-    empty, done, file = first.empty(), 1, None
+    empty, done, file, remaining, check = first.empty(), 1, None, None, 0
     sums: list[Statistics | None] = [first.total] + [None] * (count - 1)
     if checkpoint is not None:
         file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
+        check = checksum(*reader.first, 0)
         if file.path.exists():
-            content, done = file.read()
+            content, done, before = file.read()
             sums = [None if one is None else unpacked(one, first.total.rhs.device) for one in content]
+            if not reader.stamp:  # nothing else tells these pairs from others
+                remaining = reader.after(1)
+                for a, y in islice(remaining, done - 1):
+                    check = checksum(a, y, check)
+                if check != before:
+                    raise RaffiaError(
+                        f"the pairs have changed since {checkpoint} was written: delete it to start from the first batch."
+                    )
         else:
-            file.write(sums, done)
+            file.write(sums, done, check)
     with Progress("training", reader.count, verbose and reader.count > 0) as bar:
         bar.step(count=done)
-        for a, y in reader.after(done):
+        for a, y in remaining or reader.after(done):
             new, before = empty.add(a, y).total, sums[done % count]
             sums[done % count] = new if before is None else before + new
             done += 1
             bar.step()
-            if file is not None and file.due:
-                file.write(sums, done)
+            if file is not None:
+                check = 0 if reader.stamp else checksum(a, y, check)
+                if file.due:
+                    file.write(sums, done, check)
     trained = finish(settings, [replace(empty, statistics=one) for one in sums if one is not None])
     if file is not None:
         file.remove()
@@ -220,19 +232,19 @@ class Checkpoint:
         """Whether it is time to write."""
         return time.monotonic() - self._written >= self.every
 
-    def write(self, sums: Sequence[Statistics | None], done: int) -> None:
+    def write(self, sums: Sequence[Statistics | None], done: int, check: int) -> None:
         """Replace the file; if that fails, the old one stays."""
         content = [None if one is None else one.packed() for one in sums]
-        digest = _digest(content, done)
-        archive.write(self.path, {"problem": self.problem, "done": done, "sums": content, "digest": digest})
+        digest = _digest(content, done, check)
+        archive.write(self.path, {"problem": self.problem, "done": done, "check": check, "sums": content, "digest": digest})
         self._written = time.monotonic()
 
-    def read(self) -> tuple[list[Packed | None], int]:
-        """The sums and the number of their batches. Refuses damaged files and those of other problems."""
+    def read(self) -> tuple[list[Packed | None], int, int]:
+        """The sums, the number of their batches and their checksum. Refuses damaged files and those of other problems."""
         try:
             content = archive.read(self.path)
-            problem, sums, done = content["problem"], content["sums"], content["done"]
-            intact = content["digest"] == _digest(sums, done)
+            problem, sums, done, check = (content[name] for name in ("problem", "sums", "done", "check"))
+            intact = content["digest"] == _digest(sums, done, check)
         except (RaffiaError, KeyError, TypeError, AttributeError):
             intact = False
         if not intact:
@@ -246,7 +258,7 @@ class Checkpoint:
             raise RaffiaError(
                 f"{self.path} is the checkpoint of another problem: {'; '.join(differs)}. Delete it, or pass another checkpoint."
             )
-        return sums, done
+        return sums, done, check
 
     def remove(self) -> None:
         """Remove the file and temporary files of killed processes; files that another run is writing stay."""
@@ -255,9 +267,14 @@ class Checkpoint:
         remove_leftovers(target)
 
 
-def _digest(sums: Sequence[Packed | None], done: int) -> str:
+def checksum(a: Array, y: Array, before: int) -> int:
+    """The checksum of one more batch, given that of those before."""
+    return zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), before))
+
+
+def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
     """A hash that detects damage."""
-    hashed = hashlib.sha256(str(done).encode())
+    hashed = hashlib.sha256(f"{done} {check}".encode())
     for one in sums:
         for name, value in ({} if one is None else one).items():
             hashed.update(name.encode())

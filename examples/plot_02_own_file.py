@@ -4,7 +4,8 @@ How do I get from my own file to a report?
 
 After this page you can turn a file of simulation results into a model, its expected error and a report.
 
-The file here is made by two lines of NumPy. In its place use a file of your own: NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, VTK, a table, or a folder.
+The file here is made by two lines of NumPy. In its place use a file of your own:
+NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, VTK, a table, or a folder.
 """
 
 import numpy as np

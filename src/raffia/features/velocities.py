@@ -44,10 +44,9 @@ class Roles:
         fits = dim <= 3 and (given or self.alone or (self.velocity, count, dim) == ("made", 3, 3))
         if steps < 1 or not fits or (sourced and not self.alone):
             raise RaffiaError(
-                "CarriedFeatures needs steps >= 1 and, in one to three dimensions, functions of one channel, in three also of three, which "
-                "make a velocity, or velocity='first' or 'last' and at least as many channels as dimensions; a source is for one channel "
-                f"that makes a velocity. Got steps={steps!r}, velocity={self.velocity!r}, {'a' if sourced else 'no'} source and "
-                f"{self.space!r}."
+                "CarriedFeatures needs steps >= 1, one to three dimensions and one channel (in three also three, a vorticity), or "
+                "velocity='first' or 'last' and a channel for each dimension; a source needs a single channel. "
+                f"Got steps={steps!r}, velocity={self.velocity!r}, {'a' if sourced else 'no'} source and {self.space!r}."
             )
 
     def searched(self, sourced: bool) -> dict[str, Range | Choice]:

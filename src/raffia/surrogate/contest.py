@@ -26,8 +26,9 @@ from raffia.model.splitting import folds_of, split
 from raffia.progress import Standings
 from raffia.surrogate.budget import DEFAULTS as BUDGET
 from raffia.surrogate.budget import Clock
-from raffia.surrogate.candidates import Candidate, Glance, candidates
+from raffia.surrogate.candidates import Candidate, candidates
 from raffia.surrogate.entries import DEFAULTS, Contest, Entry
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.judge import Entrant, Judge
 from raffia.surrogate.options import ModelOptions
 from raffia.tuning import GradientSearch
@@ -36,7 +37,7 @@ from raffia.validation import check_device
 
 
 def contest(
-    data: Glance,
+    data: ExamplePairs,
     options: ModelOptions,
     clock: Clock,
     *,

@@ -72,39 +72,45 @@ def fit_batches(
     count = folds if settings.ridge == "auto" else 1
     reader = _reader(source, batch_size, count)
     first = begin(settings, *reader.first)
-    empty, done, file, remaining, check = first.empty(), 1, None, None, 0
+    empty, done, file, batches = first.empty(), 1, None, reader.after(1)
     sums: list[Statistics | None] = [first.total] + [None] * (count - 1)
     if checkpoint is not None:
         file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
-        check = checksum(*reader.first, 0)
-        if file.path.exists():
-            content, done, before = file.read()
-            sums = [None if one is None else unpacked(one, first.total.rhs.device) for one in content]
-            if not reader.stamp:  # nothing else tells these pairs from others
-                remaining = reader.after(1)
-                for a, y in islice(remaining, done - 1):
-                    check = checksum(a, y, check)
-                if check != before:
-                    raise RaffiaError(
-                        f"the pairs have changed since {checkpoint} was written: delete it to start from the first batch."
-                    )
-        else:
-            file.write(sums, done, check)
+        sums, done, batches = _resumed(file, reader, sums, first.total.rhs.device)
     with Progress("training", reader.count, verbose and reader.count > 0) as bar:
         bar.step(count=done)
-        for a, y in remaining or reader.after(done):
+        for a, y in batches:
             new, before = empty.add(a, y).total, sums[done % count]
             sums[done % count] = new if before is None else before + new
             done += 1
             bar.step()
             if file is not None:
-                check = 0 if reader.stamp else checksum(a, y, check)
+                file.add(a, y)
                 if file.due:
-                    file.write(sums, done, check)
+                    file.write(sums, done)
     trained = finish(settings, [replace(empty, statistics=one) for one in sums if one is not None])
     if file is not None:
         file.remove()
     return trained
+
+
+def _resumed(
+    file: "Checkpoint", reader: "_Reader", sums: list[Statistics | None], device: torch.device
+) -> tuple[list[Statistics | None], int, Iterator[Batch]]:
+    """The sums in the file, the number of their batches, and the batches that follow. A file that does not exist is written."""
+    file.add(*reader.first)
+    if not file.path.exists():
+        file.write(sums, 1)
+        return sums, 1, reader.after(1)
+    content, done, check = file.read()
+    batches = reader.after(done if reader.stamp else 1)
+    if not reader.stamp:  # nothing but the batches tells these pairs from others
+        for a, y in islice(batches, done - 1):
+            file.add(a, y)
+        if file.check != check:
+            raise RaffiaError(f"the pairs have changed since {file.path} was written: delete it to start from the first batch.")
+    file.check = check
+    return [None if one is None else unpacked(one, device) for one in content], done, batches
 
 
 def begin(settings: Settings, a: object, y: object, scalings: Scalings | None = None) -> Accumulator:
@@ -225,6 +231,8 @@ class Checkpoint:
         self.path = path
         self.problem = problem
         self.every = every
+        self.check = 0
+        """The checksum of the finished batches."""
         self._written = time.monotonic()
 
     @property
@@ -232,11 +240,15 @@ class Checkpoint:
         """Whether it is time to write."""
         return time.monotonic() - self._written >= self.every
 
-    def write(self, sums: Sequence[Statistics | None], done: int, check: int) -> None:
+    def add(self, a: Array, y: Array) -> None:
+        """Add a batch to the checksum."""
+        self.check = zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), self.check))
+
+    def write(self, sums: Sequence[Statistics | None], done: int) -> None:
         """Replace the file; if that fails, the old one stays."""
         content = [None if one is None else one.packed() for one in sums]
-        digest = _digest(content, done, check)
-        archive.write(self.path, {"problem": self.problem, "done": done, "check": check, "sums": content, "digest": digest})
+        state = {"problem": self.problem, "done": done, "check": self.check, "sums": content}
+        archive.write(self.path, state | {"digest": _digest(content, done, self.check)})
         self._written = time.monotonic()
 
     def read(self) -> tuple[list[Packed | None], int, int]:
@@ -265,11 +277,6 @@ class Checkpoint:
         target = destination(self.path)
         target.unlink(missing_ok=True)
         remove_leftovers(target)
-
-
-def checksum(a: Array, y: Array, before: int) -> int:
-    """The checksum of one more batch, given that of those before."""
-    return zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), before))
 
 
 def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:

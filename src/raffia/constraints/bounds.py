@@ -12,9 +12,20 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class Positive(Inequality):
-    """Keep predictions from becoming negative, at collocation points of the training inputs.
+    """Keep predictions from becoming negative: F(a) ≥ 0 at collocation points of the training inputs.
 
-    F(a) ≥ 0 at the collocation points of the training inputs.
+    Parameters
+    ----------
+    points
+        The number of collocation points, spread evenly over the training inputs and their nodes.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Positive
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, constraints=[Positive()])
     """
 
     points: int = POINTS
@@ -32,9 +43,22 @@ class Positive(Inequality):
 
 @dataclass(frozen=True, repr=False)
 class Bounded(Inequality):
-    """Keep predictions between two bounds, at collocation points of the training inputs.
+    """Keep predictions between two bounds: low ≤ F(a) ≤ high at collocation points of the training inputs.
 
-    low ≤ F(a) ≤ high at the collocation points of the training inputs; either bound may be infinite.
+    Parameters
+    ----------
+    low, high
+        The bounds; either may be infinite.
+    points
+        The number of collocation points, spread evenly over the training inputs and their nodes.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Bounded
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, constraints=[Bounded(low=0.0, high=1.0)])
     """
 
     low: float = -math.inf

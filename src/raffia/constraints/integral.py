@@ -15,12 +15,23 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class Integral(Equality):
-    """Prescribe the integral of predictions, exactly.
+    """Prescribe the integral of predictions, ∫ F(a) dx = value, exactly, for every input and on every grid.
 
-    ∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
+    F = f + (value − ∫f) / ∫w · w with w = 1. If boundary values are prescribed too, w is a product of parabolas that vanish
+    there.
 
-    F = f + (value − ∫f) / ∫w · w with w = 1. If values at ends are prescribed too, w is a product of parabolas that vanish there.
-    `value` is one number, or one for each of the `channels`, which are indices; None is all channels.
+    Parameters
+    ----------
+    value
+        One number, or one for each of the channels; 0 is zero mean.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Integral
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, constraints=[Integral(0.0)])
     """
 
     value: float | tuple[float, ...] = 0.0

@@ -20,7 +20,17 @@ Number = float | Float[Tensor, ""]
 
 
 class Network(BaseEstimator, ABC):
-    """An architecture: the sizes of a torch module and how to build it. Models with a bare module cannot be saved."""
+    """An architecture for `NeuralFeatures`: its sizes, and how to build a torch module from them.
+
+    Subclasses are dataclasses with a method `build`. Models with a bare torch module can be trained, but not saved.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> from raffia.features import SpectralNetwork
+    >>> type(SpectralNetwork(width=4).build(Domain(1))).__bases__[0].__name__
+    'Module'
+    """
 
     @abstractmethod
     def build(self, domain: Domain) -> nn.Module:
@@ -99,9 +109,23 @@ def check_sizes(network: Network, weights: int, **sizes: int) -> None:
 
 @dataclass(repr=False, eq=False)
 class BranchTrunk(Network):
-    """A DeepONet for `NeuralFeatures`: a branch of coefficients of the input times a trunk of coordinates.
+    """A DeepONet for `NeuralFeatures`: Σ_p b_p(z) t_p(x), with coefficients z of the input and coordinates x. For any grid.
 
-    Σ_p b_p(z) t_p(x), a DeepONet: the branch takes coefficients of the input, the trunk coordinates. For any grid and dimension.
+    Parameters
+    ----------
+    width
+        The width of the hidden layers.
+    rank
+        The number of terms p.
+    n_modes
+        The number of coefficients z.
+    activation
+        The pointwise function.
+
+    Examples
+    --------
+    >>> from raffia.features import BranchTrunk, NeuralFeatures
+    >>> features = NeuralFeatures(BranchTrunk(width=16, rank=8, n_modes=16))
     """
 
     width: int = 32
@@ -139,7 +163,24 @@ class _BranchTrunk(nn.Module):
 
 @dataclass(repr=False, eq=False)
 class SpectralNetwork(Network):
-    """A small Fourier neural operator on the circle: lift, `layers` random convolutions with pointwise mixing, project."""
+    """A small Fourier neural operator on the circle, for `NeuralFeatures`: lift, random convolutions with pointwise mixing, project.
+
+    Parameters
+    ----------
+    width
+        The number of channels.
+    n_modes
+        The number of Fourier modes of a convolution.
+    layers
+        The number of convolutions.
+    activation
+        The pointwise function.
+
+    Examples
+    --------
+    >>> from raffia.features import NeuralFeatures, SpectralNetwork
+    >>> features = NeuralFeatures(SpectralNetwork(width=4, n_modes=8))
+    """
 
     width: int = 8
     n_modes: int = 12

@@ -17,11 +17,17 @@ from raffia.spaces import Nodes, interpolate
 
 @dataclass(frozen=True, eq=False)
 class ErrorMeasure(ABC):
-    """How ridges and features are judged: the error of each sample, relative to a size.
-
-    error_i = ‖F(a_i) − y_i‖ / size_i, with outputs in training units (normalised, where the model normalises).
+    """How ridges and features are judged: error_i = ‖F(a_i) − y_i‖ / size_i, with outputs as the model is trained on them.
 
     A new measure is a class with `applies`, `sizes` and three texts, and an entry in `raffia.metrics.MEASURES`.
+
+    Examples
+    --------
+    See *Add a measure of errors* on the page *Contributing*.
+
+    >>> from raffia import metrics
+    >>> all(issubclass(measure, metrics.ErrorMeasure) for measure in metrics.MEASURES)
+    True
     """
 
     formula: ClassVar[str]
@@ -58,13 +64,17 @@ class ErrorMeasure(ABC):
 
     def errors(self, y: Float[Tensor, "n *output"], prediction: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
         """The error of each prediction."""
-        sizes = self.sizes(y, grid)
-        if (sizes == 0).any():
-            raise RaffiaError(
-                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
-                "Use metrics.bochner_error, or check the data."
-            )
-        return grid.norm(prediction - y) / sizes
+        return grid.norm(prediction - y) / not_zero(self.sizes(y, grid))
+
+
+def not_zero(sizes: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
+    """The sizes that errors are divided by, refused where one is zero."""
+    if (sizes == 0).any():
+        raise RaffiaError(
+            f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
+            "Use metrics.bochner_error, or check the data."
+        )
+    return sizes
 
 
 class Deviations(ErrorMeasure):

@@ -11,9 +11,7 @@ Array = np.ndarray | Tensor
 
 
 def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> Tensor:
-    """The relative L² error of each prediction.
-
-    ‖y_i − p_i‖ / ‖y_i‖ for each sample.
+    """The relative L² error of each prediction, ‖y_i − p_i‖ / ‖y_i‖.
 
     Parameters
     ----------
@@ -24,8 +22,15 @@ def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> T
 
     Returns
     -------
-    tensor of shape (n,)
-        The relative errors.
+    Tensor
+        The errors, (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia.metrics import relative_errors
+    >>> relative_errors(np.ones((2, 4)), np.full((2, 4), 1.5)).tolist()
+    [0.5, 0.5]
     """
     error, norm = _norms(y, prediction, grid)
     if (norm == 0).any():
@@ -37,9 +42,19 @@ def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> T
 
 
 def relative_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
-    """The mean relative L² error of predictions.
+    """The mean relative L² error of predictions, (1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖   (eqn:test_error).
 
-    (1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖: the mean relative L² error (eqn:test_error). Parameters as in `relative_errors`.
+    Parameters
+    ----------
+    y, prediction
+        Arrays of one shape, (n, *grid).
+    grid
+        The nodes, with their quadrature. None weighs all points equally, which is exact on a torus.
+
+    Returns
+    -------
+    float
+        The error.
 
     Examples
     --------

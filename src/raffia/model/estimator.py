@@ -376,9 +376,8 @@ def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.d
     device
         The device of the model; None is that of the data.
 
-    Returns
-    -------
-    RandomFeatureModel
-        The fitted model.
+    Examples
+    --------
+    See `examples/plot_02_own_file.py` in the gallery. The result is a fitted `RandomFeatureModel`.
     """
     return of(file.read(path, classes), device)

@@ -204,9 +204,9 @@ def _stacked(files: _Files) -> dict[str, Variable]:
     for name in files.common:
         if name not in along and len(set(files.shapes(name))) > 1:
             raise files.unequal(name)
-        if curves is not None and curves.grid is not None and name not in along:
+        if curves is not None and curves.resampled and name not in along:
             _check_apart(files, name, curves)
-    notes = files.described("one a sample") + ([curves.note] if curves is not None and curves.note else [])
+    notes = [*files.described("one a sample"), *(() if curves is None else curves.notes)]
     arrays, places = _from_names(files)
     layout = Layout(files=SAMPLES, numbers=places)
     if curves is not None:
@@ -250,11 +250,7 @@ def _curves(files: _Files) -> Curves | None:
             continue
         values = [line.glance().astype(np.float64).reshape(-1) for line in files.of(name)]
         if all(map(_is_sorted, values)):
-            orders = tuple(np.argsort(x, kind="stable") for x in values)
-            curves = common(files.path, name, [x[order] for x, order in zip(values, orders, strict=True)], files.asked)
-            moved = sum(bool((np.diff(order) != 1).any()) for order in orders)
-            note = f"the values of {moved} files are sorted by {name}. " if moved else ""
-            return replace(curves, orders=orders, note=f"{note}{curves.note}".strip())
+            return common(files.path, name, values, files.asked)
     return None
 
 

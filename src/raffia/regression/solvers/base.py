@@ -58,9 +58,15 @@ class Solution:
 
 
 class Solver(BaseEstimator, ABC, Generic[Form]):
-    """The base class of solvers: one method, `solve(statistics, ridge)`, which returns a `Solution`.
+    """The base class of solvers of (G + λI) α = b: one method, `solve(equations, ridge)`, which returns a `Solution`.
 
-    Solves (G + ridge·I) α = b, which minimises ‖y − Aα/m‖² + (ridge/m)‖α‖².
+    The solution minimises ‖y − Aα/m‖² + (λ/m)‖α‖².
+
+    Examples
+    --------
+    >>> from raffia.solvers import Cholesky, Solver
+    >>> isinstance(Cholesky(), Solver)
+    True
     """
 
     @property

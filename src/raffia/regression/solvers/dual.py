@@ -12,11 +12,18 @@ from raffia.regression.statistics import Streamed, add_lower_triangle, mirror
 
 @dataclass(repr=False, eq=False)
 class Dual(Solver[Streamed]):
-    """Solve for as many unknowns as A has rows, for fewer rows than features.
+    """Solve for as many unknowns as A has rows, α = Aᵀ (AAᵀ/m + λI)⁺ y, if there are fewer rows than features.
 
-    α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows.
+    Parameters
+    ----------
+    rtol
+        For λ = 0, eigenvalues below rtol times the largest are cut; None is rows·ε.
 
-    By Cholesky when λ > 0; for λ = 0 by eigendecomposition, cut at s > rtol·s_max, where `rtol=None` means rows·ε.
+    Examples
+    --------
+    >>> from raffia import RandomFeatureModel, ScalarFeatures
+    >>> from raffia.solvers import Dual
+    >>> model = RandomFeatureModel(ScalarFeatures(32), n_features=2000, ridge=1e-6, solver=Dual())
     """
 
     rtol: float | None = None

@@ -14,7 +14,10 @@ class Pseudoinverse(Solver[NormalEquations]):
 
     α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
 
-    λ = 0 gives the minimum-norm least-squares solution of the paper. `rtol=None` is m·ε, with the precision ε of G, for λ = 0, else 0.
+    Parameters
+    ----------
+    rtol
+        Eigenvalues below rtol times the largest are cut. None is m·ε for λ = 0, with the precision ε of G, and 0 otherwise.
 
     Examples
     --------

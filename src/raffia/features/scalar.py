@@ -141,7 +141,7 @@ class ScalarFeatures(FeatureMap):
         if self.domain.tabular:
             if a.shape[-1] > self._modes:
                 raise RaffiaError(
-                    f"ScalarFeatures(n_modes={self._modes}) takes vectors of that size or less; got {a.shape[-1]}."
+                    f"ScalarFeatures(n_modes={self._modes}) takes that many components or fewer; got {a.shape[-1]}."
                 )
             return a
         basis, nodes = self._basis, self.domain.one_channel.grid_of(a)
@@ -161,13 +161,12 @@ class ScalarFeatures(FeatureMap):
         """A weighted sum of the affine kernel (x·y/ℓ² + 1) · affine² and a stationary one, a function of |x − y|/ℓ."""
         inner = x @ y.mT
         scale = self._shared_lengthscale**2
-        affine = 1.0 if self.law == "affine" else 0.0 if self.affine is None else AFFINE_SHARE
-        straight = (inner / scale + 1) * (self.affine or 1.0) ** 2 if affine else None
-        if self.law == "affine" and straight is not None:
+        straight = (inner / scale + 1) * (self.affine or 1.0) ** 2
+        if self.law == "affine":
             return straight
         squared = x.square().sum(1)[:, None] + y.square().sum(1) - 2 * inner
         waves = _stationary(self.law, self.dof, squared / scale)
-        return waves if straight is None else affine * straight + (1 - affine) * waves
+        return waves if self.affine is None else AFFINE_SHARE * straight + (1 - AFFINE_SHARE) * waves
 
     @property
     def _shared_lengthscale(self) -> Number:

@@ -84,8 +84,7 @@ class GaussianField(Measure):
             raise RaffiaError(
                 f"the prior lives on {self.domain}, the inputs on {grid.space.region}: pass GaussianField(domain=…)."
             )
-        held = self.basis.held_by(grid) if grid.space.gridded else torch.ones(self.n_modes, dtype=torch.bool)
-        places = held.nonzero()[:, 0]
+        places = self.basis.held_by(grid).nonzero()[:, 0] if grid.space.gridded else torch.arange(self.n_modes)
         if not len(places):
             raise RaffiaError(f"a grid of shape {grid.shape} resolves none of the {self.n_modes} modes. Use more points.")
 

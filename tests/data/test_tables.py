@@ -8,7 +8,8 @@ import pytest
 
 from raffia import Domain, RaffiaError, Vectors
 from raffia.data import open_source, variables
-from raffia.data.readers import Layout, selected
+from raffia.data.readers import Layout
+from raffia.data.readers.tables.wide import selected
 from tests.data.test_source import SHARED, said, shared
 from tests.test_cli import run
 

@@ -20,7 +20,9 @@ from raffia.data.infer.time_axis import axes_in
 from raffia.data.matching import channel_in, check_fits, match
 from raffia.data.options import Names, listed
 from raffia.data.parameters import with_parameters
-from raffia.data.readers import Layout, Variable, files_of, naming, selected, variables
+from raffia.data.readers import Layout, naming, variables
+from raffia.data.readers.tables.wide import selected
+from raffia.data.readers.variable import Variable, files_of
 from raffia.data.row_reader import RowReader, pairs_each, read_rows, sample_shape
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
 from raffia.data.trajectories import FIXED, NAME, Along, Steps

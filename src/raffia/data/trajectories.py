@@ -15,7 +15,7 @@ from torch import Tensor
 from raffia.data.infer.names import Variables, is_times, likely, shown, times_of_each
 from raffia.data.options import FLAGS
 from raffia.data.pace import STATES, pace_notes, step_of
-from raffia.data.readers import LOOKED_AT, Rows, Variable
+from raffia.data.readers.variable import LOOKED_AT, Rows, Variable
 from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors

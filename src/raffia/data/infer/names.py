@@ -8,7 +8,8 @@ from pathlib import Path
 from raffia.data.infer.guess import Confidence, Guesses
 from raffia.data.options import FLAGS, Names, listed
 from raffia.data.parts import part_of
-from raffia.data.readers import NAMES, NUMBERS, Variable, variables
+from raffia.data.readers import Variable, variables
+from raffia.data.readers.folders import NAMES, NUMBERS
 from raffia.data.readers.meshes.content import PART
 from raffia.errors import RaffiaError
 

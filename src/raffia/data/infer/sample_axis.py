@@ -17,7 +17,7 @@ from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import Variables, shapes, unpaired
 from raffia.data.options import FLAGS, SamplesAxis
 from raffia.data.pace import UNRELATED, neighbour_ratio
-from raffia.data.readers import LOOKED_AT, Variable, decode
+from raffia.data.readers.variable import LOOKED_AT, Variable, decode
 from raffia.data.row_reader import spread
 from raffia.errors import RaffiaError
 

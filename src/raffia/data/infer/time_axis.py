@@ -20,7 +20,7 @@ from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, lik
 from raffia.data.infer.sample_axis import ONE, Look, axes_asked
 from raffia.data.options import FLAGS, ReadingOptions
 from raffia.data.pace import STATES, UNRELATED, pace_notes, step_of
-from raffia.data.readers import LOOKED_AT, Variable
+from raffia.data.readers.variable import LOOKED_AT, Variable
 from raffia.data.row_reader import spread
 from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError

@@ -39,12 +39,13 @@ html_css_files = ["site.css"]
 html_show_copyright = False
 html_theme_options = {"sidebar_hide_name": False}
 
-autodoc_typehints = "description"
+autodoc_typehints = "none"  # descriptions have the shapes; types such as Float[Tensor, "n *grid"] would hide them
 autodoc_member_order = "bysource"
 autosummary_generate = True
 suppress_warnings = ["ref.python"]  # words such as "shape" in the types of parameters are not references
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
+napoleon_use_param = False  # parameters that share a description share a line
 napoleon_use_ivar = True  # attributes are described where the class is, and not again one by one
 
 sphinx_gallery_conf = {

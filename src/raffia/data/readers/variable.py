@@ -142,7 +142,7 @@ class Variable:
         ):
             raise RaffiaError(f"{self.path} is damaged: {self.name} claims shape {wanted}, more than such a file can hold.")
         with naming(self.path, self.name):
-            values = np.asarray(self.load(rows if self.shape else None))
+            values = np.asarray(self.load(rows if self.shape else None)).astype(self.dtype, copy=False)
             damaged_if(values.shape != wanted, f"it has shape {wanted} in its header and {values.shape} in its body")
             return values
 

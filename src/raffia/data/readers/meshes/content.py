@@ -129,14 +129,14 @@ def described(
             inner, dtype, name = int(np.prod(v.shape[2:])), np.dtype(v.dtype).newbyteorder("=").str, free_name(name, arrays)
             shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
             dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
-            load = partial(_chosen, v, chosen, shape[1:], dtype)
+            load = partial(_chosen, v, chosen, shape[1:])
             arrays[name] = Variable(path, name, shape, dtype, load, dims=dims, attributes=attributes, beside=beside)
     return arrays
 
 
-def _chosen(v: Variable, places: np.ndarray, shape: tuple[int, ...], dtype: str, rows: Rows) -> np.ndarray:
+def _chosen(v: Variable, places: np.ndarray, shape: tuple[int, ...], rows: Rows) -> np.ndarray:
     values = v.read(rows)[:, places]
-    return values.reshape(len(values), *shape).astype(dtype, copy=False)
+    return values.reshape(len(values), *shape)
 
 
 def unlike(name: str, fields: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from raffia import Burgers, Domain, load
 from raffia.cli import main
 from raffia.data import open_source, write_trajectories
 from raffia.model.time_stepping import Marching
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.problems import Scenario
 from raffia.surrogate.budget import Clock
 from raffia.surrogate.candidates import named

@@ -122,7 +122,7 @@ def without_copies(operator: Operator) -> Trained:
         return trained
     sums = Accumulator(operator.settings, len(distinct), trained.frame).take(distinct)
     ridge = trained.ridge * (len(distinct) / len(pairs))
-    return replace(trained, statistics=sums.statistics, pairs=sums.pairs, ridge=ridge, noise=None)
+    return replace(trained, statistics=sums.total, pairs=(distinct.inputs, distinct.outputs), ridge=ridge, noise=None)
 
 
 @dataclass

@@ -158,9 +158,7 @@ def fit(
         if band is not None:
             console.print(band_in_words(found, band), soft_wrap=True)
         if report and found.test is not None:
-            page = file.with_suffix(".html")
-            write_page(found, page, file, pairs, seed, band)
-            console.print(f"report: {page}", soft_wrap=True)
+            write_page(found, file, pairs, seed, band)
 
 
 def _names_and_file(given: list[str], model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:

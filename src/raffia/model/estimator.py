@@ -368,8 +368,9 @@ def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.d
     device
         The device of the model; None is that of the data.
 
-    Examples
-    --------
-    See `examples/plot_02_own_file.py` in the gallery. The result is a fitted `RandomFeatureModel`.
+    Returns
+    -------
+    RandomFeatureModel
+        The fitted model. For an example see `examples/plot_02_own_file.py` in the gallery.
     """
     return of(file.read(path, classes), device)

@@ -126,10 +126,6 @@ def errors_against_parameters(a: Array, errors: Array, names: Sequence[str] | No
     >>> figure = plotting.errors_against_parameters(np.random.rand(50, 2), np.geomspace(0.01, 0.1, 50), ["load", "stiffness"])
     """
     values, off = as_numpy(a), as_numpy(errors)
-    if values.ndim != 2 or off.shape != (len(values),):
-        raise RaffiaError(
-            f"errors_against_parameters draws parameters (n, size) and n errors; got {values.shape} and {off.shape}."
-        )
     size = values.shape[1]
     labels = list(names) if names is not None and len(names) == size else [f"parameter {i}" for i in range(size)]
     count = min(size, MOST_PARAMETERS)
@@ -167,8 +163,6 @@ def errors_along(places: Array, errors: Array, label: str) -> Figure:
     >>> figure = plotting.errors_along(np.arange(50), np.geomspace(0.01, 0.1, 50), "row")
     """
     at, off = as_numpy(places), as_numpy(errors)
-    if at.shape != off.shape or at.ndim != 1:
-        raise RaffiaError(f"errors_along draws n places and n errors; got {at.shape} and {off.shape}.")
     figure, (axes,) = panels(1, 1, (5.1, 3.0))
     _dots(axes, at, off)
     parts = [part for part in np.array_split(np.argsort(at, kind="stable"), 10) if len(part) and np.isfinite(off[part]).any()]
@@ -202,8 +196,6 @@ def errors_by_group(groups: Sequence[object], errors: Array) -> Figure:
     >>> figure = plotting.errors_by_group(["left", "right"] * 25, np.geomspace(0.01, 0.1, 50))
     """
     off, names = as_numpy(errors), np.array([str(group) for group in groups])
-    if names.shape != off.shape:
-        raise RaffiaError(f"errors_by_group draws a group and an error for each sample; got {len(names)} and {off.shape}.")
     known = sorted(dict.fromkeys(names.tolist()), key=lambda name: -_median(off[names == name]))
     shown = known[:MOST_GROUPS]
     figure, (axes,) = panels(1, 1, (max(3.4, min(8.0, 0.45 * len(shown) + 1.6)), 3.4))

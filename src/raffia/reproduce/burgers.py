@@ -12,7 +12,7 @@ from raffia.pages import Picture
 from raffia.plotting.layout import panels
 from raffia.reproduce.comparison import CAPTION, Comparison, swept_result, transfer
 from raffia.reproduce.draws import ONE, TIMES
-from raffia.reproduce.lab import AUTHORS, Lab, authors_seconds, reported
+from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.result import Result
 
 EXACT = (
@@ -96,7 +96,6 @@ def time_upscale(lab: Lab) -> Result:
         remark=EXACT,
         tables=[compared.table("Mean relative error at time T.", [[str(T)] for T in TIMES], ["T"])],
         numbers={f"T={T}": error for T, error in same.items()} | {f"fresh T={T}": error for T, error in fresh.items()},
-        authors_seconds=theirs["seconds"],
     )
 
 
@@ -119,7 +118,6 @@ def gridtransfer_burg(lab: Lab) -> Result:
         tables=tables,
         pictures=[Picture.of(figure, CAPTION)],
         numbers=numbers,
-        authors_seconds=authors_seconds("burgers_transfer", "burgers_m_and_n"),
     )
 
 

@@ -163,5 +163,4 @@ def swept_result(lab: Lab, problem: str, item: str, *, title: str, settings: str
         tables=tables,
         pictures=[Picture.of(figure, CAPTION)],
         numbers=numbers,
-        authors_seconds=sum(run["seconds"] for run in authors.values()),
     )

@@ -7,7 +7,7 @@ from raffia.metrics import relative_errors
 from raffia.pages import Picture
 from raffia.plotting.layout import panels
 from raffia.reproduce.comparison import CAPTION, swept_result, transfer
-from raffia.reproduce.lab import Lab, authors_seconds, reported
+from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.result import Result
 
 FRESH = (
@@ -84,7 +84,6 @@ def gridtransfer_darcy(lab: Lab) -> Result:
         tables=tables,
         pictures=[Picture.of(figure, CAPTION)],
         numbers=numbers,
-        authors_seconds=authors_seconds("darcy_transfer", "darcy_m_and_n"),
     )
 
 

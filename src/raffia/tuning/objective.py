@@ -2,9 +2,9 @@
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Inexact
@@ -18,6 +18,53 @@ from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import DEFAULTS, coordinates_of, factorised, gains_of, root_mean_squares, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.workers import side_by_side
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchDefaults:
+    """Numbers that decide in searches."""
+
+    scored: int = 10**6
+    """The first of the draws that no step has: every candidate is scored on the same ones."""
+    screened: int = 700_000
+    """The first of the draws that starting values are compared on."""
+    random_starts: int = 32
+    """Random settings that are tried where features are undefined at the starting values."""
+    most_combinations: int = 12
+    """Up to so many combinations of categories, all are tried."""
+    points: tuple[dict[int, int], dict[int, int]] = ({0: 1, 1: 64, 2: 33, 3: 17}, {0: 1, 1: 64, 2: 17, 3: 9})
+    """Points along an axis, by the dimension, for ordinary and modal coefficients, which do not depend on the grid."""
+    fine_points: int = 160
+    """Points on a line for modal coefficients of features with fine details."""
+    modal_sizes: tuple[int, int] = (96, 192)
+    modal_sizes_of_many: tuple[int, int] = (32, 64)
+    few_modes: int = 160
+    """Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features.
+    Where modes are more than a few, what is found is as good with fewer of either."""
+    side: int = 256
+    """Features, and samples, of other searches for features that are functions."""
+    elements: int = 2**22
+    """Feature values of one draw: what two cores differentiate in a fraction of a second."""
+    finer: dict[str, int] = field(default_factory=lambda: {"cpu": 4, "cuda": 32})
+    """Times as many of them on a finer grid, where a search ends."""
+
+
+SEARCH = SearchDefaults()
+
+
+class Pairs(NamedTuple):
+    """Inputs and outputs of a search, the nodes of the outputs, and those of the features."""
+
+    a: Float[Tensor, "n *grid"]
+    y: Float[Tensor, "n *output"]
+    grid: Nodes
+    values: Nodes
+
+    def coarsened(self, fine: Grid, most: int) -> "Pairs":
+        """On a grid of `most` points along an axis at most, instead of the `fine` one; inputs too where features are functions."""
+        coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
+        y, grid = resample(self.y, fine, coarse), self.grid.with_channels(coarse)
+        return Pairs(self.a, y, grid, POINT) if self.values == POINT else Pairs(resample(self.a, fine, coarse), y, grid, coarse)
 
 
 @dataclass(frozen=True)
@@ -181,8 +228,8 @@ class Objective:
     """Features and samples of the last rung, where a search has one."""
     modes: Modes | None = None
     """Of the outputs, where coefficients are modal."""
-    finer: tuple[Tensor, Tensor, Nodes, Nodes] | None = None
-    """Inputs, outputs and their nodes for the last rung, where features are delicate."""
+    finer: Pairs | None = None
+    """The pairs of the last rung, for features that start from their current values."""
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -211,11 +258,9 @@ class Objective:
     def with_last(self) -> "Objective":
         """The last rung: larger models, or a finer grid where features are delicate."""
         assert self.last is not None  # whoever asks has looked
-        a, y, grid, values = self.finer or (self.a, self.y, self.grid, self.values)
         n_features, n_samples = self.last
-        return dataclasses.replace(
-            self, n_features=n_features, n_samples=min(n_samples, len(self.a)), a=a, y=y, grid=grid, values=values
-        )
+        finer = {} if self.finer is None else self.finer._asdict()
+        return dataclasses.replace(self, n_features=n_features, n_samples=min(n_samples, len(self.a)), **finer)
 
     def sample(self, parameters: dict[str, Any], draw: int) -> Sample | ModalSample:
         """The features and targets of one draw, the samples in an order of its own."""
@@ -257,22 +302,6 @@ class Objective:
         return clone(self.feature_map).set_params(**{name.removeprefix(PREFIX): value for name, value in parameters.items()})
 
 
-COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
-"""Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
-
-MODAL_POINTS = {0: 1, 1: 64, 2: 17, 3: 9}
-FINE_POINTS = 160
-MODAL_SIZES, MODAL_SIZES_OF_MANY, FEW_MODES = (96, 192), (32, 64), 160
-"""Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features.
-Where modes are more than a few, what is found is as good with fewer of either."""
-
-ELEMENTS = 2**22
-"""Feature values of one draw: what two cores differentiate in a fraction of a second."""
-
-FINER = {"cpu": 4, "cuda": 32}
-"""Times as many of them on a finer grid, where a search ends."""
-
-
 def objective_for(
     feature_map: FeatureMap,
     a: Tensor,
@@ -299,37 +328,52 @@ def objective_for(
     if values == POINT and output_grid.size > len(a):
         y = coordinates_of(output_grid.embed(y))
         output_grid = Vectors(y.shape[1])
-    fine, finer = output_grid.one_channel, None
-    if isinstance(fine, Grid) and fine.shape:
-        most = (MODAL_POINTS if modal else COARSE_POINTS).get(fine.domain.dim, 17)
-        functions = values != POINT
-        most = FINE_POINTS if modal and feature_map.fine and fine.domain.dim == 1 else most
-        points = most if a.device.type == "cpu" else 2 * most - 1
-        wanted = (
-            _coarsened(a, y, output_grid, fine, points, functions)
-            if functions and feature_map.start_from_current_values
-            else None
-        )
-        if functions and not modal and fine.domain.dim == 2 and feature_map.work_per_value > 2:
-            most = 1 + most // 2
-        a, y, output_grid, coarse = _coarsened(a, y, output_grid, fine, most, functions)
-        values = coarse if functions else values
-        finer = None if wanted is None or wanted[3] == coarse else wanted
-    work, most_features, most_samples = values.size * feature_map.work_per_value, 256, 256
-    if values == POINT:  # beyond four features a sample, more of them change nothing
-        work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
-    elif modal:
-        most_features, most_samples = MODAL_SIZES if values.size <= FEW_MODES else MODAL_SIZES_OF_MANY
-    side = math.isqrt(ELEMENTS // work)
-    m = min(side, most_features) if n_features is None else n_features
-    n = min(side, most_samples) if n_samples is None else n_samples
-    last, modes = None, modes_of(y, output_grid) if modal else None
+    pairs, finer = _on_coarse_grids(feature_map, Pairs(a, y, output_grid, values), modal)
+    m, n = _sizes(feature_map, pairs, modal)
+    n, last = n if n_samples is None else n_samples, None
     if n_features is None and finer is not None:
-        side = math.isqrt(FINER[a.device.type] * ELEMENTS // (finer[3].size * feature_map.work_per_value))
-        last = (max(m + 1, min(side, most_features)), min(side, most_samples, len(a)))
+        side = math.isqrt(SEARCH.finer[a.device.type] * SEARCH.elements // (finer.values.size * feature_map.work_per_value))
+        last = (max(m + 1, min(side, SEARCH.side)), min(side, SEARCH.side, len(a)))
     elif n_features is None and not modal:
         last = _larger(a, m, n, target)
-    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes, finer)
+    return Objective(
+        feature_map,
+        **pairs._asdict(),
+        sizes=sizes,
+        n_features=m if n_features is None else n_features,
+        n_samples=min(n, len(a)),
+        seed=seed,
+        last=last,
+        modes=modes_of(pairs.y, pairs.grid) if modal else None,
+        finer=finer,
+    )
+
+
+def _on_coarse_grids(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[Pairs, Pairs | None]:
+    """The pairs on the grid of a search and, for features that start from their current values, on a finer one for its end."""
+    fine = pairs.grid.one_channel
+    if not isinstance(fine, Grid) or not fine.shape:
+        return pairs, None
+    dim, functions = fine.domain.dim, pairs.values != POINT
+    most = SEARCH.fine_points if modal and feature_map.fine and dim == 1 else SEARCH.points[modal].get(dim, 17)
+    finer = None
+    if functions and feature_map.start_from_current_values:
+        finer = pairs.coarsened(fine, most if pairs.a.device.type == "cpu" else 2 * most - 1)
+    if functions and not modal and dim == 2 and feature_map.work_per_value > 2:
+        most = 1 + most // 2
+    coarse = pairs.coarsened(fine, most)
+    return coarse, None if finer is None or finer.values == coarse.values else finer
+
+
+def _sizes(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[int, int]:
+    """The numbers of features and samples of a search."""
+    if pairs.values == POINT:  # beyond four features a sample, more of them change nothing
+        side, most = math.isqrt(SEARCH.elements), (max(64, min(512, 4 * len(pairs.a))), 512)
+    else:
+        side, most = math.isqrt(SEARCH.elements // (pairs.values.size * feature_map.work_per_value)), (SEARCH.side, SEARCH.side)
+        if modal:
+            most = SEARCH.modal_sizes if pairs.values.size <= SEARCH.few_modes else SEARCH.modal_sizes_of_many
+    return min(side, most[0]), min(side, most[1])
 
 
 def _larger(a: Tensor, m: int, n: int, target: int) -> tuple[int, int] | None:
@@ -337,9 +381,3 @@ def _larger(a: Tensor, m: int, n: int, target: int) -> tuple[int, int] | None:
     cpu = a.device.type == "cpu"
     rung = min(target // 4, max(4 * m, 1024) if cpu else max(8 * m, 2048))
     return (rung, min(n if cpu else 512, len(a))) if rung > m else None
-
-
-def _coarsened(a: Tensor, y: Tensor, nodes: Nodes, fine: Grid, most: int, both: bool) -> tuple[Tensor, Tensor, Nodes, Nodes]:
-    """Outputs, and inputs too if `both` are there, on a grid of `most` points along an axis at most; their nodes and that grid."""
-    coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
-    return resample(a, fine, coarse) if both else a, resample(y, fine, coarse), nodes.with_channels(coarse), coarse

@@ -29,7 +29,7 @@ from raffia.data import InMemory
 from raffia.features import NeuralFeatures, SpectralNetwork
 from raffia.model import cluster
 from raffia.model.splitting import groups_of, split
-from raffia.regression import memory_budget
+from raffia.regression import feature_stream
 from raffia.tuning import GradientSearch, RidgeSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=0, swept=0)
@@ -92,10 +92,6 @@ class TestErrorBars:
         y = y + 0.05 * torch.randn(y.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         mean, std = RandomFeatureModel(FourierFeatures(), 100, "auto").fit(a[:60], y[:60]).predict(a[60:], return_std=True)
         assert 0.85 <= float(((y[60:] - mean).abs() < 1.6449 * std).double().mean()) <= 0.95
-
-    def test_draws_have_the_shape_of_predictions(self, flow):
-        model = fourier().fit(flow.a[:30], flow.y[:30, None])
-        assert model.sample_posterior(flow.a[:4], 3).shape == (3, *model.predict(flow.a[:4]).shape)
 
 
 class TestCopies:
@@ -222,13 +218,13 @@ def test_limits_of_a_container_count_as_memory(tmp_path, monkeypatch):
     (tmp_path / "max").write_text("1000000\n")
     (tmp_path / "used").write_text("400000\n")
     monkeypatch.setattr(
-        memory_budget,
+        feature_stream,
         "CGROUPS",
         [(str(tmp_path / "none"), str(tmp_path / "none")), (str(tmp_path / "max"), str(tmp_path / "used"))],
     )
-    assert memory_budget.available_memory(torch.device("cpu")) == 600_000
+    assert feature_stream.available_memory(torch.device("cpu")) == 600_000
     (tmp_path / "max").write_text("max\n")
-    assert memory_budget.available_memory(torch.device("cpu")) > 600_000
+    assert feature_stream.available_memory(torch.device("cpu")) > 600_000
 
 
 class TestChangedData:

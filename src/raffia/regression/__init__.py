@@ -1,14 +1,13 @@
 """Least squares for the coefficients."""
 
 from raffia.regression.bounded import Bounds, Contradiction, bounded_solution
-from raffia.regression.feature_stream import FeatureStream, targets_of
+from raffia.regression.feature_stream import FeatureStream, Workspace, arriving, available_memory, fits, joined, targets_of
 from raffia.regression.kernel_ridge import (
     KernelEquations,
     KernelRidge,
     KernelSolution,
     KernelStream,
     LinearRidge,
-    Spread,
     kernel_coordinates,
 )
 from raffia.regression.leave_one_out import (
@@ -22,7 +21,6 @@ from raffia.regression.leave_one_out import (
     noise_of,
     ridge_for,
 )
-from raffia.regression.memory_budget import Workspace, arriving, available_memory, fits, joined
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_ridge import ModalLeftOut, ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges
@@ -40,4 +38,4 @@ from raffia.regression.solvers import (
     choose_solver,
     direct_solution,
 )
-from raffia.regression.statistics import NormalEquations, Packed, Statistics, Streamed, unpacked
+from raffia.regression.statistics import NormalEquations, Packed, Statistics, Streamed, factorised, unpacked

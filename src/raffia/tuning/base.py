@@ -62,8 +62,10 @@ class History:
         A `Trial` for each setting; `best` is the one with the smallest error.
     curve
         The validation error of every step.
-    seconds, interrupted
-        How long it took, and whether it was interrupted.
+    seconds
+        How long it took.
+    interrupted
+        Whether it was interrupted.
 
     Examples
     --------
@@ -239,7 +241,22 @@ def _in_words(value: Any) -> str:
 
 @dataclass(repr=False, eq=False)
 class RidgeSearch(Search):
-    """Scores the present setting and changes nothing; `RandomFeatureModel.tune` then finds the ridge, as after every search."""
+    """A search that changes no hyperparameters: `RandomFeatureModel.tune` then finds the ridge, as after every search.
+
+    Parameters
+    ----------
+    verbose
+        Whether to show progress.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.problems import Burgers
+    >>> from raffia.tuning import RidgeSearch
+    >>> a, y = Burgers(fine_points=64).dataset(20, points=32, seed=0)
+    >>> bool(RandomFeatureModel(FourierFeatures(16), 32).tune(a, y, RidgeSearch()).held_out_error_ < 1)
+    True
+    """
 
     verbose: bool = False
 

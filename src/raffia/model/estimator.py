@@ -244,11 +244,11 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return FlatOperator(self._operator(), grid, prior)
 
     def export(self, path: archive.Path, grid: Any = None) -> float:
-        """Write a program for one grid by `torch.export` (.pt2) or as ONNX (.onnx), and return its largest relative difference from `predict`."""
+        """Write a program for one grid, for torch (.pt2) or ONNX (.onnx). Returns its relative difference from `predict`."""
         return export(self._operator(), path, grid)
 
     def compose(self, a: Array, times: int) -> Array:
-        """Apply the model `times` times to inputs (n, *grid): a model of one time step gives the flow over several (eqn:semigroup)."""
+        """Apply the model `times` times to inputs (n, *grid): the flow over several time steps (eqn:semigroup)."""
         check_count("times", times)
         return self.rollout(a, times, every=times)[:, -1]
 
@@ -280,14 +280,14 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self._operator().compare(*pairs_of(self, a, y))
 
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
-        """A band that contains a whole new function with probability at least `level`, from pairs (n, *grid) not used in training.
+        """A band that holds a whole new function with probability at least `level`, from pairs (n, *grid) not used in training.
 
         `band(a)` returns the lower and the upper edge, and `band.covers(a, y)` which functions lie inside.
         """
         return self._posterior(self._operator()).band(inputs_of(self, a), y, level)
 
     def band(self, level: float = 0.9) -> ConformalBand:
-        """A band as that of `conformal`, from the pairs that `raffia.fit` held out, or below 200 pairs from cross-validation."""
+        """A band as that of `conformal`, from the pairs that `raffia.fit` held out or, if few, cross-validated."""
         return band_of(self._operator().centre, self.trained_.scores, level)
 
     def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
@@ -298,8 +298,9 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return of(elsewhere(self._operator(), space))
 
     def prune(self, m: int) -> "RandomFeatureModel":
-        """A model of the m most useful features, fitted again without the data. From a pool of several times m, it has about half the error of m
-        random ones.
+        """A model of the m most useful features, fitted again without the data.
+
+        From a pool of several times m, it has about half the error of m random ones.
         """
         return of(pruned(self._operator().trained, m))
 

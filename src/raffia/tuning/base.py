@@ -78,11 +78,6 @@ class History:
     stopped: Callable[[], bool] = never
     """Asked before every step of a descent: whether to take no more of them."""
 
-    def add(self, part: "History") -> None:
-        """Append what a part of the search tried."""
-        self.trials += part.trials
-        self.curve += part.curve
-
     def then(self, later: "History") -> "History":
         """This and what a search found that went on from here."""
         both, interrupted = self.trials + later.trials, self.interrupted or later.interrupted
@@ -152,9 +147,9 @@ class Search(BaseEstimator, ABC):
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Add trials to the history, the starting values first."""
 
-    @abstractmethod
     def steps_for(self, objective: Objective) -> int:
         """How many steps the bar will have."""
+        return 1
 
 
 def score(objective: Objective, parameters: dict[str, Any], history: History) -> Trial:
@@ -260,7 +255,3 @@ class RidgeSearch(Search):
         """One trial."""
         history.trials.append(Trial({}, objective.value({"ridge": 1e-8}, scored_draws(objective)), objective.n_features))
         progress.step(history.trials[0].error)
-
-    def steps_for(self, objective: Objective) -> int:
-        """One."""
-        return 1

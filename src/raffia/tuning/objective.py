@@ -4,7 +4,7 @@ import dataclasses
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Inexact
@@ -52,7 +52,8 @@ class SearchDefaults:
 SEARCH = SearchDefaults()
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pairs:
     """Inputs and outputs of a search, the nodes of the outputs, and those of the features."""
 
     a: Float[Tensor, "n *grid"]
@@ -149,25 +150,15 @@ class ModalSample:
 
     def held_out(self, held: slice, ridge: Any) -> Tensor | None:
         """The mean relative error on some samples of the model trained on those after them; None if a factorisation fails."""
-        V, Y = self.V[:, :, held.stop :], self.Y[:, held.stop :]
-        solved = self._solved(V, Y, ridge)
-        return None if solved is None else self._error(self.V[:, :, held].mH @ solved / self.n_features - self.Y[:, held], held)
-
-    def _solved(self, V: Tensor, Y: Tensor, ridge: Any) -> Tensor | None:
-        """α(k), by the smaller of the two systems."""
-        few = V.shape[2] < V.shape[1]
-        matrix = (V.mH @ V if few else V @ V.mH) / self.n_features
-        shift = ridge * V[:, : self.n_features].abs().square().sum((1, 2)) / self.n_features**2
-        factor, failed = factorised(matrix, shift)
+        V, Y, m = self.V[:, :, held.stop :], self.Y[:, held.stop :], self.n_features
+        few = V.shape[2] < V.shape[1]  # the smaller of two systems
+        factor, failed = factorised((V.mH @ V if few else V @ V.mH) / m, ridge * V[:, :m].abs().square().sum((1, 2)) / m**2)
         if failed.any():
             return None
-        return V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
-
-    def _error(self, wrong: Tensor, which: slice) -> Tensor:
-        squares = (self.twice[:, None, None] * (wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0))).sum(
-            (0, 2)
-        )
-        return (squares.sqrt() / self.sizes[which]).mean()
+        coef = V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
+        wrong = self.V[:, :, held].mH @ coef / m - self.Y[:, held]
+        squares = wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0)
+        return ((self.twice[:, None, None] * squares).sum((0, 2)).sqrt() / self.sizes[held]).mean()
 
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
@@ -182,27 +173,20 @@ class Sample:
     sizes: Float[Tensor, "n"]
     """What errors are relative to."""
 
-    def solve(self, which: slice, ridge: Any) -> Float[Tensor, "m columns"] | None:
-        """Coefficients of the model trained on some samples, with λ = ridge · tr(G)/m; None if the factorisation fails."""
-        train = self.rows[:, which].flatten(1)
+    def held_out(self, held: slice, ridge: Any) -> Tensor | None:
+        """The error on some samples of the model trained on those after them, with λ = ridge · tr(G)/m.
+
+        It is the mean relative error of functions; of numbers, the root mean square, which is smooth. None if the factorisation fails.
+        """
+        train, targets = self.rows[:, held.stop :].flatten(1), self.targets[held.stop :].flatten(0, 1)
         gram = train @ train.mT / len(train)
         factor, failed = factorised(gram, ridge * gram.diagonal().mean())
-        return None if failed else torch.cholesky_solve(train @ self.targets[which].flatten(0, 1), factor)
-
-    def predict(self, coef: Tensor, which: slice) -> Float[Tensor, "some points columns"]:
-        """The model's values at some samples."""
-        rows = self.rows[:, which]
-        return (rows.flatten(1).mT @ coef / len(rows)).reshape(self.targets[which].shape)
-
-    def error(self, wrong: Tensor, which: slice) -> Tensor:
-        """Mean relative error of functions; of numbers, the root mean square, which is smooth."""
-        errors = wrong.flatten(1).norm(dim=1) / self.sizes[which]
+        if failed:
+            return None
+        values = self.rows[:, held].flatten(1).mT @ torch.cholesky_solve(train @ targets, factor) / len(train)
+        wrong = values.reshape(self.targets[held].shape) - self.targets[held]
+        errors = wrong.flatten(1).norm(dim=1) / self.sizes[held]
         return errors.square().mean().sqrt() if wrong[0].numel() == 1 else errors.mean()
-
-    def held_out(self, held: slice, ridge: Any) -> Tensor | None:
-        """The error on some samples of the model trained on those after them; None if the factorisation fails."""
-        coef = self.solve(slice(held.stop, None), ridge)
-        return None if coef is None else self.error(self.predict(coef, held) - self.targets[held], held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +243,7 @@ class Objective:
         """The last rung: larger models, or a finer grid where features are delicate."""
         assert self.last is not None  # whoever asks has looked
         n_features, n_samples = self.last
-        finer = {} if self.finer is None else self.finer._asdict()
+        finer = {} if self.finer is None else vars(self.finer)
         return dataclasses.replace(self, n_features=n_features, n_samples=min(n_samples, len(self.a)), **finer)
 
     def sample(self, parameters: dict[str, Any], draw: int) -> Sample | ModalSample:
@@ -336,17 +320,9 @@ def objective_for(
         last = (max(m + 1, min(side, SEARCH.side)), min(side, SEARCH.side, len(a)))
     elif n_features is None and not modal:
         last = _larger(a, m, n, target)
-    return Objective(
-        feature_map,
-        **pairs._asdict(),
-        sizes=sizes,
-        n_features=m if n_features is None else n_features,
-        n_samples=min(n, len(a)),
-        seed=seed,
-        last=last,
-        modes=modes_of(pairs.y, pairs.grid) if modal else None,
-        finer=finer,
-    )
+    m, modes = m if n_features is None else n_features, modes_of(pairs.y, pairs.grid) if modal else None
+    settings = {"n_features": m, "n_samples": min(n, len(a)), "seed": seed, "last": last, "modes": modes, "finer": finer}
+    return Objective(feature_map, **vars(pairs), sizes=sizes, **settings)
 
 
 def _on_coarse_grids(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[Pairs, Pairs | None]:

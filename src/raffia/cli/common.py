@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from raffia.cli.console import console, shown
-from raffia.data import Dataset, Schema, SideSchema
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.problems import Problem
@@ -41,13 +41,6 @@ def say_novel(model: RandomFeatureModel, a: torch.Tensor) -> None:
     """Print which inputs lie outside the training data, if any do."""
     if text := model.novelty_warning(a):
         console.print(text, style="yellow", soft_wrap=True)
-
-
-def schema_of(model: RandomFeatureModel) -> Schema:
-    """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
-    frame = model.trained_.frame
-    by_spaces = Schema(input=SideSchema(space=frame.input), output=SideSchema(space=frame.output))
-    return getattr(model, "schema_", None) or by_spaces
 
 
 def batches(label: str, total: int, size: int) -> Iterator[range]:

@@ -127,7 +127,8 @@ class Server:
     async def _body(self, request: web.Request) -> dict[str, Any]:
         """The JSON object of a body, whatever content type it says it has."""
         try:
-            async with nullcontext() if 0 <= (request.content_length or -1) < LARGE else self.large:
+            length = LARGE if request.content_length is None else request.content_length  # chunks may be of any size
+            async with nullcontext() if length < LARGE else self.large:
                 async with asyncio.timeout(self.seconds):
                     asked = orjson.loads(await request.read())
         except TimeoutError:

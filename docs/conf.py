@@ -46,6 +46,7 @@ suppress_warnings = ["ref.python"]  # words such as "shape" in the types of para
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_param = False  # parameters that share a description share a line
+napoleon_attr_annotations = False
 napoleon_use_ivar = True  # attributes are described where the class is, and not again one by one
 
 sphinx_gallery_conf = {

@@ -8,7 +8,7 @@ import torch
 from raffia.errors import RaffiaError
 from raffia.model.coefficients import Coefficients, RidgeChoice, coefficients_of
 from raffia.model.coefficients.ordinary import positive_ridge
-from raffia.model.inequalities import bounded, everywhere
+from raffia.model.inequalities import bounded
 from raffia.model.preprocessing import Frame, Prepared, prepare
 from raffia.model.settings import Settings
 from raffia.model.trained import LEFT_OUT, Trained
@@ -102,7 +102,8 @@ class Accumulator:
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
-        solution = replace(solution, guarantees=(*everywhere(frame.equalities), *solution.guarantees))
+        everywhere = [f"{one.in_words}: for every input, on every grid, to rounding ({one})" for one in frame.equalities]
+        solution = replace(solution, guarantees=(*everywhere, *solution.guarantees))
         pairs = None if self.pairs is None else (self.pairs.inputs, self.pairs.outputs)
         trained = Trained(self.settings.frozen(), frame, solution, ridge, errors=known)
         return replace(trained, noise=noise, statistics=statistics, pairs=pairs)

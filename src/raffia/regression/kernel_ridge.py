@@ -15,7 +15,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.regression.memory_budget import available_memory
+from raffia.regression.feature_stream import available_memory
 from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.ridge_path import DualPath
 from raffia.regression.solvers.base import Solution, condition_of

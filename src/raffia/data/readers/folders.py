@@ -17,7 +17,6 @@ from raffia.data.readers.tables.headers import names_places
 from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, stacked
 from raffia.errors import RaffiaError
 
-MOST = 2**14  # files
 FEW = 8  # values that may be the same in all files and yet be numbers of a sample
 ORDERLY = 0.02  # of the values of a curve: how many may be out of order
 VALUES = "values"  # the name of an array that is named after its file
@@ -131,8 +130,6 @@ def _chosen(path: Path, suffixes: Sequence[str]) -> list[Path]:
             f"{path} holds files of several kinds ({', '.join(several)}), and those of one kind are a dataset. Pass a pattern in quotes, "
             f"such as '{path / '*' if path.is_dir() else '*'}{several[0]}'."
         )
-    if len(known) > MOST:
-        raise RaffiaError(f"{path} holds more than {MOST} files. Write their arrays into one.")
     return sorted(known, key=_natural)
 
 

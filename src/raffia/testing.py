@@ -85,7 +85,8 @@ def _check_gradients(feature_map: FeatureMap, a: Tensor, theta: Tensor) -> None:
 
         def total(change: Tensor, name: str = name, value: float = value) -> Tensor:
             moved = clone(feature_map).set_params(**{name: value * (1 + change) if value else change})
-            return feature_map_sum(moved, a, theta, weights)
+            phi = moved(a, theta)
+            return torch.einsum("j,ij...->", weights, phi + phi.square())  # the square, for odd functions sum to nothing
 
         zero = torch.zeros((), dtype=torch.float64, requires_grad=True)
         output = total(zero)
@@ -97,12 +98,6 @@ def _check_gradients(feature_map: FeatureMap, a: Tensor, theta: Tensor) -> None:
         estimate = (total(torch.tensor(h, dtype=torch.float64)) - total(torch.tensor(-h, dtype=torch.float64))) / (2 * h)
         close = abs(float(slope - estimate)) <= 1e-4 * max(abs(float(estimate)), 1e-6 * abs(float(output.detach())), 1e-12)
         _require(close, f"gradient in {name}: {float(slope):g}, by differences {float(estimate):g}")
-
-
-def feature_map_sum(feature_map: FeatureMap, a: Tensor, theta: Tensor, weights: Tensor) -> Tensor:
-    """One number that depends on all of φ(a; θ)."""
-    phi = feature_map(a, theta)
-    return torch.einsum("j,ij...->", weights, phi + phi.square())  # the square, for odd functions sum to nothing
 
 
 def _check_saving(feature_map: FeatureMap, a: Tensor) -> None:

@@ -111,7 +111,7 @@ def test_the_same_features_on_a_finer_grid(domain):
     ],
 )
 def test_what_they_cannot_do_is_refused(features, shape):
-    with pytest.raises(RaffiaError, match=r"CarriedFeatures needs steps >= 1 .* Got steps="):
+    with pytest.raises(RaffiaError, match=r"CarriedFeatures needs steps >= 1.* Got steps="):
         features(torch.rand(2, *shape, dtype=torch.float64), features.draw(1, 0))
 
 
@@ -234,7 +234,8 @@ def test_what_a_given_velocity_carries_is_learnt_where_other_features_fail():
 
     shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern"}
     others = LocalFeatures(domain=space), FourierFeatures(32, 10.0, 2.0, domain=space, **shape)
-    carried = CarriedFeatures.suited(a, y, space, steps=4, turn=2 * math.pi * 0.1 * float(a[:, :2].square().mean().sqrt()))
+    carried = CarriedFeatures.suited(a, y, space)
+    carried.set_params(steps=4, turn=2 * math.pi * 0.1 * float(a[:, :2].square().mean().sqrt()))
     assert error(carried, 20) < 0.25 * min(error(other, 24, normalize=True) for other in others)
 
 
@@ -244,7 +245,7 @@ def test_a_search_learns_to_carry_vorticity():
     """From values that favour nothing: that it turns and does not climb, and that a stream function is about two derivatives smoother."""
     problem = NavierStokes(forcing=None, deviation=2.0, time=0.5)
     (a, y), (test, truth) = problem.dataset(40, 32, seed=0), problem.dataset(20, 32, seed=1)
-    model = RandomFeatureModel(CarriedFeatures.suited(a, y, PLANE, steps=2), 12, "auto", coefficients="modal")
+    model = RandomFeatureModel(CarriedFeatures.suited(a, y, PLANE).set_params(steps=2), 12, "auto", coefficients="modal")
     before = -model.fit(a, y).score(test, truth)
     model.tune(a, y, GradientSearch(30, 3, screened=4, swept=0))
     assert -model.score(test, truth) < 0.5 * before

@@ -131,7 +131,7 @@ def test_vorticity_in_a_basin_is_carried_where_other_features_fail():
     pairs, test = basin(60, 0), basin(10, 1)
     shape = {"amplitude": 2.0, "bias": 0.5, "activation": "gelu", "profile": "matern"}
     others = LocalFeatures(domain=BASIN), FourierFeatures(32, 10.0, 2.0, domain=BASIN, **shape)
-    carried = CarriedFeatures.suited(*pairs, BASIN, steps=4, turn=1.0, climb=0.0, power=2.0)
+    carried = CarriedFeatures.suited(*pairs, BASIN).set_params(steps=4, turn=1.0, climb=0.0, power=2.0)
     assert error(carried, 4, pairs, test) < 0.25 * min(error(other, 24, pairs, test, normalize=True) for other in others)
 
 

@@ -201,7 +201,7 @@ def test_suited_features_have_normalised_inputs_and_the_boundary_of_the_outputs(
     grid = SQUARE.grid(9)
     a = torch.stack([5 + 2 * smooth(6, grid), smooth(6, grid, seed=1)], 1)
     vanishing = torch.sin(math.pi * grid.nodes()).prod(-1).expand(6, 9, 9)
-    features = IteratedFeatures.suited(a, vanishing, Channels(SQUARE, 2), iterations=1, n_modes=4)
+    features = IteratedFeatures.suited(a, vanishing, Channels(SQUARE, 2)).set_params(iterations=1, n_modes=4)
     assert features.boundary == "dirichlet"
     assert IteratedFeatures.suited(a[:, 0], a[:, 0], SQUARE).boundary == "neumann"
     plain = IteratedFeatures(1, n_modes=4, boundary="dirichlet", domain=Channels(SQUARE, 2))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -84,20 +84,23 @@ class CarriedFeatures(FeatureMap):
     domain: Space = field(default_factory=lambda: Domain(2))
 
     @classmethod
-    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "CarriedFeatures":
+    def suited(cls, a: Tensor, y: Tensor, domain: Space) -> "CarriedFeatures":
         """Features for these pairs: normalised inputs, and the mean difference of outputs and inputs as a source.
 
         If inputs have channels, the first ones are taken as the velocity until a search finds other parameters.
         """
         shift, scale = shift_and_scale(a, domain)
-        own: dict[str, Any] = {"shift": shift, "scale": scale, "domain": domain}
         if domain.has_components:
-            return cls(**own | {"velocity": "first", "power": 0.0} | more)
-        gained = (y - a).double().mean(0)
-        own |= {"shift": float(shift), "scale": float(scale), "power": 1.0 if domain.periodic else 1.5}
+            return cls(shift=shift, scale=scale, velocity="first", power=0.0, domain=domain)
+        source = (y - a).double().mean(0)
         much = max(FORCED, 4 / math.sqrt(len(a))) * float(y.double().std())  # the mean of few pairs is noisy
-        source = gained if float(gained.std()) > much else None
-        return cls(**own | {"source": source} | more)
+        return cls(
+            shift=float(shift),
+            scale=float(scale),
+            power=1.0 if domain.periodic else 1.5,
+            source=source if float(source.std()) > much else None,
+            domain=domain,
+        )
 
     @property
     def theta_shape(self) -> tuple[int]:

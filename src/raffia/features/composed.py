@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -93,12 +93,12 @@ class IteratedFeatures(FeatureMap):
     domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
 
     @classmethod
-    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "IteratedFeatures":
+    def suited(cls, a: Tensor, y: Tensor, domain: Space) -> "IteratedFeatures":
         """Features for these pairs: normalised inputs, and sines if outputs vanish at the boundary of a box."""
         shift, scale = shift_and_scale(a, domain)
-        kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", "neumann")
-        own: dict[str, Any] = {"shift": shift, "scale": scale, "boundary": kind, "domain": domain}
-        return cls(**own | more)
+        plain: Boundary = "neumann"
+        kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", plain)
+        return cls(shift=shift, scale=scale, boundary=kind, domain=domain)
 
     @property
     def theta_shape(self) -> tuple[int, int]:

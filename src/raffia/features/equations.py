@@ -20,26 +20,60 @@ from raffia.features.base import channelled, per_channel, region_of, shift_and_s
 from raffia.features.weak_form import WeakForm
 from raffia.spaces import Boundary, Domain, Grid, Space, modes_of
 
-USED, MOST = 1500, 1000  # pairs that make components, and those of them that an equation is found from, at most
-INDEPENDENT = 1e-9  # of the largest eigenvalue: what terms have in common is not told apart
-DEGREES = (2, 1, 3)  # of polynomials, in the order tried
-RANKS = (16, 32, 64, 128, 192, 256, 320)  # of which as many as there are pairs for, and time
-HOPEFUL = 64  # components after which hope is lost, if errors are above a limit
-WORK = 3e9  # products to assemble a matrix, at most
-SHARE = 0.7  # of the pairs: a basis has no more functions
-NOTHING = 1e-14  # of the largest variance: components that are rounding
-JUDGED, FOLDS = (
-    64,
-    3,
-)  # pairs that choices are made by, at most, or a fifth; of few pairs this many fifths, each without the others
-PASSES = 3  # of the eigenvalue problem: first in the units of equations, then in those of outputs
-RIDGES = (None, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the correction, relative; None is no correction
-ELLIPTIC, FLOOR = 0.9, 0.05  # of the cells, in which β has one sign, and of its mean: what β is at least then in all cells
-WORST = 1.0  # relative error that a pair may have, when equations are compared
-LARGER = 2.0  # times the largest output: what solutions for new inputs may reach
-FARTHEST = 0.1  # that random loads are from the fixed one, relative to outputs
-FAR = 8.0  # times the median residual: pairs with larger ones count less
-REFINED, ON, AMONG, DAMPING = 6, 96, 200, 1e-6  # steps of Gauss and Newton, on so many pairs and components, and their damping
+
+@dataclass(frozen=True)
+class EquationDefaults:
+    """Numbers that decide which equation is found."""
+
+    component_pairs: int = 1500
+    """At most this many pairs make components."""
+    equation_pairs: int = 1000
+    """At most this many of them make an equation."""
+    independent: float = 1e-9
+    """Directions whose eigenvalue is below this share of the largest are left out."""
+    degrees: tuple[int, ...] = (2, 1, 3)
+    """Degrees of polynomials, in the order tried."""
+    ranks: tuple[int, ...] = (16, 32, 64, 128, 192, 256, 320)
+    """Numbers of components, as many as there are pairs for, and time."""
+    hopeful: int = 64
+    """With this many components an error above the limit ends the search."""
+    work: float = 3e9
+    """At most this many products assemble a matrix."""
+    share: float = 0.7
+    """A basis has at most this share of the pairs."""
+    rounding: float = 1e-14
+    """Components below this share of the largest variance are rounding."""
+    judged: int = 64
+    """At most this many pairs, or a fifth, are left out to compare equations."""
+    folds: int = 3
+    """Of few pairs, this many fifths are left out, one at a time."""
+    passes: int = 3
+    """Solutions of the eigenvalue problem: first in the units of equations, then in those of outputs."""
+    ridges: tuple[float | None, ...] = (None, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+    """Relative ridges of the correction; None is no correction."""
+    elliptic: float = 0.9
+    """β is kept from zero if it has one sign in this share of the cells."""
+    floor: float = 0.05
+    """It is then at least this share of its mean."""
+    worst: float = 1.0
+    """The largest relative error that a pair may have when equations are compared."""
+    larger: float = 2.0
+    """Solutions for new inputs may be this many times as large as the largest output."""
+    farthest: float = 0.1
+    """Random loads differ from the fixed one by at most this share of outputs."""
+    far: float = 8.0
+    """Pairs whose residual is above this many medians count less."""
+    newton_steps: int = 6
+    """Steps of Gauss and Newton."""
+    newton_pairs: int = 96
+    """Pairs that these steps use."""
+    newton_components: int = 200
+    """Components that these steps use."""
+    damping: float = 1e-6
+    """Damping of these steps."""
+
+
+DEFAULTS = EquationDefaults()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +99,8 @@ class Pairs:
         fields = torch.stack(coefficient_fields(numbers, self.powers))
         bounds, beta = torch.stack([fields.amin((1, 2)), fields.amax((1, 2))], 1), fields[1]
         mean = beta.mean()
-        if bounds[1].prod() < 0 and (beta * mean > 0).double().mean() >= ELLIPTIC:
-            bounds[1, int(mean < 0)] = FLOOR * mean
+        if bounds[1].prod() < 0 and (beta * mean > 0).double().mean() >= DEFAULTS.elliptic:
+            bounds[1, int(mean < 0)] = DEFAULTS.floor * mean
         return bounds
 
     def matrices(self, numbers: Tensor, bounds: Tensor) -> Float[Tensor, "n r r"]:
@@ -88,13 +122,13 @@ class Pairs:
         others = self.form.terms(self.u.roll(1, 0), self.powers)
         found, units = torch.ones_like(self.terms[:, 0, 0]), torch.eye(self.u.shape[1]).to(self.u)
         weights = torch.ones_like(self.u[:, :1])
-        for _ in range(PASSES):
+        for _ in range(DEFAULTS.passes):
             moved, wrong = ((terms @ units.mT) for terms in (self.terms, others))
             moved = moved - (weights * moved).mean(1, keepdim=True) / weights.mean()
             varying, whole = ((f.flatten(1) @ f.flatten(1).mT) for f in (weights.sqrt() * moved, wrong))
             size = whole.diagonal().sqrt().clamp(min=1e-300)
             values, vectors = torch.linalg.eigh(whole / size / size[:, None])
-            known = values > INDEPENDENT * values[-1]
+            known = values > DEFAULTS.independent * values[-1]
             white = vectors[:, known] / values[known].sqrt() / size[:, None]
             found = white @ torch.linalg.eigh(white.mT @ varying @ white).eigenvectors[:, 0]
             units, weights = torch.linalg.pinv(self.mean(found)), _weights(torch.einsum("t,tnr->nr", found, moved))
@@ -103,7 +137,7 @@ class Pairs:
     def refined(self, numbers: Float[Tensor, "terms"]) -> Float[Tensor, "terms"]:
         """Numbers of which predictions are nearest to the outputs, with the load that suits them best, after steps of Gauss and Newton."""
         best, least, roots = numbers, math.inf, torch.ones_like(self.u[:, :1])
-        for step in range(REFINED + 1):
+        for step in range(DEFAULTS.newton_steps + 1):
             inverse, driven = torch.linalg.inv(self.matrices(numbers, self.bounds(numbers))), self.driven(numbers)
             predicted = torch.einsum("nij,nj->ni", inverse, self._load(inverse, driven, roots) + driven)
             roots = roots if step else _weights(predicted - self.u).sqrt()
@@ -112,7 +146,7 @@ class Pairs:
             slopes = -(roots * torch.einsum("nij,tnj->tni", inverse, self.form.terms(predicted, self.powers))).flatten(1)
             size = slopes.norm(dim=1).clamp(min=1e-300)
             slopes = slopes / size[:, None]
-            normal = slopes @ slopes.mT + DAMPING * torch.eye(len(slopes)).to(slopes)
+            normal = slopes @ slopes.mT + DEFAULTS.damping * torch.eye(len(slopes)).to(slopes)
             numbers = numbers - torch.linalg.solve(normal, slopes @ (roots * (predicted - self.u)).flatten()) / size
         return best
 
@@ -143,7 +177,7 @@ class Pairs:
 def _weights(residuals: Float[Tensor, "n r"]) -> Float[Tensor, "n 1"]:
     """One for each pair, less where its residual is far larger than those of the others: wrong outputs must not decide."""
     sizes = residuals.norm(dim=1, keepdim=True)
-    return (FAR * sizes.median() / sizes.clamp(min=1e-300)).clamp(max=1).square()
+    return (DEFAULTS.far * sizes.median() / sizes.clamp(min=1e-300)).clamp(max=1).square()
 
 
 def coefficient_fields(
@@ -173,7 +207,7 @@ class Outputs:
         grid = domain.grid_of(y)
         embedded = grid.embed(y)
         values, vectors = torch.linalg.eigh(embedded @ embedded.mT)
-        known = values > (NOTHING * values[-1]).clamp(min=1e-300)
+        known = values > (DEFAULTS.rounding * values[-1]).clamp(min=1e-300)
         rows = (vectors[:, known] / values[known].sqrt()).mT.flip(0) @ embedded
         boundary = getattr(modes_of(y, grid), "boundary", domain.natural_boundary)
         return cls(q, embedded, torch.linalg.qr(rows.mT).Q.mT, grid, boundary)
@@ -182,7 +216,7 @@ class Outputs:
         """The first components, as functions."""
         return (self.components[:rank] / self.grid.root_weights.to(self.y)).reshape(-1, *self.grid.shape)
 
-    def pairs(self, rank: int, degree: int, most: int = MOST) -> Pairs:
+    def pairs(self, rank: int, degree: int, most: int = DEFAULTS.equation_pairs) -> Pairs:
         """Some of the pairs, in so many components, and polynomials of a degree."""
         form = WeakForm.of(self.basis(rank), self.grid, self.boundary)
         return Pairs.of(form, self.q[:most], self.y[:most] @ self.components[:rank].mT, degree)
@@ -191,8 +225,8 @@ class Outputs:
     def ranks(self) -> list[int]:
         """Numbers of components to try: as many as there are pairs for, and time."""
         cells = (1 + len(self.grid.shape)) * self.grid.size
-        most = min(int(SHARE * len(self.y)), len(self.components), math.isqrt(int(WORK / cells)))
-        return [rank for rank in RANKS if rank < most] + [most] * (0 < most <= RANKS[-1])
+        most = min(int(DEFAULTS.share * len(self.y)), len(self.components), math.isqrt(int(DEFAULTS.work / cells)))
+        return [rank for rank in DEFAULTS.ranks if rank < most] + [most] * (0 < most <= DEFAULTS.ranks[-1])
 
 
 @dataclass(frozen=True)
@@ -201,7 +235,7 @@ class Tried:
 
     error: float = math.inf
     rank: int = 1
-    degree: int = DEGREES[0]
+    degree: int = DEFAULTS.degrees[0]
     refined: bool = False
     ridge: float | None = None
 
@@ -219,10 +253,10 @@ def found(
     shift, scale = shift_and_scale(a, domain)
     a, y = channelled(a, domain).double(), y.double() / size
     q = (a - per_channel(shift, a)) / per_channel(scale, a)
-    order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0))[:USED].to(a.device)
-    out = min(JUDGED, max(2, len(order) // 5))
+    order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0))[: DEFAULTS.component_pairs].to(a.device)
+    out = min(DEFAULTS.judged, max(2, len(order) // 5))
     sides = []
-    for judged in order.split(out)[: FOLDS if out < JUDGED else 1]:
+    for judged in order.split(out)[: DEFAULTS.folds if out < DEFAULTS.judged else 1]:
         train = order[~torch.isin(order, judged)]
         sides.append((Outputs.of(q[train], y[train], region), q[judged], y[judged]))
     best = _best(sides, limit)
@@ -233,11 +267,11 @@ def found(
     correction, load = pairs.closed(numbers, bounds, best.ridge)
     mean = pairs.mean(numbers, bounds) + (0.0 if correction is None else correction)
     mass, stiffness, source = numbers.split([len(pairs.powers), len(pairs.powers), len(pairs.powers) - 1])
-    parameters: dict[str, Any] = {
+    return {
         "mass": mass,
         "stiffness": stiffness,
         "source": size * source,
-        "spread": min(best.error, FARTHEST),
+        "spread": min(best.error, DEFAULTS.farthest),
         "shift": shift,
         "scale": scale,
         "basis": whole.basis(best.rank),
@@ -246,9 +280,8 @@ def found(
         "correction": correction,
         "boundary": whole.boundary,
         "bounds": bounds,
-        "limit": LARGER * float(size * pairs.u.norm(dim=1).max()),
-    }
-    return parameters, best.error
+        "limit": DEFAULTS.larger * float(size * pairs.u.norm(dim=1).max()),
+    }, best.error
 
 
 Side = tuple[Outputs, Tensor, Tensor]
@@ -261,11 +294,11 @@ def _best(sides: list[Side], limit: float) -> Tried:
     for rank in sides[0][0].ranks:
         one = _judged(sides, Tried(rank=rank))
         best, worse = _better(best, one), one.error > best.error
-        if (worse and rank > 2 * best.rank) or (rank >= HOPEFUL and best.error > limit):
+        if (worse and rank > 2 * best.rank) or (rank >= DEFAULTS.hopeful and best.error > limit):
             break
     if best.error > limit:
         return best
-    for degree in DEGREES[1:]:
+    for degree in DEFAULTS.degrees[1:]:
         best = _better(best, _judged(sides, replace(best, degree=degree)))
     return _better(best, _judged(sides, replace(best, refined=True)))
 
@@ -279,7 +312,7 @@ def _judged(sides: list[Side], tried: Tried) -> Tried:
     """The mean error of such an equation with the ridge that suits best."""
     errors = torch.stack([_errors(*side, tried) for side in sides]).mean(0)
     least = int(errors.argmin())
-    return replace(tried, error=float(errors[least]), ridge=RIDGES[least])
+    return replace(tried, error=float(errors[least]), ridge=DEFAULTS.ridges[least])
 
 
 def _errors(kept: Outputs, q: Tensor, y: Tensor, tried: Tried) -> Float[Tensor, "ridges"]:
@@ -292,17 +325,17 @@ def _errors(kept: Outputs, q: Tensor, y: Tensor, tried: Tried) -> Float[Tensor, 
     matrices, driven = there.matrices(numbers, bounds), there.driven(numbers)
     outside = (embedded - there.u @ components).square().sum(1)
     means = []
-    for ridge in RIDGES:
+    for ridge in DEFAULTS.ridges:
         correction, load = pairs.closed(numbers, bounds, ridge)
         solved, _ = torch.linalg.solve_ex(matrices if correction is None else matrices + correction, load + driven)
         errors = ((solved - there.u).square().sum(1) + outside).sqrt() / embedded.norm(dim=1).clamp(min=1e-300)
-        means.append(errors.nan_to_num(math.inf).clamp(max=WORST).mean())
+        means.append(errors.nan_to_num(math.inf).clamp(max=DEFAULTS.worst).mean())
     return torch.stack(means)
 
 
 def _refined(outputs: Outputs, pairs: Pairs, degree: int) -> Float[Tensor, "terms"]:
     """Numbers by steps on some pairs and components, from those of all."""
-    few = outputs.pairs(min(AMONG, pairs.u.shape[1]), degree, ON)
+    few = outputs.pairs(min(DEFAULTS.newton_components, pairs.u.shape[1]), degree, DEFAULTS.newton_pairs)
     try:
         return few.refined(pairs.numbers())
     except torch.linalg.LinAlgError:  # of matrices that cannot be inverted

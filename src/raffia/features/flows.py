@@ -51,13 +51,13 @@ class Flow(ABC):
     longest: ClassVar[float]
     """The length of the longest side in the units of 1/|k|."""
 
-    @abstractmethod
     def held(self, p: Functions) -> Held:
-        """Convert functions to the representation of this flow."""
+        """The representation of functions in this flow: their values, if it has no other."""
+        return p
 
-    @abstractmethod
     def values(self, f: Held) -> Functions:
         """The values at the nodes."""
+        return f
 
     @abstractmethod
     def image(self, f: Held) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -83,9 +83,9 @@ class GalerkinFeatures(FeatureMap):
     limit: Numbers | None = None
 
     @classmethod
-    def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "GalerkinFeatures":
+    def suited(cls, a: Tensor, y: Tensor, domain: Space) -> "GalerkinFeatures":
         """The equation that pairs satisfy best, among the principal components of their outputs; `raffia.features.equations` says how."""
-        return cls(**found(a, y, domain)[0] | {"domain": domain} | more)
+        return cls(**found(a, y, domain)[0], domain=domain)
 
     @property
     def theta_shape(self) -> tuple[int]:

@@ -67,12 +67,12 @@ class LocalFeatures(FeatureMap):
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """All parameters, and the pointwise function."""
-        ranges: dict[str, Range | Choice] = {
+        return {
             "length": Range(1e-3, 1.0),
             "amplitude": Range(0.02, 50.0),
             "bias": Range(1e-3, 30.0),
+            "activation": Choice(("gelu", "tanh")),
         }
-        return ranges | {"activation": Choice(("gelu", "tanh"))}
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
         """Derivatives, then one product."""

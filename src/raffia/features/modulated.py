@@ -76,13 +76,13 @@ class PlacedFeatures(FeatureMap):
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The sizes and the smoothness of the fields, and the hyperparameters of the other map."""
         inner = {f"feature_map__{name}": what for name, what in self.feature_map.hyperparameters.items()}
-        own: dict[str, Range | Choice] = {
+        return {
             "gain": Range(1e-2, 30.0),
             "shift": Range(1e-2, 30.0),
             "field_tau": Range(0.5 / self.domain.longest, 50.0 / self.domain.longest),
             "activation": Choice(("gelu", "tanh")),
+            **{name: what for name, what in inner.items() if not name.endswith(("__activation", "__bias"))},
         }
-        return own | {name: what for name, what in inner.items() if not name.endswith(("__activation", "__bias"))}
 
     def prepare(self, theta: Float[Tensor, "m numbers"], grid: Nodes) -> Prepared:
         """1 + gain·R_θ and shift·S_θ on the grid, and what the other map prepares."""

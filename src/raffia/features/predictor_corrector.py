@@ -140,11 +140,6 @@ class PredictorCorrectorFeatures(FeatureMap):
 
         return combined
 
-    def surrogate(self, a: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
-        """The deterministic iteration, all random terms left out: already an approximation of u."""
-        grid = self.domain.grid_of(a)
-        return self._iterate([self._ratio(a, grid)] * (self.steps + 1), self._slope(a, grid), grid)
-
     def _iterate(self, sources: list[Tensor], slope: Tensor, grid: Grid) -> Tensor:
         p = inner_poisson(sources[0], grid)
         for source in sources[1:]:

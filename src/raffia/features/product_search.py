@@ -16,17 +16,38 @@ from raffia.features.base import channelled, region_of
 from raffia.features.products import ProductFeatures, Products, Substep
 from raffia.spaces import Space
 
-RIDGE = 1e-13  # beside features of size one: what rounding asks for
-ROUNDS, TRIED = 16, 3  # repetitions at most, and of what is only compared
-SETTLED = 1e-3  # of the error: a change of what is predicted after which there is no further round
-WORSE = 1.5  # times the least error: multipliers that diverge
-LESS = 0.9  # times the error: what another kind of product, or more substeps, must be below
-CUTOFFS = (1.0, 2 / 3, 0.5)  # none, and what quadratic and cubic products ask for
-SUBSTEPS = (2, 3, 4, 5, 8, 10, 16, 20)
-SEARCHED = 2**17  # values of the pairs that choices are made by
-FEWEST = 16
-LARGER = 4.0  # times the largest input or output: what states between them may reach
-ROUNDING = 1e-14  # of the largest coefficients of a function: smaller ones are rounding, and nothing is proportional to them
+
+@dataclass(frozen=True)
+class ProductDefaults:
+    """Numbers that decide which product features are found."""
+
+    ridge: float = 1e-13
+    """The ridge beside features of size one: what rounding asks for."""
+    rounds: int = 16
+    """Repetitions at most."""
+    tried_rounds: int = 3
+    """Repetitions where multipliers are only compared."""
+    settled: float = 1e-3
+    """Predictions that change by less than this share of the error end the repetitions."""
+    worse: float = 1.5
+    """Multipliers diverge above this many times the least error."""
+    less: float = 0.9
+    """Another kind of product, or more substeps, must have less than this share of the error."""
+    cutoffs: tuple[float, ...] = (1.0, 2 / 3, 0.5)
+    """No cutoff, and those that quadratic and cubic products ask for."""
+    substeps: tuple[int, ...] = (2, 3, 4, 5, 8, 10, 16, 20)
+    """Numbers of substeps, in the order tried."""
+    searched: int = 2**17
+    """Values of the pairs that choices are made by."""
+    fewest: int = 16
+    """But at least this many pairs."""
+    larger: float = 4.0
+    """States between inputs and outputs may be this many times as large as the largest of them."""
+    rounding: float = 1e-14
+    """Coefficients below this share of the largest are rounding, and nothing is proportional to them."""
+
+
+DEFAULTS = ProductDefaults()
 ENOUGH = {torch.float32: 1e-6, torch.float64: 1e-9}  # an error below which fewer kinds are as good
 
 
@@ -43,7 +64,7 @@ class Problem:
     @cached_property
     def limit(self) -> float:
         """The norm that states between inputs and outputs may have."""
-        return LARGER * max(float(torch.linalg.vector_norm(f.flatten(1), dim=1).max()) for f in (self.U, self.Y))
+        return DEFAULTS.larger * max(float(torch.linalg.vector_norm(f.flatten(1), dim=1).max()) for f in (self.U, self.Y))
 
     def error(self, guess: Tensor) -> float:
         """The relative error on those to judge by, or on all where none are left."""
@@ -79,9 +100,9 @@ def least_squares(columns: Complex[Tensor, "n p *modes"], y: Complex[Tensor, "n 
     modes = y.shape[1:]
     A, b = columns.flatten(2).permute(2, 0, 1), y.flatten(1).T[..., None]
     size = A.abs().square().sum(1).sqrt()
-    size = torch.where(size > ROUNDING * size.amax(0), size, 0.0)
+    size = torch.where(size > DEFAULTS.rounding * size.amax(0), size, 0.0)
     A = torch.where(size[:, None] > 0, A, 0.0) / torch.where(size > 0, size, 1.0)[:, None]
-    G = A.mH @ A + RIDGE * torch.eye(A.shape[-1], dtype=A.dtype)
+    G = A.mH @ A + DEFAULTS.ridge * torch.eye(A.shape[-1], dtype=A.dtype)
     coef = torch.linalg.solve_ex(G, A.mH @ b).result[..., 0].nan_to_num() / torch.where(size > 0, size, 1.0)
     return coef.T.reshape(-1, *modes)
 
@@ -123,17 +144,17 @@ class Trial:
         for _ in range(rounds):
             after, guess = self.problem.round(step, self.products, self.substeps)
             error = self.problem.error(guess)
-            if not error < WORSE * least:
+            if not error < DEFAULTS.worse * least:
                 break
             best, least = after, error
-            if float((guess - before).norm()) < SETTLED * error * float(self.problem.Y.norm()):
+            if float((guess - before).norm()) < DEFAULTS.settled * error * float(self.problem.Y.norm()):
                 break
             step, before = after if self.substeps == 1 else halfway(step, after), guess
         return replace(self, step=best, error=least)
 
     def better(self, other: "Trial") -> bool:
         """Whether it has an error that is less by a tenth."""
-        return self.error < LESS * other.error
+        return self.error < DEFAULTS.less * other.error
 
     def of(self, *kinds: str) -> "Trial":
         """With other products."""
@@ -142,12 +163,14 @@ class Trial:
     def refined(self) -> "Trial":
         """With more substeps, as long as errors fall."""
         best = self
-        for count in SUBSTEPS:
+        for count in DEFAULTS.substeps:
             if count > 2 * best.substeps and best.substeps < count // 2:
                 break
             if best.step is not None and count > best.substeps:
-                finer = replace(best, substeps=count, step=refined(best.step, best.substeps, count)).settled(TRIED)
-                best = finer.settled(ROUNDS) if finer.better(best) else best
+                finer = replace(best, substeps=count, step=refined(best.step, best.substeps, count)).settled(
+                    DEFAULTS.tried_rounds
+                )
+                best = finer.settled(DEFAULTS.rounds) if finer.better(best) else best
         return best
 
     def cut(self) -> "Trial":
@@ -157,10 +180,10 @@ class Trial:
         def error(highest: int) -> float:
             if highest not in tried:
                 products = replace(self.products, cutoff=(highest + 0.5) / half)
-                tried[highest] = replace(self, products=products).settled(ROUNDS)
+                tried[highest] = replace(self, products=products).settled(DEFAULTS.rounds)
             return tried[highest].error
 
-        best = min({round(share * half) - off for share in CUTOFFS for off in (0, 1)}, key=error)
+        best = min({round(share * half) - off for share in DEFAULTS.cutoffs for off in (0, 1)}, key=error)
         while near := [k for k in (best - 1, best + 1) if 2 < k <= half and error(k) < error(best)]:
             best = min(near, key=error)
         return tried[best]
@@ -177,27 +200,30 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
     size = float(a.double().square().mean().sqrt()) or 1.0  # products of very large or small values are no numbers of float64
     axes = tuple(range(-len(grid.shape), 0))
     U, Y = (torch.fft.rfftn(channelled(f, domain).double() / size, dim=axes, norm="forward") for f in (a, y))
-    most = max(FEWEST, min(len(a), SEARCHED // (grid.size * channels)))
+    most = max(DEFAULTS.fewest, min(len(a), DEFAULTS.searched // (grid.size * channels)))
     some = torch.linspace(0, len(a) - 1, min(most, len(a))).round().long()
     order = torch.cat([some[torch.arange(len(some)) % 4 != 3], some[3::4]])
-    best = Trial(Problem(U[order], Y[order], len(some) - len(some) // 4), Products((), CUTOFFS[1], grid, channels))
+    best = Trial(Problem(U[order], Y[order], len(some) - len(some) // 4), Products((), DEFAULTS.cutoffs[1], grid, channels))
     possible = Products.possible(region, channels)
     while others := [kind for kind in possible if kind not in best.products.kinds]:
-        one = min((best.of(*best.products.kinds, kind).settled(TRIED) for kind in others), key=lambda trial: trial.error)
+        one = min(
+            (best.of(*best.products.kinds, kind).settled(DEFAULTS.tried_rounds) for kind in others),
+            key=lambda trial: trial.error,
+        )
         if not one.better(best):
             break
-        best = one.settled(ROUNDS).refined()
+        best = one.settled(DEFAULTS.rounds).refined()
     if best.error < limit:
         best = best.cut()
         for kind in best.products.kinds:
             fewer = [one for one in best.products.kinds if one != kind]
-            if fewer and (other := best.of(*fewer).cut()).error < max(best.error / LESS, ENOUGH[a.dtype]):
+            if fewer and (other := best.of(*fewer).cut()).error < max(best.error / DEFAULTS.less, ENOUGH[a.dtype]):
                 best = other
-        forced = replace(best, problem=replace(best.problem, sourced=True)).settled(ROUNDS)
+        forced = replace(best, problem=replace(best.problem, sourced=True)).settled(DEFAULTS.rounds)
         best = (forced if forced.better(best) else best).refined()
     if best.step is None:
         return ProductFeatures(points=grid.shape, size=size, domain=domain), torch.inf
-    whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).settled(ROUNDS)
+    whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).settled(DEFAULTS.rounds)
     assert whole.step is not None  # as `settled` makes one
     sums = torch.cat(whole.step.sums(best.products, U, best.substeps, whole.problem.limit), 1).flatten(1, 2)
     sizes, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))

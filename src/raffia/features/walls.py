@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raffia.features.flows import Flow, Functions, Held
+from raffia.features.flows import Flow, Held
 from raffia.spaces import Boundary
 from raffia.spaces.spectral import Series
 from raffia.spaces.splines import image_within
@@ -21,14 +21,6 @@ class Within(Flow):
     """A flow in a domain with walls; functions are represented by their values."""
 
     longest = math.pi
-
-    def held(self, p: Functions) -> Held:
-        """The values themselves."""
-        return p
-
-    def values(self, f: Held) -> Functions:
-        """The values themselves."""
-        return f
 
     def image(self, f: Held) -> Tensor:
         """Spline coefficients from values."""

@@ -87,13 +87,7 @@ class GaussianField(Measure):
         places = self.basis.held_by(grid).nonzero()[:, 0] if grid.space.gridded else torch.arange(self.n_modes)
         if not len(places):
             raise RaffiaError(f"a grid of shape {grid.shape} resolves none of the {self.n_modes} modes. Use more points.")
-
-        def made(xi: Float[Tensor, "n held"]) -> Float[Tensor, "n *shape"]:
-            whole = xi.new_zeros(len(xi), self.n_modes)
-            whole[:, places.to(xi.device)] = xi
-            return self(whole, grid)
-
-        return len(places), made
+        return len(places), lambda xi: self(xi.new_zeros(len(xi), self.n_modes).index_copy(1, places.to(xi.device), xi), grid)
 
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:
         """Draw fields from white coefficients of (seed, i)."""

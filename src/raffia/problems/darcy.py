@@ -88,19 +88,15 @@ class Darcy(Problem):
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *grid"]:
         """u on the grid of a."""
-        self._check(a)
+        check_parameters(self)
+        check_tensor(a)
+        check_coefficient(a, "a permeability")
         grid = self.domain.grid_of(a)
         f = self._source(grid, a)
         u = self._pressure(a.double(), f, grid)
         few = a[:LOOKED_AT].detach().double()
         warn_if_unresolved("Darcy", u[:LOOKED_AT].detach(), lambda step: self._on_every(step, few, f), orders=(1, 2))
         return u.to(a.dtype)
-
-    def iterations(self, a: Float[Tensor, "n r1 r2"]) -> int:
-        """How many iterations of conjugate gradients the hardest of these samples needs."""
-        self._check(a)
-        grid = self.domain.grid_of(a)
-        return self._conjugate_gradients(a.double(), self._source(grid, a), grid)[1]
 
     def operator(self, a: Float[Tensor, "n r1 r2"], u: Float[Tensor, "n r1 r2"]) -> Float[Tensor, "n r1 r2"]:
         """−∇·(a∇u) at inner nodes, 0 on the boundary, for u that vanish there."""
@@ -117,7 +113,7 @@ class Darcy(Problem):
         direct = shorter <= (DIRECT if on_cpu else DIRECT_ELSEWHERE)
         numbers = grid.size * (shorter if direct else 1)
         size = max(1, (NUMBERS_IN_CACHE if on_cpu else NUMBERS_ELSEWHERE) // numbers)
-        solve = self._eliminate if direct else lambda part, *rest: self._conjugate_gradients(part, *rest)[0]
+        solve = self._eliminate if direct else self._conjugate_gradients
         return torch.cat([solve(part, f, grid) for part in a.split(size)])
 
     def _eliminate(self, a: Tensor, f: Tensor, grid: Grid) -> Tensor:
@@ -129,7 +125,7 @@ class Darcy(Problem):
         mean = (lambda p, q: 2 * p * q / (p + q)) if self.face == "harmonic" else (lambda p, q: (p + q) / 2)
         return mean(a[:, 1:, 1:-1], a[:, :-1, 1:-1]) / h1**2, mean(a[:, 1:-1, 1:], a[:, 1:-1, :-1]) / h2**2
 
-    def _conjugate_gradients(self, a: Tensor, f: Tensor, grid: Grid) -> tuple[Tensor, int]:
+    def _conjugate_gradients(self, a: Tensor, f: Tensor, grid: Grid) -> Tensor:
         """Preconditioned conjugate gradients. Samples that have converged no longer change, so that none depends on its batch."""
         faces = self._faces(a, grid)
         scale = (a.amax((-2, -1), keepdim=True) * a.amin((-2, -1), keepdim=True)).sqrt()
@@ -138,10 +134,10 @@ class Darcy(Problem):
         goal = self.tolerance * torch.linalg.vector_norm(_inside(f))
         z = poisson(r, grid)
         p, rz = z, (r * z).sum((-2, -1), keepdim=True)
-        for iteration in range(self.max_iterations):
+        for _ in range(self.max_iterations):
             active = torch.linalg.vector_norm(r, dim=(-2, -1), keepdim=True) > goal
             if not active.any():
-                return u, iteration
+                return u
             q = _divergence(*faces, p)
             step = rz / (p * q).sum((-2, -1), keepdim=True)
             u, r = torch.where(active, u + step * p, u), torch.where(active, r - step * q, r)
@@ -163,11 +159,6 @@ class Darcy(Problem):
         if not torch.isfinite(f).all():
             raise RaffiaError("Darcy(source=…) must be finite; it has values that are not.")
         return f.expand(grid.shape)
-
-    def _check(self, a: Tensor) -> None:
-        check_parameters(self)
-        check_tensor(a)
-        check_coefficient(a, "a permeability")
 
 
 def _divergence(c1: Tensor, c2: Tensor, u: Tensor) -> Tensor:

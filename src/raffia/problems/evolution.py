@@ -57,8 +57,6 @@ class Evolution:
     """Modes are kept up to points / (degree + 1); 0 where nothing is lost on any grid."""
     dimensions: ClassVar[tuple[int, ...]] = (1, 2, 3)
     """Those that the domain may have."""
-    whole: ClassVar[bool] = False
-    """Whether times are whole numbers."""
     smoothing: ClassVar[str] = ""
     """The parameter whose larger values make solutions smoother, named in warnings."""
 
@@ -117,12 +115,10 @@ class Evolution:
             allowed = " or ".join(map(str, self.dimensions))
             raise RaffiaError(f"{name}(domain=…) must be a torus of dimension {allowed}; got {self.domain}.")
         check_regularity(self)
-        self._check_whole(f"{name}(time=…)", self.times)
 
     def check_step(self, dt: Any, name: str = "trajectories(dt=…)") -> None:
         """Refuse what cannot be the time between states of a trajectory; `name` is what it is called."""
         check(name, Positive, dt)
-        self._check_whole(name, (dt,))
 
     def solve(self, a: Float[Tensor, "n *grid"]) -> Float[Tensor, "n *times_and_grid"]:
         """u(T) on the grid of a; (n, times, *grid) when `time` has several."""
@@ -201,11 +197,6 @@ class Evolution:
                     stacklevel=4,
                 )
                 return
-
-    def _check_whole(self, name: str, times: Sequence[float]) -> None:
-        if self.whole and any(time != round(time) for time in times):
-            given = times[0] if len(times) == 1 else tuple(times)
-            raise RaffiaError(f"{type(self).__name__} has whole steps, so {name} must be whole numbers; got {given}.")
 
     def _check(self, a: Tensor) -> None:
         check_tensor(a)

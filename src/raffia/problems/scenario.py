@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -60,7 +60,6 @@ class Scenario(Evolution, Problem):
 
     dimensions: ClassVar[tuple[int, ...]] = (1,)
     degree: ClassVar[int] = 0
-    whole: ClassVar[bool] = True
 
     linear: tuple[float, ...] = (0.0, 0.0, 1.5)
     convection: float = 1.5
@@ -78,10 +77,16 @@ class Scenario(Evolution, Problem):
         return Pushforward(law, replace(self, time=float(self.warm_up), warm_up=0).solve) if self.warm_up else law
 
     def check_together(self) -> None:
-        """Waves that a grid holds."""
+        """Whole steps, and waves that a grid holds."""
         super().check_together()
+        _check_whole("Scenario(time=…)", self.times)
         if 2 * self.cutoff >= self.fine_points:
             raise RaffiaError(f"Scenario(cutoff=…) must be below half of fine_points={self.fine_points}; got {self.cutoff}.")
+
+    def check_step(self, dt: Any, name: str = "trajectories(dt=…)") -> None:
+        """Only whole steps."""
+        super().check_step(dt, name)
+        _check_whole(name, (dt,))
 
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
         """Whole steps of ETDRK2, as exponax 0.1.0 has it."""
@@ -106,3 +111,9 @@ class Scenario(Evolution, Problem):
             now = round(stop)
             states.append(u)
         return torch.stack(states, 1)
+
+
+def _check_whole(name: str, times: Sequence[float]) -> None:
+    if any(time != round(time) for time in times):
+        given = times[0] if len(times) == 1 else tuple(times)
+        raise RaffiaError(f"Scenario has whole steps, so {name} must be whole numbers; got {given}.")

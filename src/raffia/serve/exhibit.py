@@ -153,9 +153,8 @@ class Exhibit:
         nodes = frame.input_nodes.one_channel
         wave = torch.zeros(1, *frame.input_nodes.shape, dtype=torch.float64)
         if frame.input.one_channel.gridded and nodes.shape:
-            ends = frame.input.one_channel.extents  # type: ignore[attr-defined]  # it is a Domain
-            for x, extent in zip(cast(Grid, nodes).nodes().movedim(-1, 0), ends, strict=True):
-                wave = wave + torch.sin(2 * torch.pi * x / extent) / (2 * len(ends))
+            for x, extent in zip(cast(Grid, nodes).nodes().movedim(-1, 0), cast(Grid, nodes).domain.extents, strict=True):
+                wave = wave + torch.sin(2 * torch.pi * x / extent) / (2 * nodes.space.dim)
         return torch.from_numpy(self.served.middle) + frame.input_scaling.stretch(wave)
 
     @cached_property

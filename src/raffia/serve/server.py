@@ -17,6 +17,7 @@ from aiohttp import web
 
 from raffia.data import Source
 from raffia.errors import RaffiaError
+from raffia.interrupts import SIGNALS
 from raffia.model import RandomFeatureModel
 from raffia.serve.exhibit import Exhibit
 from raffia.serve.gathering import Gatherer
@@ -26,7 +27,6 @@ from raffia.serve.served import Served
 FINISH = 10.0  # seconds in which requests at hand are answered before the server stops
 LINGER = 1.0  # seconds in which a client that was refused may go on sending, so that it reads why
 LARGE, LARGE_AT_ONCE = 2**20, 8  # bytes of a large body, and how many of them are read at the same time
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ASSETS = Path(__file__).parent / "assets"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -127,7 +127,8 @@ class Server:
     async def _body(self, request: web.Request) -> dict[str, Any]:
         """The JSON object of a body, whatever content type it says it has."""
         try:
-            async with nullcontext() if 0 <= (request.content_length or -1) < LARGE else self.large:
+            length = LARGE if request.content_length is None else request.content_length  # chunks may be of any size
+            async with nullcontext() if length < LARGE else self.large:
                 async with asyncio.timeout(self.seconds):
                     asked = orjson.loads(await request.read())
         except TimeoutError:

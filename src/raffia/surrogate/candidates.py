@@ -294,7 +294,7 @@ FAMILIES = (
     Family(
         "iterated",
         _on_one_grid,
-        lambda pairs: IteratedFeatures.suited(pairs.a, pairs.y, pairs.domain, field_tau=10.0 / pairs.domain.longest),
+        lambda pairs: IteratedFeatures.suited(pairs.a, pairs.y, pairs.domain).set_params(field_tau=10.0 / pairs.domain.longest),
         enters=_few_pairs,
         coefficients="modal",
         normalize=False,

@@ -321,8 +321,10 @@ def objective_for(
     elif n_features is None and not modal:
         last = _larger(a, m, n, target)
     m, modes = m if n_features is None else n_features, modes_of(pairs.y, pairs.grid) if modal else None
-    settings = {"n_features": m, "n_samples": min(n, len(a)), "seed": seed, "last": last, "modes": modes, "finer": finer}
-    return Objective(feature_map, **vars(pairs), sizes=sizes, **settings)
+    n = min(n, len(a))
+    return Objective(
+        feature_map, **vars(pairs), sizes=sizes, n_features=m, n_samples=n, seed=seed, last=last, modes=modes, finer=finer
+    )
 
 
 def _on_coarse_grids(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[Pairs, Pairs | None]:

@@ -202,8 +202,8 @@ def test_a_bar_shows_the_best_so_far(capsys):
     with Progress("searching", 3, shown=True) as bar:
         for value in (0.5, 0.25, 0.75):
             bar.step(value)
-        assert "best 0.25" in bar._bar.tasks[0].description
-        assert bar._bar.tasks[0].completed == 3
+        assert "best 0.25" in bar.shown.tasks[0].description
+        assert bar.shown.tasks[0].completed == 3
     with Progress("searching", 3, shown=False) as silent:
         silent.step(1.0)
     assert silent.best == 1.0

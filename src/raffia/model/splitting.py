@@ -26,7 +26,10 @@ def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
     """
     flat = inputs.detach().reshape(len(inputs), -1)
     parts = flat.split(max(1, ROWS // max(1, flat.shape[1])))
-    unit = _unit(max((float(part.double().abs().max()) for part in parts if part.numel()), default=0.0))
+    largest = max((float(part.double().abs().max()) for part in parts if part.numel()), default=0.0)
+    unit = 2.0 ** -min(
+        max(math.frexp(largest)[1], -1000), 1000
+    )  # brings values near 1: their squares neither overflow nor vanish
     mean = torch.stack([(part.double() * unit).sum(0) for part in parts]).sum(0) / len(flat)
     directions = white_noise(DIRECTIONS, (flat.shape[1],), 0, "copies").mT.to(flat.device) / DIRECTIONS**0.5
     centred = (part.double() * unit - mean for part in parts)
@@ -123,11 +126,6 @@ def _told(copies: Int[Tensor, "n"], held: Int[Tensor, "held"], rest: Int[Tensor,
         )
     then = "no errors can be told from them" if known else "copies are held out together, lest errors look small"
     return f"{extra} of {len(copies)} inputs are copies of others, or nearly: {then}."
-
-
-def _unit(largest: float) -> float:
-    """A power of two that brings values near 1, so that their squares neither overflow nor vanish."""
-    return 2.0 ** -min(max(math.frexp(largest)[1], -1000), 1000)
 
 
 NEIGHBOUR_DIRECTIONS = 64  # random projections, through which inputs of more numbers are compared

@@ -14,12 +14,8 @@ from sklearn.base import BaseEstimator
 from raffia.errors import RaffiaError
 from raffia.measures.noise import uniform_noise
 from raffia.progress import Progress
-from raffia.tuning.objective import PREFIX, Objective
+from raffia.tuning.objective import PREFIX, SEARCH, Objective
 from raffia.tuning.workers import side_by_side
-
-SCORED = 10**6  # first of the draws that no step sees: every candidate is scored on the same ones
-SCREENED = 700_000
-RANDOM_STARTS, MOST_COMBINATIONS = 32, 12
 
 
 def never() -> bool:
@@ -81,11 +77,6 @@ class History:
     interrupted: bool = False
     stopped: Callable[[], bool] = never
     """Asked before every step of a descent: whether to take no more of them."""
-
-    def add(self, part: "History") -> None:
-        """Append what a part of the search tried."""
-        self.trials += part.trials
-        self.curve += part.curve
 
     def then(self, later: "History") -> "History":
         """This and what a search found that went on from here."""
@@ -156,9 +147,9 @@ class Search(BaseEstimator, ABC):
     def search(self, objective: Objective, history: History, progress: Progress) -> None:
         """Add trials to the history, the starting values first."""
 
-    @abstractmethod
     def steps_for(self, objective: Objective) -> int:
         """How many steps the bar will have."""
+        return 1
 
 
 def score(objective: Objective, parameters: dict[str, Any], history: History) -> Trial:
@@ -175,7 +166,7 @@ def scored_draws(objective: Objective) -> range:
     """Four draws, or more where few samples are held out in each and features do not take long."""
     held = max(1, min(objective.n_samples, len(objective.a)) // 4)
     most = 4 if objective.feature_map.expensive else 16
-    return range(SCORED, SCORED + max(4, min(most, 128 // held)))
+    return range(SEARCH.scored, SEARCH.scored + max(4, min(most, 128 // held)))
 
 
 def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) -> dict[str, Any]:
@@ -200,7 +191,7 @@ def settle(objective: Objective, error_of: Callable[[dict[str, Any]], float]) ->
 
 def few(objective: Objective) -> bool:
     """Whether all combinations of categories can be tried."""
-    return math.prod(len(options) for options in objective.choices.values()) <= MOST_COMBINATIONS
+    return math.prod(len(options) for options in objective.choices.values()) <= SEARCH.most_combinations
 
 
 def contestants(objective: Objective) -> int:
@@ -218,9 +209,9 @@ def defined_start(objective: Objective, screened: int = 0, swept: int = 0) -> di
     start, space = objective.start(), objective.space
     if objective.feature_map.start_from_current_values:
         screened = swept = 0
-    screens = range(SCREENED, SCREENED + len(scored_draws(objective)) // 4)
+    screens = range(SEARCH.screened, SEARCH.screened + len(scored_draws(objective)) // 4)
     tried = [(objective.value(start, screens), start)]
-    draws = screened if math.isfinite(tried[0][0]) else RANDOM_STARTS
+    draws = screened if math.isfinite(tried[0][0]) else SEARCH.random_starts
     for uniform in uniform_noise(draws, (space.size,), objective.seed, "starts") if draws else ():
         numbers = space.numbers(space.low + uniform * (space.high - space.low))
         tried.append((objective.value(numbers, screens), numbers))
@@ -264,7 +255,3 @@ class RidgeSearch(Search):
         """One trial."""
         history.trials.append(Trial({}, objective.value({"ridge": 1e-8}, scored_draws(objective)), objective.n_features))
         progress.step(history.trials[0].error)
-
-    def steps_for(self, objective: Objective) -> int:
-        """One."""
-        return 1

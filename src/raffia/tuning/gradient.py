@@ -73,7 +73,8 @@ class GradientSearch(Search):
             chosen = settle(objective, descended)
         finally:  # also where it is interrupted
             for _, _, own in sorted(ends, key=lambda end: repr(end[0])):
-                history.add(own)
+                history.trials += own.trials
+                history.curve += own.curve
         fixed = objective.with_choices(chosen)
         found = next((end for options, end, _ in ends if options == chosen), None) if few(objective) else None
         if found is None:
@@ -108,7 +109,7 @@ class GradientSearch(Search):
             rate = self.learning_rate * (0.02 + 0.98 * (1 + math.cos(math.pi * taken / steps)) / 2)
             taken += 1
             adam.step(u, rate, taken)
-            bounded.clamp(u)
+            u.data.clamp_(bounded.low, bounded.high)
             history.curve.append(float(loss.detach().exp()))
             progress.step(history.curve[-1])
         return space.numbers(u)
@@ -145,10 +146,6 @@ class _Bounded:
         return None if loss is None else loss + (u - inside).square().sum()
 
     @torch.no_grad()
-    def clamp(self, u: Tensor) -> None:
-        u.clamp_(self.low, self.high)
-
-    @torch.no_grad()
     def raise_ridge(self, u: Tensor) -> None:
         u[-1] += 1.0  # the ridge is the last of the unknowns
-        self.clamp(u)
+        u.clamp_(self.low, self.high)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,54 @@ from raffia.metrics import ErrorMeasure, measure_for
 from raffia.regression import DEFAULTS, coordinates_of, factorised, gains_of, root_mean_squares, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.workers import side_by_side
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchDefaults:
+    """Numbers that decide in searches."""
+
+    scored: int = 10**6
+    """The first of the draws that no step has: every candidate is scored on the same ones."""
+    screened: int = 700_000
+    """The first of the draws that starting values are compared on."""
+    random_starts: int = 32
+    """Random settings that are tried where features are undefined at the starting values."""
+    most_combinations: int = 12
+    """Up to so many combinations of categories, all are tried."""
+    points: tuple[dict[int, int], dict[int, int]] = ({0: 1, 1: 64, 2: 33, 3: 17}, {0: 1, 1: 64, 2: 17, 3: 9})
+    """Points along an axis, by the dimension, for ordinary and modal coefficients, which do not depend on the grid."""
+    fine_points: int = 160
+    """Points on a line for modal coefficients of features with fine details."""
+    modal_sizes: tuple[int, int] = (96, 192)
+    modal_sizes_of_many: tuple[int, int] = (32, 64)
+    few_modes: int = 160
+    """Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features.
+    Where modes are more than a few, what is found is as good with fewer of either."""
+    side: int = 256
+    """Features, and samples, of other searches for features that are functions."""
+    elements: int = 2**22
+    """Feature values of one draw: what two cores differentiate in a fraction of a second."""
+    finer: dict[str, int] = field(default_factory=lambda: {"cpu": 4, "cuda": 32})
+    """Times as many of them on a finer grid, where a search ends."""
+
+
+SEARCH = SearchDefaults()
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Inputs and outputs of a search, the nodes of the outputs, and those of the features."""
+
+    a: Float[Tensor, "n *grid"]
+    y: Float[Tensor, "n *output"]
+    grid: Nodes
+    values: Nodes
+
+    def coarsened(self, fine: Grid, most: int) -> "Pairs":
+        """On a grid of `most` points along an axis at most, instead of the `fine` one; inputs too where features are functions."""
+        coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
+        y, grid = resample(self.y, fine, coarse), self.grid.with_channels(coarse)
+        return Pairs(self.a, y, grid, POINT) if self.values == POINT else Pairs(resample(self.a, fine, coarse), y, grid, coarse)
 
 
 @dataclass(frozen=True)
@@ -102,25 +150,15 @@ class ModalSample:
 
     def held_out(self, held: slice, ridge: Any) -> Tensor | None:
         """The mean relative error on some samples of the model trained on those after them; None if a factorisation fails."""
-        V, Y = self.V[:, :, held.stop :], self.Y[:, held.stop :]
-        solved = self._solved(V, Y, ridge)
-        return None if solved is None else self._error(self.V[:, :, held].mH @ solved / self.n_features - self.Y[:, held], held)
-
-    def _solved(self, V: Tensor, Y: Tensor, ridge: Any) -> Tensor | None:
-        """α(k), by the smaller of the two systems."""
-        few = V.shape[2] < V.shape[1]
-        matrix = (V.mH @ V if few else V @ V.mH) / self.n_features
-        shift = ridge * V[:, : self.n_features].abs().square().sum((1, 2)) / self.n_features**2
-        factor, failed = factorised(matrix, shift)
+        V, Y, m = self.V[:, :, held.stop :], self.Y[:, held.stop :], self.n_features
+        few = V.shape[2] < V.shape[1]  # the smaller of two systems
+        factor, failed = factorised((V.mH @ V if few else V @ V.mH) / m, ridge * V[:, :m].abs().square().sum((1, 2)) / m**2)
         if failed.any():
             return None
-        return V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
-
-    def _error(self, wrong: Tensor, which: slice) -> Tensor:
-        squares = (self.twice[:, None, None] * (wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0))).sum(
-            (0, 2)
-        )
-        return (squares.sqrt() / self.sizes[which]).mean()
+        coef = V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
+        wrong = self.V[:, :, held].mH @ coef / m - self.Y[:, held]
+        squares = wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0)
+        return ((self.twice[:, None, None] * squares).sum((0, 2)).sqrt() / self.sizes[held]).mean()
 
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
@@ -135,27 +173,20 @@ class Sample:
     sizes: Float[Tensor, "n"]
     """What errors are relative to."""
 
-    def solve(self, which: slice, ridge: Any) -> Float[Tensor, "m columns"] | None:
-        """Coefficients of the model trained on some samples, with λ = ridge · tr(G)/m; None if the factorisation fails."""
-        train = self.rows[:, which].flatten(1)
+    def held_out(self, held: slice, ridge: Any) -> Tensor | None:
+        """The error on some samples of the model trained on those after them, with λ = ridge · tr(G)/m.
+
+        It is the mean relative error of functions; of numbers, the root mean square, which is smooth. None if the factorisation fails.
+        """
+        train, targets = self.rows[:, held.stop :].flatten(1), self.targets[held.stop :].flatten(0, 1)
         gram = train @ train.mT / len(train)
         factor, failed = factorised(gram, ridge * gram.diagonal().mean())
-        return None if failed else torch.cholesky_solve(train @ self.targets[which].flatten(0, 1), factor)
-
-    def predict(self, coef: Tensor, which: slice) -> Float[Tensor, "some points columns"]:
-        """The model's values at some samples."""
-        rows = self.rows[:, which]
-        return (rows.flatten(1).mT @ coef / len(rows)).reshape(self.targets[which].shape)
-
-    def error(self, wrong: Tensor, which: slice) -> Tensor:
-        """Mean relative error of functions; of numbers, the root mean square, which is smooth."""
-        errors = wrong.flatten(1).norm(dim=1) / self.sizes[which]
+        if failed:
+            return None
+        values = self.rows[:, held].flatten(1).mT @ torch.cholesky_solve(train @ targets, factor) / len(train)
+        wrong = values.reshape(self.targets[held].shape) - self.targets[held]
+        errors = wrong.flatten(1).norm(dim=1) / self.sizes[held]
         return errors.square().mean().sqrt() if wrong[0].numel() == 1 else errors.mean()
-
-    def held_out(self, held: slice, ridge: Any) -> Tensor | None:
-        """The error on some samples of the model trained on those after them; None if the factorisation fails."""
-        coef = self.solve(slice(held.stop, None), ridge)
-        return None if coef is None else self.error(self.predict(coef, held) - self.targets[held], held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +212,8 @@ class Objective:
     """Features and samples of the last rung, where a search has one."""
     modes: Modes | None = None
     """Of the outputs, where coefficients are modal."""
-    finer: tuple[Tensor, Tensor, Nodes, Nodes] | None = None
-    """Inputs, outputs and their nodes for the last rung, where features are delicate."""
+    finer: Pairs | None = None
+    """The pairs of the last rung, for features that start from their current values."""
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -211,11 +242,9 @@ class Objective:
     def with_last(self) -> "Objective":
         """The last rung: larger models, or a finer grid where features are delicate."""
         assert self.last is not None  # whoever asks has looked
-        a, y, grid, values = self.finer or (self.a, self.y, self.grid, self.values)
         n_features, n_samples = self.last
-        return dataclasses.replace(
-            self, n_features=n_features, n_samples=min(n_samples, len(self.a)), a=a, y=y, grid=grid, values=values
-        )
+        finer = {} if self.finer is None else vars(self.finer)
+        return dataclasses.replace(self, n_features=n_features, n_samples=min(n_samples, len(self.a)), **finer)
 
     def sample(self, parameters: dict[str, Any], draw: int) -> Sample | ModalSample:
         """The features and targets of one draw, the samples in an order of its own."""
@@ -257,22 +286,6 @@ class Objective:
         return clone(self.feature_map).set_params(**{name.removeprefix(PREFIX): value for name, value in parameters.items()})
 
 
-COARSE_POINTS = {0: 1, 1: 64, 2: 33, 3: 17}
-"""Points along an axis that a search looks at: coefficients do not depend on the grid, so a coarse one serves."""
-
-MODAL_POINTS = {0: 1, 1: 64, 2: 17, 3: 9}
-FINE_POINTS = 160
-MODAL_SIZES, MODAL_SIZES_OF_MANY, FEW_MODES = (96, 192), (32, 64), 160
-"""Features and samples of a search for modal coefficients: every mode has equations of its own, and more of them find worse features.
-Where modes are more than a few, what is found is as good with fewer of either."""
-
-ELEMENTS = 2**22
-"""Feature values of one draw: what two cores differentiate in a fraction of a second."""
-
-FINER = {"cpu": 4, "cuda": 32}
-"""Times as many of them on a finer grid, where a search ends."""
-
-
 def objective_for(
     feature_map: FeatureMap,
     a: Tensor,
@@ -299,37 +312,46 @@ def objective_for(
     if values == POINT and output_grid.size > len(a):
         y = coordinates_of(output_grid.embed(y))
         output_grid = Vectors(y.shape[1])
-    fine, finer = output_grid.one_channel, None
-    if isinstance(fine, Grid) and fine.shape:
-        most = (MODAL_POINTS if modal else COARSE_POINTS).get(fine.domain.dim, 17)
-        functions = values != POINT
-        most = FINE_POINTS if modal and feature_map.fine and fine.domain.dim == 1 else most
-        points = most if a.device.type == "cpu" else 2 * most - 1
-        wanted = (
-            _coarsened(a, y, output_grid, fine, points, functions)
-            if functions and feature_map.start_from_current_values
-            else None
-        )
-        if functions and not modal and fine.domain.dim == 2 and feature_map.work_per_value > 2:
-            most = 1 + most // 2
-        a, y, output_grid, coarse = _coarsened(a, y, output_grid, fine, most, functions)
-        values = coarse if functions else values
-        finer = None if wanted is None or wanted[3] == coarse else wanted
-    work, most_features, most_samples = values.size * feature_map.work_per_value, 256, 256
-    if values == POINT:  # beyond four features a sample, more of them change nothing
-        work, most_features, most_samples = 1, max(64, min(512, 4 * len(a))), 512
-    elif modal:
-        most_features, most_samples = MODAL_SIZES if values.size <= FEW_MODES else MODAL_SIZES_OF_MANY
-    side = math.isqrt(ELEMENTS // work)
-    m = min(side, most_features) if n_features is None else n_features
-    n = min(side, most_samples) if n_samples is None else n_samples
-    last, modes = None, modes_of(y, output_grid) if modal else None
+    pairs, finer = _on_coarse_grids(feature_map, Pairs(a, y, output_grid, values), modal)
+    m, n = _sizes(feature_map, pairs, modal)
+    n, last = n if n_samples is None else n_samples, None
     if n_features is None and finer is not None:
-        side = math.isqrt(FINER[a.device.type] * ELEMENTS // (finer[3].size * feature_map.work_per_value))
-        last = (max(m + 1, min(side, most_features)), min(side, most_samples, len(a)))
+        side = math.isqrt(SEARCH.finer[a.device.type] * SEARCH.elements // (finer.values.size * feature_map.work_per_value))
+        last = (max(m + 1, min(side, SEARCH.side)), min(side, SEARCH.side, len(a)))
     elif n_features is None and not modal:
         last = _larger(a, m, n, target)
-    return Objective(feature_map, a, y, output_grid, values, sizes, m, min(n, len(a)), seed, last, modes, finer)
+    m, modes = m if n_features is None else n_features, modes_of(pairs.y, pairs.grid) if modal else None
+    n = min(n, len(a))
+    return Objective(
+        feature_map, **vars(pairs), sizes=sizes, n_features=m, n_samples=n, seed=seed, last=last, modes=modes, finer=finer
+    )
+
+
+def _on_coarse_grids(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[Pairs, Pairs | None]:
+    """The pairs on the grid of a search and, for features that start from their current values, on a finer one for its end."""
+    fine = pairs.grid.one_channel
+    if not isinstance(fine, Grid) or not fine.shape:
+        return pairs, None
+    dim, functions = fine.domain.dim, pairs.values != POINT
+    most = SEARCH.fine_points if modal and feature_map.fine and dim == 1 else SEARCH.points[modal].get(dim, 17)
+    finer = None
+    if functions and feature_map.start_from_current_values:
+        finer = pairs.coarsened(fine, most if pairs.a.device.type == "cpu" else 2 * most - 1)
+    if functions and not modal and dim == 2 and feature_map.work_per_value > 2:
+        most = 1 + most // 2
+    coarse = pairs.coarsened(fine, most)
+    return coarse, None if finer is None or finer.values == coarse.values else finer
+
+
+def _sizes(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[int, int]:
+    """The numbers of features and samples of a search."""
+    if pairs.values == POINT:  # beyond four features a sample, more of them change nothing
+        side, most = math.isqrt(SEARCH.elements), (max(64, min(512, 4 * len(pairs.a))), 512)
+    else:
+        side, most = math.isqrt(SEARCH.elements // (pairs.values.size * feature_map.work_per_value)), (SEARCH.side, SEARCH.side)
+        if modal:
+            most = SEARCH.modal_sizes if pairs.values.size <= SEARCH.few_modes else SEARCH.modal_sizes_of_many
+    return min(side, most[0]), min(side, most[1])
 
 
 def _larger(a: Tensor, m: int, n: int, target: int) -> tuple[int, int] | None:
@@ -337,9 +359,3 @@ def _larger(a: Tensor, m: int, n: int, target: int) -> tuple[int, int] | None:
     cpu = a.device.type == "cpu"
     rung = min(target // 4, max(4 * m, 1024) if cpu else max(8 * m, 2048))
     return (rung, min(n if cpu else 512, len(a))) if rung > m else None
-
-
-def _coarsened(a: Tensor, y: Tensor, nodes: Nodes, fine: Grid, most: int, both: bool) -> tuple[Tensor, Tensor, Nodes, Nodes]:
-    """Outputs, and inputs too if `both` are there, on a grid of `most` points along an axis at most; their nodes and that grid."""
-    coarse = fine.domain.grid(*(min(points, most) for points in fine.shape))
-    return resample(a, fine, coarse) if both else a, resample(y, fine, coarse), nodes.with_channels(coarse), coarse

@@ -12,14 +12,14 @@ import numpy as np
 from raffia.data import own
 from raffia.data.dataset import Dataset
 from raffia.data.infer.coordinates import Places, check_reshaped, reader_of
-from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unused, with_parts, word
+from raffia.data.infer.guess import Confidence, Guesses
+from raffia.data.infer.names import Variables, bounds, choose, contents, expanded, shapes, unused, with_parts, word
 from raffia.data.infer.sample_axis import samples_axes
 from raffia.data.infer.sides import spaces_of
 from raffia.data.infer.time_axis import trajectories_in
 from raffia.data.options import Names, ReadingOptions, listed
 from raffia.data.parameters import with_parameters
-from raffia.data.readers import NUMBERS, naming, selected, variables
+from raffia.data.readers import NUMBERS, naming, parameters_in, selected, variables
 from raffia.data.source import Source
 from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError
@@ -68,6 +68,9 @@ def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any)
     options = ReadingOptions(**fields) if options is None else replace(options, **fields)
     place, guesses = Path(path if isinstance(path, (str, os.PathLike)) else type(path).__name__), Guesses()
     held = variables(path, options.layout)
+    if options.parameters is None and (table := parameters_in(place)):
+        options = replace(options, parameters=table)
+        guesses.note(f"inputs are in {table.name}, the one table beside the files", "parameters", table, Confidence.LIKELY)
     ours = own.description(place, held) if options.input is options.output is None else None
     if ours is not None:
         options = replace(options, input="a", output="y")
@@ -137,7 +140,8 @@ def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> _Arr
     there = here
     if options.output_path is not None:
         there = selected(variables(options.output_path, options.layout), listed(options.output))
-    arrays = _Arrays(inputs=here, outputs=there, input=options.input, output=options.output, output_path=options.output_path)
+    input, output = expanded(options.input, here), expanded(options.output, there)
+    arrays = _Arrays(inputs=here, outputs=there, input=input, output=output, output_path=options.output_path)
     if options.parameters is None:
         return arrays
     joined, names = with_parameters(place, here, Path(options.parameters), options.input)

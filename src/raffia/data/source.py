@@ -20,7 +20,7 @@ from raffia.data.infer.time_axis import axes_in
 from raffia.data.matching import channel_in, check_fits, match
 from raffia.data.options import Names, listed
 from raffia.data.parameters import with_parameters
-from raffia.data.readers import Layout, Variable, files_of, naming, selected, variables
+from raffia.data.readers import Layout, Variable, files_of, naming, parameters_in, selected, variables
 from raffia.data.row_reader import RowReader, pairs_each, read_rows, sample_shape
 from raffia.data.schema import ArrayLayout, AxisLabel, SideSchema
 from raffia.data.trajectories import FIXED, NAME, Along, Steps
@@ -137,6 +137,7 @@ class Schema:
         steps = None
         if self.steps is not None:
             arrays, steps = self._states(place, arrays, self.steps, given, first, guesses)
+        parameters = parameters or parameters_in(place)
         if parameters is not None:
             arrays, _ = with_parameters(place, arrays, Path(parameters), wanted)
         return arrays, steps, settings

@@ -78,6 +78,15 @@ class Inputs:
             return {names[0]: f}
         return self._apart(f[:, None] if f.ndim == 1 + self.trained.space.one_channel.ndim else f, names, layouts)
 
+    def fields(self, predicted: Tensor) -> dict[str, np.ndarray]:
+        """Predictions by the names of the arrays that the model was trained on, each with its channels, at the nodes of the space."""
+        names, counts = self.trained.names, [layout.count for layout in self.trained.layouts] or [1] * len(self.trained.names)
+        values = predicted.numpy(force=True)
+        if len(names) < 2 or not self.trained.space.has_components or values.shape[1] != sum(counts):
+            return {", ".join(names) or "y": values}
+        parts = zip(names, np.split(values, np.cumsum(counts)[:-1], axis=1), strict=True)
+        return {name: part[:, 0] if part.shape[1] == 1 else part for name, part in parts}
+
     def _apart(self, whole: np.ndarray, names: Sequence[str], layouts: Sequence[ArrayLayout]) -> dict[str, np.ndarray]:
         """Functions (n, channels, *grid) as arrays, each with its channels and in its layout."""
         counts = [layout.count for layout in layouts] if len(layouts) > 1 else [whole.shape[1]]

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from raffia.data.infer import names
-from raffia.data.infer.coordinates import lengths, like_coordinates
+from raffia.data.infer.coordinates import lengths, node_counts
 from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import Variables, shapes, unpaired
 from raffia.data.options import FLAGS, SamplesAxis
@@ -215,5 +215,4 @@ def _against(both: Sequence[Variable], axes: Sequence[int | None]) -> int:
 
 def _lengths(pool: Variables) -> set[int]:
     """Return how many entries the coordinates of a file have: those along axes, and nodes."""
-    tables = [v for v in pool.values() if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and like_coordinates(v)]
-    return {*lengths(pool).values(), *(v.shape[0] for v in tables if v.shape[0] > TELLING)}
+    return {*lengths(pool).values(), *(count for count in node_counts(pool) if count > TELLING)}

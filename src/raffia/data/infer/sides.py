@@ -47,8 +47,7 @@ def spaces_of(
         for part in parts:
             part.flat = side is None and len(part.axes) > 1
     _check_used(given, sides, [part.variable for part in (*inputs, *outputs)])
-    for parts in columns:
-        _note_square(parts[0], guesses)
+    _note_square(outputs[0], guesses)
     bases = domains(sides, options, guesses)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     first, second = (side.places if side else Places() for side in sides)
@@ -121,12 +120,13 @@ def _check_used(given: Given, sides: Sequence[Functions | None], arrays: list[Va
 
 
 def _note_square(part: RowReader, guesses: Guesses) -> None:
-    """Note values along one axis that are smooth along both axes of a square."""
+    """Note values along one axis that are smooth as on a square: those a row apart are nearer than those half a row apart."""
     size = math.isqrt(part.grid[0]) if len(part.grid) == 1 else 0
     if size <= FEW or size**2 != part.grid[0] or part.nodes is not None:
         return
-    f = part.some(LOOKED_AT).reshape(-1, size, size).astype(np.float64)
-    if max(neighbour_ratio(f, axis) for axis in (1, 2)) < SMOOTH:
+    f = part.some(LOOKED_AT).astype(np.float64).reshape(-1, size**2)
+    row, half = (float(np.abs(f[:, lag:] - f[:, :-lag]).mean()) for lag in (size, size // 2))
+    if 2 * row < half and max(neighbour_ratio(f.reshape(-1, size, size), axis) for axis in (1, 2)) < SMOOTH:
         name = part.variable.name
         guesses.note(
             f"{name}: {size**2} values are smooth as on a square of {size}×{size} points; {FLAGS['reshape']} {size},{size} says so",

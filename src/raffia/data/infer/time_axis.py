@@ -14,7 +14,7 @@ import torch
 
 from raffia.data.infer import names
 from raffia.data.infer.axis_kind import Ends, by_values
-from raffia.data.infer.coordinates import CHANNELS, goes_one_way, lengths
+from raffia.data.infer.coordinates import CHANNELS, goes_one_way, lengths, node_counts
 from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, likely, shapes, shown, times_of_each, word
 from raffia.data.infer.sample_axis import ONE, Look, axes_asked
@@ -247,7 +247,7 @@ def _without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) 
     if v.dims and all(v.dims) and len(left) < len(places):
         return left
     lines = {name: size for name, size in lengths(arrays).items() if not is_times(arrays[name]) and goes_one_way(arrays[name])}
-    sizes = sorted(lines.values())
+    sizes = sorted([*lines.values(), *node_counts(arrays)])
     if sizes == sorted(v.shape[axis] for axis in left):
         return []
     unnamed = left

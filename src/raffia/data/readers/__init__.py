@@ -8,8 +8,8 @@ from typing import Any
 
 from raffia.data.readers import folders, hdf5, in_memory, matlab, meshes, numpy_files, pytorch, tables, zarr_store
 from raffia.data.readers.damage import guarded, naming
-from raffia.data.readers.folders import NAMES, NUMBERS
-from raffia.data.readers.layout import WIDE, Layout, resampling
+from raffia.data.readers.folders import NAMES, NUMBERS, SPLITS, only_folder, parameters_in, test_sets
+from raffia.data.readers.layout import TABLES, WIDE, Layout, resampling
 from raffia.data.readers.tables.wide import selected
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_whole, decode, files_of, has_wildcards, real_parts
 from raffia.errors import RaffiaError
@@ -35,7 +35,6 @@ __all__ = [
 Reader = Callable[[Path], dict[str, Variable]]
 """Takes the path of a file, and gives the arrays in it by name."""
 
-TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
 BY_SUFFIX: dict[str, Reader] = {
     ".npz": numpy_files.npz,
     ".npy": numpy_files.npy,

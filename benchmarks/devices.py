@@ -103,7 +103,6 @@ METHODS = {
     "draws": lambda model, a, y: model.sample_posterior(a, 2, seed=1),
     "band": lambda model, a, y: torch.stack(model.conformal(a, y, 0.8)(a)),
     "covers": lambda model, a, y: model.conformal(a, y, 0.8).covers(a, y).double(),
-    "likelihood": lambda model, a, y: torch.tensor(model.log_marginal_likelihood()),
     "partial_fit": lambda model, a, y: (
         copy.deepcopy(model).set_params(ridge=1e-6).partial_fit(a.double(), y.double()).predict(a)
     ),

@@ -147,7 +147,6 @@ def numbers_of(make, a, y, folder, name, options):
         "draws": lambda: model.sample_posterior(a[:3], 2, seed=1),
         "band": lambda: torch.stack(model.conformal(a, y, 0.8)(a)),
         "novelty": lambda: model.novelty(a),
-        "likelihood": lambda: torch.tensor(model.log_marginal_likelihood()),
         "rollout": lambda: model.rollout(a[:3], 2),
         "pruned": lambda: model.prune(12).predict(a),
         "batches": lambda: make().fit(batches).predict(a),

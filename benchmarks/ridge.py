@@ -14,7 +14,7 @@ from raffia.regression import RidgePath
 
 
 def naive_gcv(path, rows, ridge):
-    return float(rows * path.equations.residual(path.coef(ridge)) / (rows - path.degrees_of_freedom(ridge)) ** 2)
+    return float(rows * path.equations.residual(path.coef(ridge)) / (rows - float((path.s / (path.s + ridge)).sum())) ** 2)
 
 
 def test_error(model, phi, y, coef):

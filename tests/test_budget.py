@@ -9,7 +9,7 @@ import torch
 
 import raffia
 from raffia import Burgers, RaffiaError
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock, planned, seconds_for
 from raffia.tuning import GradientSearch
 from raffia.tuning.workers import side_by_side, working

@@ -9,7 +9,7 @@ import torch
 import raffia
 from raffia import Channels, Dataset, Domain, RaffiaError, Vectors, metrics
 from raffia.metrics import Sizes
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock
 from raffia.surrogate.candidates import Glance
 from raffia.surrogate.contest import contest

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from raffia import RaffiaError
-from raffia.model.onnx_operations import DECOMPOSITIONS
-from raffia.model.recording import record
+from raffia.model.program_export import DECOMPOSITIONS, record
 from tests.derivatives.cases import CIRCLE, KINDS, MAPS, MODELS, pairs, trained
 
 WAYS = ("False", "True", "function")

@@ -10,9 +10,8 @@ import torch
 import raffia
 from raffia import Dataset, Domain, RaffiaError, Vectors, load
 from raffia.data import open_source
-from raffia.model.copies import folds_of, groups_of, split, together
-from raffia.model.leakage import nearness
-from raffia.model.work_plan import WorkPlan
+from raffia.model.splitting import folds_of, groups_of, nearness, split, together
+from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock
 from raffia.surrogate.candidates import Glance
 from raffia.surrogate.contest import contest

@@ -256,15 +256,6 @@ def test_error_bars_have_the_shape_of_the_predictions():
         assert bool((std > 0).all())
 
 
-def test_the_evidence_of_two_equal_channels_is_twice_that_of_one(tmp_path):
-    a, y = samples(CIRCLE), samples(CIRCLE, seed=1)
-    one = RandomFeatureModel(fourier(CIRCLE), 10, 1e-2).fit(a, y)
-    two = RandomFeatureModel(fourier(CIRCLE), 10, 1e-2).fit(a, torch.stack([y, y], 1))
-    assert two.log_marginal_likelihood(0.3) == pytest.approx(2 * one.log_marginal_likelihood(0.3), rel=1e-9)
-    one.save(tmp_path / "model.safetensors", statistics=True)
-    assert load(tmp_path / "model.safetensors").log_marginal_likelihood(0.3) == pytest.approx(one.log_marginal_likelihood(0.3))
-
-
 def test_errors_of_another_shape_are_refused():
     a, y = samples(CIRCLE), samples(Domain(0))
     model = RandomFeatureModel(ScalarFeatures(4), 10, 1e-3).fit(a, y)

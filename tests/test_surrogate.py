@@ -22,7 +22,7 @@ from raffia import (
 from raffia.data import open_source
 from raffia.model.preprocessing import prepare
 from raffia.model.settings import Settings
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock
 from raffia.surrogate.candidates import Candidate, Glance, candidates, named
 from raffia.surrogate.contest import contest

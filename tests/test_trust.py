@@ -28,7 +28,7 @@ from raffia import (
 from raffia.data import InMemory
 from raffia.features import NeuralFeatures, SpectralNetwork
 from raffia.model import cluster
-from raffia.model.copies import groups_of, split
+from raffia.model.splitting import groups_of, split
 from raffia.regression import memory_budget
 from raffia.tuning import GradientSearch, RidgeSearch
 

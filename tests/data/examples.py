@@ -90,13 +90,6 @@ def zarr3(path, arrays):
     zarr2(path, arrays, 3)
 
 
-def zarr_shards(path, arrays):
-    group = zarr.open_group(path, mode="w")
-    for name, array in arrays.items():
-        chunks, shards = (2, *array.shape[1:]), (4, *array.shape[1:])
-        group.create_array(name, data=array, chunks=chunks, shards=shards, compressors=zarr.codecs.BloscCodec())
-
-
 def zarr_gzip(path, arrays):
     group = zarr.open_group(path, mode="w", zarr_format=2)
     for name, array in arrays.items():
@@ -143,7 +136,6 @@ WRITERS = {
     "netcdf classic": (netcdf_classic, ".nc"),
     "zarr 2": (zarr2, ".zarr"),
     "zarr 3": (zarr3, ".zarr"),
-    "zarr in shards": (zarr_shards, ".zarr"),
     "zarr by gzip": (zarr_gzip, ".zarr"),
     "pt": (pt, ".pt"),
     "pt legacy": (pt_legacy, ".pth"),

@@ -157,6 +157,16 @@ def test_fields_of_unequal_shapes_are_refused_with_both_files_and_a_remedy(tmp_p
         variables(tmp_path)
 
 
+def test_a_folder_with_an_array_in_each_file_holds_these_arrays(tmp_path):
+    arrays = {"params": RNG.random((30, 2)), "snapshots_u": RNG.random((30, 40)), "cells": np.arange(117).reshape(39, 3)}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    found = variables(tmp_path)
+    assert set(found) == set(arrays)
+    source = open_source(tmp_path, input="params", output="snapshots_u")
+    np.testing.assert_array_equal(source.dataset().y, arrays["snapshots_u"])
+
+
 def test_parts_of_the_samples_go_one_after_the_other(tmp_path):
     a = waves(30)
     for name, rows in (("part1", slice(0, 10)), ("part2", slice(10, 20)), ("part10", slice(20, 30))):

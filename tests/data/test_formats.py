@@ -196,5 +196,5 @@ def test_lists_of_dictionaries_and_long_lists_are_a_sample_an_entry(tmp_path):
 
 def test_a_list_of_tensors_that_are_all_the_same_bytes_is_refused(tmp_path):
     torch.save([torch.randn(100).clone()] * 50, tmp_path / "same.pt")
-    with pytest.raises(RaffiaError, match=r"same.pt is damaged: the tensors in same have more bytes than the file"):
+    with pytest.raises(RaffiaError, match=r"same.pt is damaged: the arrays in it have many more bytes than the file"):
         variables(tmp_path / "same.pt")

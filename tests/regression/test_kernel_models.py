@@ -176,10 +176,3 @@ def test_a_mean_function_goes_with_a_model_from_a_grid_to_a_mesh():
     nodes = torch.rand(40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     there = model.on(Mesh(nodes, domain=domain)).predict(torch.zeros(1, 40, dtype=torch.float64))
     assert (there - torch.sin(3 * nodes[:, 0]) * nodes[:, 1]).abs().max() < 0.02
-
-
-def test_a_kernel_model_has_no_marginal_likelihood():
-    a = torch.randn(12, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    model = of_kernel(domain=Vectors()).fit(a, a)
-    with pytest.raises(raffia.RaffiaError, match="log_marginal_likelihood is for ordinary coefficients of a finite n_features"):
-        model.log_marginal_likelihood()

@@ -306,8 +306,6 @@ def test_what_cannot_be_is_refused():
     model = _model("line").fit(a, y)
     with pytest.raises(RaffiaError, match="fit a model there"):
         model.on(Mesh(torch.rand(20, 1), domain=Domain(1)))
-    with pytest.raises(RaffiaError, match="for ordinary coefficients"):
-        model.log_marginal_likelihood()
     with pytest.raises(RaffiaError, match="constraints or output changed"):
         model.set_params(coefficients="ordinary").predict(a)
     on_mesh = _model("mesh").fit(*_pairs("mesh"))

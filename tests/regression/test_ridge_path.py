@@ -1,4 +1,6 @@
 import math
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from raffia import Domain, FourierFeatures, RaffiaError, RandomFeatureModel
 from raffia.features import BrownianBridge
 from raffia.metrics import measure_for
 from raffia.regression import (
+    DEFAULTS,
     DualPath,
     FeatureStream,
     NormalEquations,
@@ -18,7 +21,6 @@ from raffia.regression import (
     leave_one_out,
     leave_one_out_dual,
     left_out_ridge,
-    ridge_choice,
 )
 from raffia.solvers import Dual, NystromPCG
 
@@ -43,25 +45,6 @@ def test_path_is_what_a_solver_gives_for_each_ridge(setting, ridge):
     A, target = tall(stream, a), stream.grid.embed(y).reshape(-1)
     coef = torch.linalg.solve(A.T @ A / 40 + ridge * torch.eye(40), A.T @ target)
     torch.testing.assert_close(path.coef(ridge), coef, rtol=1e-5, atol=1e-7)
-    H = A @ torch.linalg.solve(A.T @ A + 40 * ridge * torch.eye(40), A.T)
-    assert path.degrees_of_freedom(ridge) == pytest.approx(float(H.trace()), rel=1e-6)
-    assert path.training_error(ridge) == pytest.approx(float((target - A @ coef / 40).norm() / target.norm()), rel=1e-5)
-    determinant = torch.logdet(torch.eye(40) + A.T @ A / (40 * ridge))
-    assert path.log_determinant(ridge) == pytest.approx(float(determinant), rel=1e-8)
-
-
-@pytest.mark.parametrize("ridge", [1e-4, 1e-2])
-def test_marginal_likelihood_is_the_gaussian_density_of_the_data(setting, ridge):
-    stream, a, y, path = setting
-    A, target, noise = tall(stream, a), stream.grid.embed(y).reshape(-1), 3e-4
-    covariance = noise * (torch.eye(len(A)) + A @ A.T / (40 * ridge))
-    density = torch.distributions.MultivariateNormal(torch.zeros(len(A)).double(), covariance).log_prob(target)
-    assert path.log_marginal_likelihood(ridge, noise, len(A)) == pytest.approx(float(density), rel=1e-8)
-    best = path.likeliest_noise(ridge, len(A))
-    assert all(
-        path.log_marginal_likelihood(ridge, best, len(A)) > path.log_marginal_likelihood(ridge, factor * best, len(A))
-        for factor in (0.9, 1.1)
-    )
 
 
 def test_leaving_one_function_out_is_training_without_it(setting):
@@ -93,14 +76,8 @@ def test_on_fine_grids_fewer_functions_are_left_out_and_say_the_same(setting, mo
     ridge, told = left_out_ridge(path, stream, a, y, measure)
     assert left_out_ridge(path, stream, a, y, measure, every=False) == (ridge, None)
     assert told.errors.shape == (1, 12)
-    for name, value in {
-        "FINE": 32,
-        "LEAST_SCANNED": 6,
-        "SCANNED_SAMPLES": 12,
-        "LEAST_LEFT_OUT": 8,
-        "LEFT_OUT_SAMPLES": 16,
-    }.items():
-        monkeypatch.setattr(ridge_choice, name, value)
+    fewer = replace(DEFAULTS, fine=32, least_scanned=6, scanned_samples=12, least_left_out=8, left_out_samples=16)
+    monkeypatch.setattr(sys.modules["raffia.regression.leave_one_out"], "DEFAULTS", fewer)
     other, some = left_out_ridge(path, stream, a, y, measure)  # of 64 points: half as many, but eight at least
     rows = torch.linspace(0, 11, 8).long()
     torch.testing.assert_close(some.errors, leave_one_out(path, stream, a, y, [other], measure=measure).errors[:, rows])
@@ -137,21 +114,6 @@ def test_folds_are_trained_by_subtracting_their_statistics(setting):
             refit = RidgePath(NormalEquations.assemble(stream, a[others], y[others])).coef(ridge)
             left += float(NormalEquations.assemble(stream, a[p], y[p]).residual(refit))
         assert float(found[k]) == pytest.approx(math.sqrt(left / float(stream.grid.norm(y).square().sum())), rel=1e-6)
-
-
-def test_generalised_cross_validation_is_for_numbers(setting):
-    features = BrownianBridge(n_modes=50)
-    x = torch.linspace(0.02, 0.98, 40, dtype=torch.float64)
-    y = torch.sin(6 * x) + 0.1 * torch.cos(50 * x)
-    stream = FeatureStream(features, features.draw(20, seed=0), Domain(0).grid(), 40, 10**5)
-    path = RidgePath(NormalEquations.assemble(stream, x, y))
-    A = tall(stream, x)
-    H = A @ torch.linalg.solve(A.T @ A + 20 * 1e-4 * torch.eye(20), A.T)
-    wanted = 40 * (y - H @ y).square().sum() / (40 - H.trace()) ** 2
-    assert path.generalised_cross_validation(1e-4) == pytest.approx(float(wanted), rel=1e-8)
-    columns = FeatureStream(features, features.draw(20, seed=0), Domain(1).grid(3), 40, 10**5)
-    with pytest.raises(RaffiaError, match="use leave_one_out for functions"):
-        RidgePath(NormalEquations.assemble(columns, x, torch.stack([y] * 3, dim=1))).generalised_cross_validation(1e-4)
 
 
 def test_best_ridge_finds_the_minimum_of_the_mean_error():

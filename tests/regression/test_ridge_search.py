@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from raffia import RaffiaError
-from raffia.regression.ridge_search import search_ridges
+from raffia.regression.modal_ridge import search_ridges
 
 BEST = torch.tensor([-11.0, -9.3, -8.0, -6.5, -4.0, -3.1], dtype=torch.float64)
 SCALES = torch.tensor([1.0, 10.0, 1e-3, 1.0, 5.0, 2.0], dtype=torch.float64)

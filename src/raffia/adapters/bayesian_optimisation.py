@@ -11,13 +11,43 @@ from raffia.model.vector_operator import FlatOperator
 
 
 def botorch_mean(operator: FlatOperator) -> Any:
-    """A `GenericDeterministicModel` of b × q × input_size, with output_size outcomes: predictions without error bars."""
+    """Make a `GenericDeterministicModel` of BoTorch from a model: its predictions, without error bars.
+
+    Parameters
+    ----------
+    operator
+        `model.at(grid)`.
+
+    Returns
+    -------
+    GenericDeterministicModel
+        From tensors (b, q, input_size) to (b, q, output_size).
+
+    Examples
+    --------
+    See *Derivatives, optimisers and export* in the reference (`docs/use.md`): `botorch_mean(model.at(64))`.
+    """
     models = needed("botorch.models.deterministic", "BoTorch")
     return models.GenericDeterministicModel(lambda x: _rows(operator, x), num_outputs=operator.output_size)
 
 
 def botorch_model(operator: FlatOperator) -> Any:
-    """A BoTorch `Model` whose posterior has predictions as means and error bars, noise among them, as deviations, each value by itself."""
+    """Make a `Model` of BoTorch from a model: predictions as means, error bars as deviations, each value by itself.
+
+    Parameters
+    ----------
+    operator
+        `model.at(grid)` of a model with error bars.
+
+    Returns
+    -------
+    Model
+        A model whose `posterior` takes tensors (b, q, input_size).
+
+    Examples
+    --------
+    See *Derivatives, optimisers and export* in the reference (`docs/use.md`): `botorch_model(model.at(64))`.
+    """
     return _model()(operator)
 
 

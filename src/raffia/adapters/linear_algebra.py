@@ -7,7 +7,32 @@ from raffia.model.vector_operator import FlatOperator
 
 
 def jacobian(operator: FlatOperator, x: Array) -> LinearOperator:
-    """F'(x), (output_size, input_size): products with it and its transpose are `jvp` and `vjp`, of matrices all columns at once."""
+    """The Jacobian F'(x) of a model as a `LinearOperator` of SciPy.
+
+    Products with it and its transpose are `operator.jvp` and `operator.vjp`.
+
+    Parameters
+    ----------
+    operator
+        `model.at(grid)`, or `model.at(grid, prior)`.
+    x
+        The point, a vector of length input_size.
+
+    Returns
+    -------
+    LinearOperator
+        Of shape (output_size, input_size).
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.adapters import jacobian
+    >>> from raffia.problems import Burgers
+    >>> a, y = Burgers(fine_points=64).dataset(10, points=32, seed=0)
+    >>> operator = RandomFeatureModel(FourierFeatures(16), 20, ridge=1e-6).fit(a, y).at(32)
+    >>> jacobian(operator, a[0].numpy()).shape
+    (32, 32)
+    """
     shape = operator.output_size, operator.input_size
 
     def at(columns: Array) -> Array:

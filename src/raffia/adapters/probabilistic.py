@@ -10,7 +10,23 @@ from raffia.model.vector_operator import FlatOperator
 
 
 def pytensor_op(operator: FlatOperator) -> Any:
-    """A PyTensor `Op` from vectors to vectors, for deterministic variables and likelihoods of PyMC; NUTS has its gradient."""
+    """Make a PyTensor `Op` from a model, for deterministic variables and likelihoods of PyMC. NUTS gets its gradient.
+
+    Parameters
+    ----------
+    operator
+        `model.at(grid)`, or `model.at(grid, prior)`.
+
+    Returns
+    -------
+    Op
+        From vectors of length input_size to vectors of length output_size.
+
+    Examples
+    --------
+    See *Derivatives, optimisers and export* in the reference (`docs/use.md`): `pm.Normal("y", pytensor_op(operator)(xi),
+    noise, observed=data)`.
+    """
     return _operation()(operator)
 
 

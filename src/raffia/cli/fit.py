@@ -19,7 +19,7 @@ from raffia.data.options import listed
 from raffia.errors import RaffiaError
 from raffia.model import load
 from raffia.model.settings import check_numbers
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.report import band_in_words
 from raffia.surrogate import FAMILIES
 from raffia.surrogate.budget import ended_by_ctrl_c

@@ -14,7 +14,9 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class BoundaryValues(Equality):
-    """F(a) = value at both ends of every non-periodic axis, exactly, for every input and on every grid.
+    """Prescribe the values of predictions at the boundary, exactly.
+
+    F(a) = value at both ends of every non-periodic axis, exactly, for every input and on every grid.
 
     Features are multiplied by Π 4x(1 − x) over the non-periodic axes. E(value − f) is added to predictions, with E d = d − Π (1 − E_axis) d
     and (E_axis d)(x) = (1 − x) d(0) + x d(1), linear interpolation between opposite ends. Grids need nodes at the ends of these axes.

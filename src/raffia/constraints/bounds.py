@@ -12,7 +12,21 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class Positive(Inequality):
-    """F(a) ≥ 0 at the collocation points of the training inputs."""
+    """Keep predictions from becoming negative: F(a) ≥ 0 at collocation points of the training inputs.
+
+    Parameters
+    ----------
+    points
+        The number of collocation points, spread evenly over the training inputs and their nodes.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Positive
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, constraints=[Positive()])
+    """
 
     points: int = POINTS
     channels: tuple[int, ...] | None = None
@@ -29,7 +43,23 @@ class Positive(Inequality):
 
 @dataclass(frozen=True, repr=False)
 class Bounded(Inequality):
-    """low ≤ F(a) ≤ high at the collocation points of the training inputs; either bound may be infinite."""
+    """Keep predictions between two bounds: low ≤ F(a) ≤ high at collocation points of the training inputs.
+
+    Parameters
+    ----------
+    low, high
+        The bounds; either may be infinite.
+    points
+        The number of collocation points, spread evenly over the training inputs and their nodes.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Bounded
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, constraints=[Bounded(low=0.0, high=1.0)])
+    """
 
     low: float = -math.inf
     high: float = math.inf

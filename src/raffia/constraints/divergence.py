@@ -15,11 +15,22 @@ from raffia.spaces.spectral import wavenumbers
 
 @dataclass(frozen=True, repr=False)
 class DivergenceFree(Equality):
-    """∇·F(a) = 0 of the velocity in as many `channels` as there are dimensions, for every input and on every periodic grid.
+    """Make predicted velocities divergence-free, exactly, for every input and on every periodic grid.
 
-    F̂(k) = f̂(k) − k (k·f̂(k)) / |k|², the orthogonal projection in L². The divergence is that of the waves that the grid resolves; the
-    highest wave of an even grid counts as constant along its axis, since its derivative is zero at the nodes. It mixes channels,
-    so it is applied to predictions, not to features. It never increases the error if the true outputs are divergence-free.
+    F̂(k) = f̂(k) − k (k·f̂(k)) / |k|², the orthogonal projection in L². The divergence is that of the waves that the grid
+    resolves. It is applied to predictions only, because it mixes channels. It never increases the error if the true outputs
+    are divergence-free.
+
+    Parameters
+    ----------
+    channels
+        Indices of the components of the velocity, as many as dimensions; None is all channels.
+
+    Examples
+    --------
+    >>> from raffia import Channels, Domain, FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import DivergenceFree
+    >>> model = RandomFeatureModel(FourierFeatures(domain=Channels(Domain(2), 2)), ridge=1e-6, constraints=[DivergenceFree()])
     """
 
     channels: tuple[int, ...] | None = None

@@ -15,10 +15,23 @@ from raffia.spaces import Nodes, Space
 
 @dataclass(frozen=True, repr=False)
 class Integral(Equality):
-    """∫ F(a) dx = value, for every input and on every grid, by its quadrature; `Integral(0.0)` is zero mean.
+    """Prescribe the integral of predictions, ∫ F(a) dx = value, exactly, for every input and on every grid.
 
-    F = f + (value − ∫f) / ∫w · w with w = 1. If values at ends are prescribed too, w is a product of parabolas that vanish there.
-    `value` is one number, or one for each of the `channels`, which are indices; None is all channels.
+    F = f + (value − ∫f) / ∫w · w with w = 1. If boundary values are prescribed too, w is a product of parabolas that vanish
+    there.
+
+    Parameters
+    ----------
+    value
+        One number, or one for each of the channels; 0 is zero mean.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import Integral
+    >>> model = RandomFeatureModel(FourierFeatures(), ridge=1e-6, constraints=[Integral(0.0)])
     """
 
     value: float | tuple[float, ...] = 0.0
@@ -46,7 +59,9 @@ class Integral(Equality):
 
 @dataclass(frozen=True, repr=False)
 class Conserved(Equality):
-    """∫ F(a) dx = ∫ a dx for every input and on every grid: conservation of mass, momentum or a mean.
+    """Give predictions the integral of the input, exactly: conservation of mass, momentum or a mean.
+
+    ∫ F(a) dx = ∫ a dx for every input and on every grid: conservation of mass, momentum or a mean.
 
     Parameters
     ----------

@@ -15,9 +15,26 @@ STEPS = 20
 
 @dataclass(frozen=True, repr=False)
 class MonotoneAlong(Inequality):
-    """F(a) is monotone along an axis of the grid, from node to node, at the collocation points of the training inputs.
+    """Make predictions rise, or fall, along an axis of the grid, at collocation points of the training inputs.
 
-    `axis` is the index of the axis. A collocation point is a pair of neighbouring nodes.
+    A collocation point is a pair of neighbouring nodes.
+
+    Parameters
+    ----------
+    axis
+        The index of the axis, which must not be periodic.
+    increasing
+        Whether predictions rise.
+    points
+        The number of collocation points, spread evenly over the training inputs and their nodes.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import Domain, FourierFeatures, RandomFeatureModel
+    >>> from raffia.constraints import MonotoneAlong
+    >>> model = RandomFeatureModel(FourierFeatures(domain=Domain(1, periodic=False)), ridge=1e-6, constraints=[MonotoneAlong(0)])
     """
 
     axis: int = 0
@@ -53,10 +70,27 @@ class MonotoneAlong(Inequality):
 
 @dataclass(frozen=True, repr=False)
 class MonotoneIn(Inequality):
-    """F is monotone in component `parameter` of vector inputs, with all other components those of a training input.
+    """Make predictions rise, or fall, in one parameter, for vectors as inputs.
 
-    The range of the parameter in the training inputs is divided into twenty steps. A collocation point is one step, with the other
-    components of one training input, and one output value: it does not decrease (or, if not `increasing`, not increase) in the step.
+    The range of the parameter in the training inputs is divided into twenty steps. A collocation point is one step, with the
+    other components of one training input, and one output value. That value does not decrease in the step.
+
+    Parameters
+    ----------
+    parameter
+        The index of the component.
+    increasing
+        Whether predictions rise.
+    points
+        The number of collocation points, spread evenly over the training inputs and their nodes.
+    channels
+        Indices of output channels; None is all.
+
+    Examples
+    --------
+    >>> from raffia import RandomFeatureModel, ScalarFeatures, Vectors
+    >>> from raffia.constraints import MonotoneIn
+    >>> model = RandomFeatureModel(ScalarFeatures(domain=Vectors()), ridge=1e-6, constraints=[MonotoneIn(0)])
     """
 
     parameter: int = 0

@@ -55,10 +55,28 @@ class Readable(ABC):
 
 @dataclass(frozen=True)
 class Dataset(Readable):
-    """Inputs `a` and outputs `y`, (n, *grid), which it unpacks into: `a, y = dataset`.
+    """Pairs of inputs and outputs, with the spaces that they live in. It unpacks: `a, y = dataset`.
 
-    `domain` is the space of the inputs; `output` that of the outputs, where it is another. `along` says where pairs lie along
-    trajectories, if they are of some: see `of_trajectories`.
+    Parameters
+    ----------
+    a, y
+        Inputs and outputs, arrays or tensors of shape (n, *grid); see `Channels`, `Mesh` and `Vectors` for other shapes.
+    domain
+        The space of the inputs.
+    settings
+        What made the data, stored with them.
+    output
+        The space of the outputs, if it is not that of the inputs.
+    along
+        The positions of pairs along trajectories, as `of_trajectories` sets them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import Dataset, Domain
+    >>> data = Dataset(np.zeros((5, 32)), np.zeros((5, 32)), Domain(1))
+    >>> len(data), data.a.shape
+    (5, torch.Size([5, 32]))
     """
 
     a: Any
@@ -79,14 +97,37 @@ class Dataset(Readable):
         parameters: Any = None,
         times: Any = None,
     ) -> "Dataset":
-        """Pairs of states of trajectories and those that follow: `u` is (trajectories, states, *grid), its states functions on `domain`.
+        """Make pairs from trajectories: a state is the input, the next state the output.
 
-        States of several channels are (trajectories, states, channels, *grid), on `Channels(Domain(…), count)`; one long trajectory is
-        `u[None]`. A pair is a state and the one `stride` steps later; with a `window`, inputs are so many states in a row, with a `horizon`
-        outputs are so many that follow, all as channels. A window that is not given is 1, until `raffia.fit` finds that a state
-        does not tell the next, and two do.
-        `parameters` (trajectories,) or (trajectories, numbers) hold for a whole trajectory, and are constant channels of its inputs.
-        `times` (states,), if given, must be in equal steps.
+        Parameters
+        ----------
+        u
+            States (trajectories, states, *grid), with channels before the grid if there are several. One long trajectory is
+            `u[None]`.
+        domain
+            The space of a state.
+        stride
+            The number of steps from a state to the next in a pair.
+        window, horizon
+            The numbers of states in a row that are the input and the output, as channels. `raffia.fit` may change a window
+            that is not given to two, if one state does not determine the next.
+        parameters
+            Numbers that are constant along a trajectory, (trajectories,) or (trajectories, numbers): constant channels of the
+            inputs.
+        times
+            The times of the states, (states,), which must be in equal steps.
+
+        Returns
+        -------
+        Dataset
+            The pairs. Whole trajectories are held out of it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from raffia import Dataset, Domain
+        >>> len(Dataset.of_trajectories(np.random.rand(4, 11, 32), Domain(1)))
+        40
         """
         steps = {"stride": stride, "window": window, "horizon": horizon}
         a, y, inputs, output, along = pairs_in_memory(u, domain, parameters, times, steps)

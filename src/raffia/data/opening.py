@@ -120,7 +120,30 @@ def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any)
 
 
 def read(path: Any, **fields: Any) -> Dataset:
-    """Read all pairs in a file, or in data in memory, with the options of `open_source`."""
+    """Read all pairs in a file, or in data in memory.
+
+    Parameters
+    ----------
+    path
+        A file, a folder, or a pattern such as "runs/*.csv"; or a Dataset or DataArray of xarray, or a DataFrame of pandas.
+    **fields
+        What is known of the file, by the names of the options of `raffia fit`: `input="load"`, `output="deflection"`,
+        `periodic=True`, and all other fields of `raffia.data.ReadingOptions`. What is not given is inferred.
+
+    Returns
+    -------
+    Dataset
+        The pairs, as tensors (n, *grid).
+
+    Examples
+    --------
+    See `examples/plot_02_own_file.py` in the gallery.
+
+    >>> import numpy as np, pandas, raffia
+    >>> table = pandas.DataFrame(np.random.default_rng(0).random((20, 3)), columns=["p1", "p2", "lift"])
+    >>> raffia.read(table, input=["p1", "p2"], output="lift").a.shape
+    torch.Size([20, 2])
+    """
     return open_source(path, **fields).dataset()
 
 

@@ -21,7 +21,9 @@ FORCED = 0.1
 
 @dataclass(repr=False, eq=False)
 class CarriedFeatures(FeatureMap):
-    """φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (±turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
+    """The input, moved along a velocity that it has or from which it is computed: features for transport.
+
+    φ(a; θ) = p_L with p₀ = q and p_l(x) = G p_{l−1}(x − u_l(x)) + gain f(x)/L, u_l = (s_θ/L) (±turn ∇^⊥ + climb ∇) M_θ p_{l−1}.
 
     q is (a − shift)/scale, and f is `source`/scale. M_θ = max(|k|, 1)^(−power) (1 + shape·r_θ(|k|)) with a random smooth function r_θ,
     s_θ = 1 + spread·ξ_θ, and G = e^(−damping |k|²/L). Each of the L steps uses the midpoint rule. The unit of length is the longest side

@@ -89,7 +89,21 @@ Prepared = tuple[Tensor, ...]
 
 
 class FeatureMap(BaseEstimator, ABC):
-    """φ(a; θ): maps an input function and a random θ to an output function, or to a number (scalar features)."""
+    """A random operator φ(·; θ): the base class of all families of features.
+
+    A subclass is a dataclass with a property `theta_shape` and a method `__call__(a, theta)`. It takes functions (n, *grid)
+    and random numbers (m, *theta_shape). It returns functions (n, m, *grid), or numbers (n, m).
+
+    Examples
+    --------
+    See `examples/plot_15_own_solver.py` in the gallery for a map of your own.
+
+    >>> import torch
+    >>> from raffia.features import FourierFeatures
+    >>> features = FourierFeatures(16)
+    >>> features(torch.rand(3, 32, dtype=torch.float64), features.draw(5, seed=0)).shape
+    torch.Size([3, 5, 32])
+    """
 
     normalized: ClassVar[bool] = True
     """Whether `raffia.fit` normalises the data by default. False if hyperparameters have the units of the data."""
@@ -251,10 +265,31 @@ def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
 def empirical_kernel(
     feature_map: FeatureMap, theta: Float[Tensor, "m *theta"], a: Float[Tensor, "n *grid"], b: Float[Tensor, "n2 *grid"]
 ) -> Float[Tensor, "n points n2 points"]:
-    """k^(m)(a_i, b_j) = (1/m) Σ_l φ(a_i; θ_l) ⊗ φ(b_j; θ_l) as matrices in embedded coordinates, (n, K, n', K).
+    """The kernel of finitely many features, k(a_i, b_j) = (1/m) Σ_l φ(a_i; θ_l) ⊗ φ(b_j; θ_l), as a dense matrix.
 
-    (f ⊗ g) h = ⟨g, h⟩ f, so embed(k(a, b) h) = kernel · embed(h). For scalar features K = 1: take [:, 0, :, 0]. This is a
-    dense object for small problems and for tests; training never needs it.
+    (f ⊗ g) h = ⟨g, h⟩ f, so embed(k(a, b) h) = kernel · embed(h). It is for small problems and for tests.
+
+    Parameters
+    ----------
+    feature_map
+        φ.
+    theta
+        Random numbers of m features, (m, *theta_shape).
+    a, b
+        Functions, (n, *grid) and (n', *grid).
+
+    Returns
+    -------
+    Tensor
+        Matrices of shape (n, K, n', K) for functions on K points; K = 1 for scalar features.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia.features import FourierFeatures, empirical_kernel
+    >>> features, a = FourierFeatures(16), torch.rand(3, 32, dtype=torch.float64)
+    >>> empirical_kernel(features, features.draw(20, seed=0), a, a[:2]).shape
+    torch.Size([3, 32, 2, 32])
     """
     left, right = _embedded(feature_map, theta, a), _embedded(feature_map, theta, b)
     return (left.flatten(1).T @ right.flatten(1)).reshape(*left.shape[1:], *right.shape[1:]) / len(theta)

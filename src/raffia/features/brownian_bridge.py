@@ -14,7 +14,9 @@ from raffia.spaces import POINT, Domain, Nodes
 
 @dataclass(repr=False, eq=False)
 class BrownianBridge(FeatureMap):
-    """φ(x; θ) = Σ_j θ_j √2 sin(jπx) / (jπ)^s, for s = 1 with kernel k_μ(x, x') = min(x, x') − x x'   (eqn:bb, eqn:bb_kernel).
+    """Random paths of a Brownian bridge, number ↦ number: the first example of the paper.
+
+    φ(x; θ) = Σ_j θ_j √2 sin(jπx) / (jπ)^s, for s = 1 with kernel k_μ(x, x') = min(x, x') − x x'   (eqn:bb, eqn:bb_kernel).
 
     Inputs and outputs are numbers. Paths have about s − ½ derivatives.
 

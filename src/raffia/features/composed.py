@@ -20,7 +20,9 @@ Numbers = float | Float[Tensor, "..."]
 
 @dataclass(repr=False, eq=False)
 class IteratedFeatures(FeatureMap):
-    """φ(a; θ) = p_L,  p₀ = K₀[s₀ (1 + w R₀)],  p_l = K_l[s₀ (1 + w R_l) + β_l s₁ p_{l−1} + γ_l ∇s₂·∇p_{l−1} + ζ_l ∇^⊥(M s₃)·∇p_{l−1}].
+    """A few steps of a fixed-point iteration for an elliptic equation that need not be known.
+
+    φ(a; θ) = p_L,  p₀ = K₀[s₀ (1 + w R₀)],  p_l = K_l[s₀ (1 + w R_l) + β_l s₁ p_{l−1} + γ_l ∇s₂·∇p_{l−1} + ζ_l ∇^⊥(M s₃)·∇p_{l−1}].
 
     K_l = (τ² + |k|²)^(−α_l/2) and M = max(|k|, 1)^(−power) are radial multipliers. q is (a − shift)/scale, smoothed by
     e^(−(smoothing·|k|)²/2). The four functions are s_i = c₀ + c₁ q + c₂ tanh q, with c₁ and c₂ for each channel. R_l are random fields. The

@@ -50,7 +50,9 @@ def wavenumber_filter(r: Tensor, beta: Number) -> Tensor:
 
 @dataclass(repr=False, eq=False)
 class FourierFeatures(FeatureMap):
-    """φ(a; θ) = σ( amplitude · F⁻¹(χ · Fa · Fθ) + bias · ξ₀ ),  θ ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)),  χ(k) = σ_χ(2πδ|k|).
+    """A filtered random convolution followed by a pointwise function: the features of the paper for Burgers' equation.
+
+    φ(a; θ) = σ( amplitude · F⁻¹(χ · Fa · Fθ) + bias · ξ₀ ),  θ ~ N(0, τ^(2α−1) (−Δ + τ²)^(−α)),  χ(k) = σ_χ(2πδ|k|).
 
     A filtered random convolution followed by a pointwise function σ. The Fourier multipliers are independent complex normal variables of
     standard deviation w_k. The defaults are the paper's for Burgers' equation, with the factor 1024 that its text does not mention but its

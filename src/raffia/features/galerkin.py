@@ -20,20 +20,45 @@ SOLVED = 64  # samples whose equations are held at once
 
 @dataclass(repr=False, eq=False)
 class GalerkinFeatures(FeatureMap):
-    """φ(a; θ) = Σ_k u_k ψ_k with (A(a) + C) u = f_θ + g(a),  A(a)_jk = ∫ α ψ_j ψ_k + β ∇ψ_j·∇ψ_k,  g(a)_j = −∫ γ ψ_j.
+    """Solutions of a linear equation whose coefficients are functions of the input, by Galerkin's method.
 
-    α, β and γ are polynomials of q = (a − shift)/scale, without products of channels: `mass` and `stiffness` have the numbers of 1, of q
-    (for each channel), of q² …, up to any degree, and `source` the same without that of 1. ψ_1 … ψ_r are the `basis`, functions given on a
-    grid, where equations are assembled; C is a `correction`. α and β are kept between `bounds`, unless there are none: a polynomial that
-    changes its sign on new inputs makes poles. f_θ = f + spread · J ξ_θ has the fixed `load` f and random ones, J being
-    `loads`. As features are linear in f_θ, a trained model is one equation, and r + 1 features are as good as more.
+    φ(a; θ) = Σ_k u_k ψ_k with (A(a) + C) u = f_θ + g(a),  A(a)_jk = ∫ α ψ_j ψ_k + β ∇ψ_j·∇ψ_k,  g(a)_j = −∫ γ ψ_j.
+
+    α, β and γ are polynomials of q = (a − shift)/scale. f_θ = f + spread · J ξ_θ is a random load. Features are linear in
+    f_θ, so a trained model is one equation, and r + 1 features are as good as more.
 
     They represent stationary linear equations of second order with the input as a coefficient or source: waves that resonate
-    (Helmholtz is β = 1, α = −(ω/a)²), diffusion through a medium, all with fixed sources and boundary data, which the load has. What is
-    not of that form is represented only if little of it remains: nonlinear equations, flows over a time.
+    (Helmholtz is β = 1, α = −(ω/a)²) and diffusion. They do not represent nonlinear equations, or flows over a time.
 
-    Good values: `suited(a, y, domain)`, which finds all of them from pairs, without a search; normalize=False. Of the pairs that they
-    were made of, leaving one out says too little: errors and error bars are too small, unless `raffia.fit` makes the model.
+    Good values: `suited(a, y, domain)`, which estimates all of them from pairs without a search, and normalize=False.
+    Leave-one-out errors on these pairs are too small. `raffia.fit` therefore estimates them again in each fold.
+
+    Parameters
+    ----------
+    mass, stiffness, source
+        The coefficients of α, β and γ: of 1 (not in γ), of q for each channel, of q², ….
+    spread, load, loads
+        spread, f and J.
+    shift, scale
+        The normalisation of the input.
+    basis
+        ψ_1 … ψ_r on a grid, (r, *grid).
+    correction
+        C.
+    boundary
+        The boundary condition: one for all axes, or one for each.
+    bounds
+        The ranges of α and β, (2, 2). Outside them a polynomial could change its sign.
+    domain
+        The space of the inputs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.features import GalerkinFeatures
+    >>> a = GaussianField(n_modes=8).sample(40, Domain(1).grid(32), seed=0)
+    >>> features = GalerkinFeatures.suited(a, a.roll(1, 1), Domain(1))
     """
 
     normalized: ClassVar[bool] = False

@@ -21,7 +21,9 @@ POWERS = 3
 
 @dataclass(repr=False, eq=False)
 class LocalFeatures(FeatureMap):
-    """φ(a; θ) = σ(amplitude · Σ_j θ_j ℓ^{o_j} D_j G a + bias·θ₀), with D_j one of 1, Δ, Δ² and their ∂₁ … ∂_d, of order o_j.
+    """A pointwise function of the smoothed input and its derivatives: features for one time step.
+
+    φ(a; θ) = σ(amplitude · Σ_j θ_j ℓ^{o_j} D_j G a + bias·θ₀), with D_j one of 1, Δ, Δ² and their ∂₁ … ∂_d, of order o_j.
 
     G = e^(−(ℓ|k|)²/2) smooths over the `length` ℓ. The unit of length is the longest side over π, on a torus over 2π. Along non-periodic
     axes, series are in cosines. Each channel has random coefficients of its own. Features have only a few random coefficients, so any

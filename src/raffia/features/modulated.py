@@ -23,7 +23,9 @@ def _convolutions() -> FourierFeatures:
 
 @dataclass(repr=False, eq=False)
 class PlacedFeatures(FeatureMap):
-    """φ(a; θ) = σ( (1 + gain·R_θ) ψ(a; θ) + shift·S_θ ): ψ are the features of another map, R_θ and S_θ random smooth fields.
+    """The features of another map, multiplied by random fields, so that they depend on the position.
+
+    φ(a; θ) = σ( (1 + gain·R_θ) ψ(a; θ) + shift·S_θ ): ψ are the features of another map, R_θ and S_θ random smooth fields.
 
     Convolutions followed by pointwise functions treat all positions alike. These features do not, as a fixed source or a boundary requires.
     ψ should be linear, with activation="identity".

@@ -20,7 +20,17 @@ Number = float | Float[Tensor, ""]
 
 
 class Network(BaseEstimator, ABC):
-    """An architecture: the sizes of a torch module and how to build it. Models with a bare module cannot be saved."""
+    """An architecture for `NeuralFeatures`: its sizes, and how to build a torch module from them.
+
+    Subclasses are dataclasses with a method `build`. Models with a bare torch module can be trained, but not saved.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> from raffia.features import SpectralNetwork
+    >>> type(SpectralNetwork(width=4).build(Domain(1))).__bases__[0].__name__
+    'Module'
+    """
 
     @abstractmethod
     def build(self, domain: Domain) -> nn.Module:
@@ -29,7 +39,9 @@ class Network(BaseEstimator, ABC):
 
 @dataclass(repr=False, eq=False)
 class NeuralFeatures(FeatureMap):
-    """φ(a; θ) = network(a) with random weights: matrices N(0, weight²/fan-in), vectors N(0, bias²).
+    """A neural network with random weights, of which only the last, linear layer is trained.
+
+    φ(a; θ) = network(a) with random weights: matrices N(0, weight²/fan-in), vectors N(0, bias²).
 
     Parameters
     ----------
@@ -97,7 +109,24 @@ def check_sizes(network: Network, weights: int, **sizes: int) -> None:
 
 @dataclass(repr=False, eq=False)
 class BranchTrunk(Network):
-    """Σ_p b_p(z) t_p(x), a DeepONet: the branch takes coefficients of the input, the trunk coordinates. For any grid and dimension."""
+    """A DeepONet for `NeuralFeatures`: Σ_p b_p(z) t_p(x), with coefficients z of the input and coordinates x. For any grid.
+
+    Parameters
+    ----------
+    width
+        The width of the hidden layers.
+    rank
+        The number of terms p.
+    n_modes
+        The number of coefficients z.
+    activation
+        The pointwise function.
+
+    Examples
+    --------
+    >>> from raffia.features import BranchTrunk, NeuralFeatures
+    >>> features = NeuralFeatures(BranchTrunk(width=16, rank=8, n_modes=16))
+    """
 
     width: int = 32
     rank: int = 16
@@ -134,7 +163,24 @@ class _BranchTrunk(nn.Module):
 
 @dataclass(repr=False, eq=False)
 class SpectralNetwork(Network):
-    """A small Fourier neural operator on the circle: lift, `layers` random convolutions with pointwise mixing, project."""
+    """A small Fourier neural operator on the circle, for `NeuralFeatures`: lift, random convolutions with pointwise mixing, project.
+
+    Parameters
+    ----------
+    width
+        The number of channels.
+    n_modes
+        The number of Fourier modes of a convolution.
+    layers
+        The number of convolutions.
+    activation
+        The pointwise function.
+
+    Examples
+    --------
+    >>> from raffia.features import NeuralFeatures, SpectralNetwork
+    >>> features = NeuralFeatures(SpectralNetwork(width=4, n_modes=8))
+    """
 
     width: int = 8
     n_modes: int = 12

@@ -20,7 +20,9 @@ Number = float | Float[Tensor, ""]
 
 @dataclass(repr=False, eq=False)
 class PredictorCorrectorFeatures(FeatureMap):
-    """φ(a; θ) = p_steps, with −Δp₀ = s₀ and −Δp_k = s_k + ∇log a_ε · ∇p_{k−1}, p = 0 on the boundary.
+    """A few steps of an iteration for −∇·(a∇u) = f with random terms: the features of the paper for Darcy flow.
+
+    φ(a; θ) = p_steps, with −Δp₀ = s₀ and −Δp_k = s_k + ∇log a_ε · ∇p_{k−1}, p = 0 on the boundary.
 
     The sources are s_k = f/a + w·σ(θ_k) ("additive", the paper's with w = 1) or f/a · (1 + w·σ(θ_k)) ("multiplicative"), with
     σ(r) = (s⁺ − s⁻)/(1 + e^(−r/δ)) + s⁻ and θ_k ~ N(0, τ² (−Δ + τ²)^(−α)) with Neumann conditions. a_ε is a after the heat flow

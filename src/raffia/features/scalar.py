@@ -25,7 +25,9 @@ _AFFINE_QUANTILE = float(torch.special.ndtri(torch.tensor(AFFINE_SHARE, dtype=to
 
 @dataclass(repr=False, eq=False)
 class ScalarFeatures(FeatureMap):
-    """φ(a; θ) = √2 cos(Σ_k ω_k z_k + 2πU), with z_k = ⟨a, e_k⟩ and ω_k = ξ_k / (ℓ_k r): k(a, a') is stationary in the coefficients z.
+    """Random cosines of the coefficients of the input: numbers, for any kind of output, and with a kernel in closed form.
+
+    φ(a; θ) = √2 cos(Σ_k ω_k z_k + 2πU), with z_k = ⟨a, e_k⟩ and ω_k = ξ_k / (ℓ_k r): k(a, a') is stationary in the coefficients z.
 
     The values are numbers, so the coefficients of the model are functions. Outputs may be on another grid than inputs, or be numbers.
     e_k are the first `n_modes` eigenfunctions of the Laplacian, normalised to mean square 1. A quarter of the features are affine instead:

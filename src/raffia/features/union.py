@@ -16,7 +16,9 @@ from raffia.spaces import Grid, Nodes, Space
 
 @dataclass(repr=False, eq=False)
 class Union(FeatureMap):
-    """φ(a; θ) = c_i φ_i(a; θ') with i drawn by the first entry of θ. So μ is a mixture, and about m·share_i of m features belong to map i.
+    """Features of several maps in one model.
+
+    φ(a; θ) = c_i φ_i(a; θ') with i drawn by the first entry of θ. So μ is a mixture, and about m·share_i of m features belong to map i.
 
     Parameters
     ----------

@@ -83,7 +83,24 @@ class Projected(Wrapper, FeatureMap):
 
 @dataclass(repr=False, eq=False)
 class Selected(Wrapper, FeatureMap):
-    """φ(a; θ_j) of the map `of` for the indices j in `kept`, in this order."""
+    """Some of the features of another map, as `RandomFeatureModel.prune` keeps them.
+
+    φ(a; θ_j) of the map `of` for the indices j in `kept`, in this order.
+
+    Parameters
+    ----------
+    of
+        The map.
+    kept
+        The indices of its features, (m,).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia.features import FourierFeatures, Selected
+    >>> Selected(FourierFeatures(16), torch.tensor([0, 5])).draw(2, seed=0).shape
+    torch.Size([2, 17])
+    """
 
     of: FeatureMap
     kept: Int[Tensor, "m"]

@@ -18,7 +18,30 @@ LEAST_ACCEPTANCE = 0.01  # share of proposals; a warning is given below it
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chains:
-    """Draws of ξ from a posterior, by many chains."""
+    """Samples of ξ from a posterior, by many Markov chains.
+
+    Attributes
+    ----------
+    draws
+        ξ, of shape (chains, draws, size).
+    misfits
+        Φ of each draw, of shape (chains, draws).
+    acceptance, step
+        The share of proposals that were accepted after burning in, and the step β.
+    solves, proposals, seconds
+        What it took.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, pcn
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> chains = pcn(problem, steps=20, chains=4, burn_in=20)
+    >>> chains.mean(prior).shape, chains.std(prior).shape
+    (torch.Size([16]), torch.Size([16]))
+    """
 
     draws: Float[Tensor, "chains draws size"]
     misfits: Float[Tensor, "chains draws"]

@@ -16,7 +16,28 @@ MORE, LARGEST_RANK = 10, 200  # random directions beyond the rank that is asked 
 
 @dataclass(frozen=True, eq=False)
 class Laplace:
-    """N(m, (I + VᵀΛV)⁻¹) in whitened coordinates: the data reduce the variance along each row of V by the share Λ/(1 + Λ)."""
+    """A Gaussian approximation of a posterior: N(m, (I + VᵀΛV)⁻¹) for ξ.
+
+    The data reduce the variance along each row of V by the share Λ/(1 + Λ).
+
+    Attributes
+    ----------
+    mean
+        m, of shape (size,).
+    values, vectors
+        Λ and V, of shapes (rank,) and (rank, size).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, laplace, maximum_a_posteriori
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> gaussian = laplace(problem, maximum_a_posteriori(problem).xi)
+    >>> gaussian.draws(3).shape, gaussian.std(prior).shape
+    (torch.Size([3, 8]), torch.Size([16]))
+    """
 
     mean: Float[Tensor, "size"]
     values: Float[Tensor, "rank"]
@@ -60,10 +81,33 @@ class Laplace:
 
 
 def laplace(problem: InverseProblem, xi: Float[Tensor, "size"], rank: int | None = None, seed: int = 0) -> Laplace:
-    """The Laplace approximation at the most probable ξ, with the Gauss–Newton Hessian H = JᵀJ of the misfit, J that of the residuals.
+    """Approximate the posterior by a Gaussian at the most probable ξ, with the Gauss–Newton Hessian JᵀJ of the misfit.
 
-    H has at most as many positive eigenvalues as there are observations; `rank` of them, 200 at most if None, are found by products with
-    random directions, twice over.
+    Parameters
+    ----------
+    problem
+        The inverse problem.
+    xi
+        The most probable ξ, of shape (size,), by `maximum_a_posteriori`.
+    rank
+        The number of eigenvectors of the Hessian; None is at most 200. There are no more than observations.
+    seed
+        The seed of the random directions by which they are computed.
+
+    Returns
+    -------
+    Laplace
+        The Gaussian; also the `reference` of `pcn`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, laplace, maximum_a_posteriori
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> laplace(problem, maximum_a_posteriori(problem).xi).mean.shape
+    torch.Size([8])
     """
     observations = len(problem.observed)
     rank = min(observations, problem.size, LARGEST_RANK) if rank is None else rank

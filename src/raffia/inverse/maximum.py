@@ -23,7 +23,21 @@ MOST_PRODUCTS = 200
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Maximum:
-    """The most probable ξ, and how it was computed."""
+    """The most probable ξ, and how it was computed.
+
+    `xi` has the shape (size,); `prior(xi)` is the input that it stands for.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, maximum_a_posteriori
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> best = maximum_a_posteriori(problem)
+    >>> best.xi.shape, best.converged
+    (torch.Size([8]), True)
+    """
 
     xi: Float[Tensor, "size"]
     objective: float
@@ -41,11 +55,33 @@ class Maximum:
 def maximum_a_posteriori(
     problem: InverseProblem, start: Tensor | None = None, tolerance: float = 1e-6, iterations: int = 200
 ) -> Maximum:
-    """Minimise Φ(ξ) + |ξ|²/2 from `start`, 0 if None, until the gradient is `tolerance` of what it was there.
+    """Find the most probable unknown: the minimum of Φ(ξ) + |ξ|²/2, by Gauss–Newton steps with damping.
 
-    Each step solves (JᵀJ + (1 + μ) I) δ = −∇ by conjugate gradients, with Levenberg's damping μ: few iterations, each with dozens of
-    products with J. Steps that the quadratic model overrates are tried again with more damping. Where iterations run out, `converged` is
-    false.
+    Parameters
+    ----------
+    problem
+        The inverse problem. Its forward map must be differentiable.
+    start
+        ξ to begin from, of shape (size,); None is 0.
+    tolerance
+        The gradient to reach, relative to that at the start.
+    iterations
+        The largest number of steps. If it is reached, `converged` is false.
+
+    Returns
+    -------
+    Maximum
+        The most probable ξ, of shape (size,), and how it was computed.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, maximum_a_posteriori
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> prior(maximum_a_posteriori(problem).xi[None]).shape
+    torch.Size([1, 16])
     """
     check_count("iterations", iterations)
     if not 0 < tolerance < 1:

@@ -18,9 +18,30 @@ from raffia.validation import as_tensor, check_pairs
 
 
 def point_values(grid: Grid, positions: Array) -> Float[Tensor, "points nodes"]:
-    """The matrix that takes functions on a grid, flattened, to their values at positions, (points, dim), or (points,) on a line.
+    """Make the matrix that maps functions on a grid, flattened, to their values at some positions.
 
-    Between the nodes functions are trigonometric along periodic axes and cubic splines along others; at nodes values are exact.
+    Between the nodes functions are trigonometric along periodic axes, and cubic splines along others. At nodes values are
+    exact.
+
+    Parameters
+    ----------
+    grid
+        The grid of the functions.
+    positions
+        An array (points, dim), or (points,) on a line.
+
+    Returns
+    -------
+    Tensor
+        A matrix of shape (points, nodes).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain
+    >>> from raffia.inverse import point_values
+    >>> point_values(Domain(1).grid(16), torch.tensor([0.1, 0.5])).shape
+    torch.Size([2, 16])
     """
     x = torch.as_tensor(positions, dtype=torch.float64)
     x = x[:, None] if x.ndim == 1 and grid.domain.dim == 1 else x
@@ -42,9 +63,32 @@ def point_values(grid: Grid, positions: Array) -> Float[Tensor, "points nodes"]:
 def surrogate_error(
     forward: Callable[[Tensor], Tensor], a: Array, y: Array, observe: Float[Tensor, "points nodes"] | None = None
 ) -> Float[Tensor, "points points"]:
-    """The mean of e eᵀ, e = O(y − F(a)), over pairs that F was not trained on: what a surrogate adds to the noise of observations.
+    """Estimate the covariance of the errors of a surrogate at the observations: the mean of e eᵀ with e = O(y − F(a)).
 
-    Passed as `error` to `InverseProblem`, data are trusted less where the surrogate is inaccurate. F's bias counts as error too.
+    Pass it as `error` to `InverseProblem`. Then the data count less where the surrogate is inaccurate. Its bias counts as
+    error.
+
+    Parameters
+    ----------
+    forward
+        F, such as `model.predict`.
+    a, y
+        Pairs (n, *grid) that F was not trained on.
+    observe
+        O, of shape (points, nodes); None observes all values.
+
+    Returns
+    -------
+    Tensor
+        A matrix of shape (points, points).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia.inverse import surrogate_error
+    >>> a = torch.rand(20, 8, dtype=torch.float64)
+    >>> surrogate_error(lambda a: a, a, 1.1 * a).shape
+    torch.Size([8, 8])
     """
     _, errors = _errors(forward, a, y, observe)
     return errors.mT @ errors / len(errors)
@@ -53,12 +97,38 @@ def surrogate_error(
 def error_bars(
     model: Any, a: Array, y: Array, observe: Float[Tensor, "points nodes"] | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """The covariance s(a) s(a)ᵀ ∘ R of the errors O(y − F(a)) of a model, for each a of a batch; s are its error bars at the observations.
+    """Estimate the covariance of the errors of a model at the observations, for each input: s(a) s(a)ᵀ ∘ R.
 
-    R = mean of z zᵀ, z = O(y − F(a)) / s(a), is over pairs that the model was not trained on: how its errors go together, and by how much
-    its bars are too short or too long. Where `surrogate_error` has one covariance for all inputs, this one grows where the model
-    knows little. Bars take five times as long as predictions, and forty times where these have a shortcut, as those of predictor–corrector
-    features. O of deviations stands for the deviation of O, which is right for values at points.
+    s(a) are the error bars of the model at the observations. R is the mean of z zᵀ with z = O(y − F(a)) / s(a). It tells how
+    errors are correlated, and corrects the length of the bars. This covariance grows where the model knows little, unlike
+    that of `surrogate_error`. It takes at least five times as long as a prediction. O of deviations stands for the deviation
+    of O, which is right for values at points.
+
+    Parameters
+    ----------
+    model
+        A model with error bars.
+    a, y
+        Pairs (n, *grid) that it was not trained on.
+    observe
+        O, of shape (points, nodes); None observes all values.
+
+    Returns
+    -------
+    callable
+        From inputs (n, *grid) to covariances (n, points, points): the `error` of an `InverseProblem`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, FourierFeatures, RandomFeatureModel
+    >>> from raffia.inverse import error_bars, point_values
+    >>> from raffia.problems import Burgers
+    >>> a, y = Burgers(fine_points=64).dataset(40, points=32, seed=0)
+    >>> model = RandomFeatureModel(FourierFeatures(16), 32, ridge="auto").fit(a[:30], y[:30])
+    >>> observe = point_values(Domain(1).grid(32), torch.tensor([0.0, 0.5]))
+    >>> error_bars(model, a[30:], y[30:], observe)(a[:3]).shape
+    torch.Size([3, 2, 2])
     """
     if not hasattr(model, "predict"):
         raise RaffiaError(f"error_bars needs a model with error bars, predict(a, return_std=True); got {type(model).__name__}.")

@@ -20,10 +20,27 @@ DENSE = 2**24
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """A Gaussian field g, or a function T of one, on a grid or mesh: a = T(m + g), g = Σ_k ξ_k √λ_k φ_k over the modes that it holds.
+    """A prior distribution of functions as a map of white noise: ξ ~ N(0, I) ↦ a = T(m + Σ_k ξ_k √λ_k φ_k).
 
-    `law` is a `GaussianField`, or a `Pushforward` of one such as `Darcy(law="lognormal").input_measure`, where T is exp. `mean` is m, a
-    number or a function on the grid; it is added before T, so that log a of a lognormal a has the mean m.
+    The sum is over the modes that the grid can hold. T is the identity, or that of a `Pushforward`.
+
+    Parameters
+    ----------
+    law
+        A `GaussianField`, or a `Pushforward` of one, such as `Darcy(law="lognormal").input_measure`, where T is exp.
+    grid
+        The grid or mesh of the functions.
+    mean
+        m, a number or a function on the grid. It is added before T.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import Prior
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> prior.size, prior(torch.zeros(2, 8, dtype=torch.float64)).shape
+    (8, torch.Size([2, 16]))
     """
 
     law: Measure
@@ -78,7 +95,22 @@ class Prior:
 
 @dataclass(frozen=True)
 class WhiteNoise:
-    """Unknowns that are independent N(0, 1) numbers, for maps of ξ itself, such as `model.at(grid, prior=…)`."""
+    """Unknowns that are independent N(0, 1) numbers, for forward maps of ξ itself, such as `model.at(grid, prior=…)`.
+
+    Parameters
+    ----------
+    size
+        The number of unknowns.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia.inverse import InverseProblem, WhiteNoise
+    >>> data = torch.ones(1, dtype=torch.float64)
+    >>> problem = InverseProblem(lambda xi: xi[:, :1] + xi[:, 1:], WhiteNoise(2), data, noise=0.1)
+    >>> problem.size
+    2
+    """
 
     size: int
 

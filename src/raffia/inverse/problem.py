@@ -16,27 +16,39 @@ from raffia.validation import check_device
 
 @dataclass(frozen=True, eq=False)
 class InverseProblem:
-    """Find a = prior(ξ) from data y = O F(a) + e, ξ ~ N(0, I), e ~ N(0, Γ): Φ(ξ) = ½ |Γ^(−½) (O F(prior(ξ)) − y)|².
+    """Find a = prior(ξ) from data y = O F(a) + e, with ξ ~ N(0, I) and noise e ~ N(0, Γ).
+
+    The misfit is Φ(ξ) = ½ |Γ^(−½) (O F(prior(ξ)) − y)|².
 
     Parameters
     ----------
     forward
-        F, from a batch of functions as the prior makes them to a batch of outputs, tensors both: `model.predict`, `problem.solve`, or any
-        other. Derivatives of all kinds need it to be differentiable by torch; `pcn` does not.
+        F, from a batch of functions (n, *grid) to a batch of outputs, both tensors: `model.predict`, `problem.solve`, or any
+        other. Methods with derivatives need it to be differentiable by torch; `pcn` does not.
     prior
         The distribution of a, as a map of white noise.
     data
-        y, the observed numbers.
+        y, the observed numbers, (points,).
     noise
-        The standard deviation of each, or one for all.
+        The standard deviation of each number, or one for all.
     observe
-        O, a matrix with a row for each observation, of outputs flattened, such as `point_values` makes; None observes all of them.
+        O, a matrix (points, values) for outputs flattened, such as `point_values` makes; None observes all values.
     error
-        What a surrogate adds to Γ: variances, or a covariance such as `surrogate_error` finds. Or a function from a batch of a to a
-        covariance for each, such as `error_bars` makes; Γ then depends on ξ, and Φ(ξ) has ½ log det Γ(ξ)/det N beside, N that of the
-        noise alone. None adds nothing.
+        What a surrogate adds to Γ: variances, a covariance such as that of `surrogate_error`, or a function from a batch of a
+        to a covariance for each, such as `error_bars` makes. Then Γ depends on ξ, and Φ(ξ) has the additional term ½ log det
+        Γ(ξ)/det N, with the covariance N of the noise alone.
     device
         Where to compute; None is where the data are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> problem.misfit(torch.zeros(1, 8, dtype=torch.float64)).tolist()
+    [0.0]
     """
 
     forward: Callable[[Tensor], Tensor]

@@ -30,12 +30,45 @@ def pcn(
     keep_every: int = 1,
     seed: int = 0,
 ) -> Chains:
-    """Preconditioned Crank–Nicolson: ξ' = √(1 − β²) ξ + β ζ is accepted with probability min(1, exp(Φ(ξ) − Φ(ξ'))). Needs no derivatives.
+    """Sample the posterior by preconditioned Crank–Nicolson steps, which need no derivatives.
 
-    With a `reference`, as `laplace` finds it, proposals keep that Gaussian instead of the prior, and chains go far in one step where
-    data tell much; the posterior is the same. Chains begin at `start`, or at draws of the reference or the prior. While burning in,
-    `burn_in` steps before those that count, β is adapted from `step` until three in ten proposals are accepted; after it, β is fixed.
-    Every `keep_every`-th state is kept. All chains are one batch, where the data are, or on the device of the problem.
+    A proposal ξ' = √(1 − β²) ξ + β ζ with ζ ~ N(0, I) is accepted with probability min(1, exp(Φ(ξ) − Φ(ξ'))). With a
+    `reference`, proposals keep that Gaussian instead of the prior. Chains then go far in one step even if the data are
+    informative, and the posterior is the same.
+
+    Parameters
+    ----------
+    problem
+        The inverse problem.
+    steps, chains
+        The number of steps that count, and the number of chains, which are computed as one batch.
+    burn_in
+        The number of steps before those. β is adapted in them, until three in ten proposals are accepted.
+    reference
+        A Gaussian approximation, by `laplace`.
+    start
+        ξ to begin from; None draws from the reference or the prior.
+    step
+        β at the start.
+    keep_every
+        Store each of so many states.
+    seed
+        The seed of all random numbers.
+
+    Returns
+    -------
+    Chains
+        Samples of shape (chains, draws, size).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, pcn
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> pcn(problem, steps=20, chains=4, burn_in=20).draws.shape
+    torch.Size([4, 20, 8])
     """
     sampler = Sampler(steps=steps, chains=chains, burn_in=burn_in, start=start, step=step, keep_every=keep_every, seed=seed)
     return sampler.run(Target(problem, reference))
@@ -54,12 +87,36 @@ def delayed_acceptance(
     keep_every: int = 1,
     seed: int = 0,
 ) -> Chains:
-    """Sample the posterior of `problem`, whose forward map is expensive, with proposals of `inner` steps of `pcn` on that of `surrogate`.
+    """Sample the posterior of an expensive problem, with proposals from a cheap one (Christen & Fox, 2005).
 
-    A chain that the surrogate has taken from ξ to ξ' is accepted there with probability min(1, exp(Δ(ξ) − Δ(ξ'))), Δ = Φ − Φ of the
-    surrogate: steps that the surrogate rejects cost no solve, and what is sampled is the posterior of `problem`, however poor the
-    surrogate is (Christen & Fox, 2005); a poor one costs acceptance. `solves` of `proposals` were made. The first half of burning in is
-    the surrogate's alone, and adapts β. Both problems have the same prior; other arguments are those of `pcn`.
+    A chain takes `inner` steps on the surrogate, from ξ to ξ'. The expensive problem accepts ξ' with probability
+    min(1, exp(Δ(ξ) − Δ(ξ'))), where Δ is its Φ minus that of the surrogate. The samples are those of the expensive problem,
+    however poor the surrogate is. A poor one lowers the acceptance. Steps that the surrogate rejects cost no solve.
+
+    Parameters
+    ----------
+    problem, surrogate
+        The two inverse problems, with the same prior.
+    inner
+        The number of steps on the surrogate before each solve.
+    steps, chains, burn_in, reference, start, step, keep_every, seed
+        As in `pcn`. In the first half of `burn_in` the surrogate alone is used.
+
+    Returns
+    -------
+    Chains
+        Samples of shape (chains, draws, size). `solves` of `proposals` were made.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.inverse import InverseProblem, Prior, delayed_acceptance
+    >>> prior = Prior(GaussianField(n_modes=8), Domain(1).grid(16))
+    >>> problem = InverseProblem(lambda a: a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> cheap = InverseProblem(lambda a: 1.01 * a, prior, data=torch.zeros(16, dtype=torch.float64), noise=0.1)
+    >>> delayed_acceptance(problem, cheap, steps=20, chains=4, burn_in=20).draws.shape
+    torch.Size([4, 20, 8])
     """
     check_count("inner", inner)
     if problem.size != surrogate.size or problem.place != surrogate.place:

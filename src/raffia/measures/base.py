@@ -14,7 +14,16 @@ from raffia.spaces import Grid
 
 
 class Measure(BaseEstimator, ABC):
-    """A distribution of random functions that can be sampled on any grid."""
+    """A distribution of random functions that can be sampled on any grid, by `sample(rows, grid, seed)`.
+
+    Function i depends on the seed and on i only.
+
+    Examples
+    --------
+    >>> from raffia import Domain, GaussianField
+    >>> GaussianField(n_modes=8).sample(3, Domain(1).grid(16), seed=0).shape
+    torch.Size([3, 16])
+    """
 
     @abstractmethod
     def sample(self, rows: Rows, grid: Grid, seed: int) -> Float[Tensor, "rows *shape"]:

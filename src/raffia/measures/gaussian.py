@@ -22,7 +22,9 @@ def matern(eigenvalues: Tensor, tau: float | Tensor, regularity: float | Tensor,
 
 @dataclass(repr=False, eq=False)
 class GaussianField(Measure):
-    """g = Σ_k ξ_k √λ_k φ_k with white noise ξ; λ_k = τ^(2α−d) (κ_k + τ²)^(−α), −Δφ_k = κ_k φ_k, without the constant mode.
+    """A Gaussian random field N(0, C) with a Matérn-like covariance, the same functions on every grid.
+
+    g = Σ_k ξ_k √λ_k φ_k with white noise ξ; λ_k = τ^(2α−d) (κ_k + τ²)^(−α), −Δφ_k = κ_k φ_k, without the constant mode.
 
     The same ξ is the same function on every grid. Modes that a grid cannot resolve are dropped, never aliased.
 

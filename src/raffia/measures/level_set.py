@@ -15,10 +15,26 @@ from raffia.spaces import Domain, Grid
 
 @dataclass(repr=False, eq=False)
 class LevelSet(Measure):
-    """a = `high` where g > 0 and `low` elsewhere, g ~ N(0, τ^(2α−d) (−Δ + τ²)^(−α)) with Neumann conditions.
+    """Functions with two values: `high` where a Gaussian field is positive, `low` elsewhere, as in the paper (eqn:prior_levelset).
 
-    The eigenfunctions are the paper's (eqn:eig_neumann). The authors' own data have axis modes (k₁ = 0 or k₂ = 0) of twice that
-    variance, which gives slightly larger regions.
+    The field is N(0, τ^(2α−d) (−Δ + τ²)^(−α)) with Neumann conditions. The authors' own data have axis modes (k₁ = 0 or k₂ =
+    0) of twice that variance, which gives slightly larger regions.
+
+    Parameters
+    ----------
+    low, high
+        The two values.
+    tau, regularity, n_modes
+        τ, α and the number of modes of the field.
+    domain
+        A box.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> from raffia.measures import LevelSet
+    >>> LevelSet(n_modes=100).sample(2, Domain(2, periodic=False).grid(17), seed=0).unique().tolist()
+    [3.0, 12.0]
     """
 
     low: float = 3.0

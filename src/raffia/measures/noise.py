@@ -21,17 +21,56 @@ Rows = int | range
 
 
 def white_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
-    """Independent N(0, 1) values of shape (rows, *shape).
+    """Draw independent N(0, 1) numbers that depend on the seed and their indices only.
 
-    `rows` is a count or a range of row indices. Longer draws extend shorter ones, in rows and along the last axis. With different `stream`,
-    the features of a model and the inputs of a problem are independent even if they have the same seed.
+    Longer draws extend shorter ones, in rows and along the last axis.
+
+    Parameters
+    ----------
+    rows
+        The number of rows, or a range of their indices.
+    shape
+        The shape of a row.
+    seed
+        The seed.
+    stream
+        A name. Different names give independent numbers for the same seed.
+
+    Returns
+    -------
+    Tensor
+        Float64 numbers of shape (rows, *shape).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia.measures import white_noise
+    >>> bool((white_noise(5, (3,), 0, "input")[:2] == white_noise(2, (3,), 0, "input")).all())
+    True
     """
     uniform = _uniform(rows, shape, seed, stream)
     return torch.from_numpy(ndtri(uniform, out=uniform))
 
 
 def uniform_noise(rows: Rows, shape: Sequence[int], seed: int, stream: str) -> Float[Tensor, "rows *shape"]:
-    """Independent values, uniform on the open interval (0, 1), by the same rules as `white_noise`."""
+    """Draw independent numbers, uniform on the open interval (0, 1), that depend on the seed and their indices only.
+
+    Parameters
+    ----------
+    rows, shape, seed, stream
+        As in `white_noise`.
+
+    Returns
+    -------
+    Tensor
+        Float64 numbers of shape (rows, *shape).
+
+    Examples
+    --------
+    >>> from raffia.measures import uniform_noise
+    >>> uniform_noise(5, (3,), 0, "input").shape
+    torch.Size([5, 3])
+    """
     return torch.from_numpy(_uniform(rows, shape, seed, stream))
 
 

@@ -14,7 +14,23 @@ from raffia.spaces import Grid
 
 @dataclass(repr=False, eq=False)
 class Pushforward(Measure):
-    """The distribution of F(g) for g ~ `of`. `by` is F, which maps samples to samples on the same grid."""
+    """The distribution of F(g) for functions g of another distribution.
+
+    Parameters
+    ----------
+    of
+        The distribution of g.
+    by
+        F, from functions (n, *grid) to functions on the same grid, with channels before the grid if there are several.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, GaussianField
+    >>> from raffia.measures import Pushforward
+    >>> bool((Pushforward(GaussianField(n_modes=8), torch.exp).sample(3, Domain(1).grid(16), seed=0) > 0).all())
+    True
+    """
 
     of: Measure
     by: Callable[[Tensor], Tensor]

@@ -15,9 +15,21 @@ from raffia.spaces import Grid
 
 @dataclass(repr=False, eq=False)
 class TruncatedWaves(Measure):
-    """u = Σ_k A_k sin(2πkx/L + φ_k), k = 1 … `cutoff`, divided by max|u| on the grid; A_k uniform on (−1, 1), φ_k on (0, 2π).
+    """Sums of a few sine waves with random amplitudes and phases, divided by their height: the initial states of APEBench in 1D.
 
-    The initial conditions of APEBench's one-dimensional scenarios.
+    u = Σ_k A_k sin(2πkx/L + φ_k), k = 1 … cutoff, divided by max|u| on the grid; A_k uniform on (−1, 1), φ_k on (0, 2π).
+
+    Parameters
+    ----------
+    cutoff
+        The number of waves.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> from raffia.measures import TruncatedWaves
+    >>> TruncatedWaves().sample(2, Domain(1).grid(32), seed=0).shape
+    torch.Size([2, 32])
     """
 
     cutoff: int = 5

@@ -17,9 +17,17 @@ from raffia.spaces import Nodes, interpolate
 
 @dataclass(frozen=True, eq=False)
 class ErrorMeasure(ABC):
-    """error_i = ‖F(a_i) − y_i‖ / size_i, with outputs in training units (normalised, where the model normalises).
+    """How ridges and features are judged: error_i = ‖F(a_i) − y_i‖ / size_i, with outputs as the model is trained on them.
 
     A new measure is a class with `applies`, `sizes` and three texts, and an entry in `raffia.metrics.MEASURES`.
+
+    Examples
+    --------
+    See *Add a measure of errors* on the page *Contributing*.
+
+    >>> from raffia import metrics
+    >>> all(issubclass(measure, metrics.ErrorMeasure) for measure in metrics.MEASURES)
+    True
     """
 
     formula: ClassVar[str]

@@ -11,7 +11,7 @@ Array = np.ndarray | Tensor
 
 
 def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> Tensor:
-    """‖y_i − p_i‖ / ‖y_i‖ for each sample.
+    """The relative L² error of each prediction, ‖y_i − p_i‖ / ‖y_i‖.
 
     Parameters
     ----------
@@ -22,8 +22,15 @@ def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> T
 
     Returns
     -------
-    tensor of shape (n,)
-        The relative errors.
+    Tensor
+        The errors, (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia.metrics import relative_errors
+    >>> relative_errors(np.ones((2, 4)), np.full((2, 4), 1.5)).tolist()
+    [0.5, 0.5]
     """
     error, norm = _norms(y, prediction, grid)
     if (norm == 0).any():
@@ -35,7 +42,19 @@ def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> T
 
 
 def relative_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
-    """(1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖: the mean relative L² error (eqn:test_error). Parameters as in `relative_errors`.
+    """The mean relative L² error of predictions, (1/n) Σ_i ‖y_i − p_i‖ / ‖y_i‖   (eqn:test_error).
+
+    Parameters
+    ----------
+    y, prediction
+        Arrays of one shape, (n, *grid).
+    grid
+        The nodes, with their quadrature. None weighs all points equally, which is exact on a torus.
+
+    Returns
+    -------
+    float
+        The error.
 
     Examples
     --------
@@ -48,7 +67,27 @@ def relative_error(y: Array, prediction: Array, grid: Nodes | None = None) -> fl
 
 
 def bochner_error(y: Array, prediction: Array, grid: Nodes | None = None) -> float:
-    """(Σ_i ‖y_i − p_i‖²)^½ / (Σ_i ‖y_i‖²)^½: the relative error in L²(ν; Y). Parameters as in `relative_errors`."""
+    """The relative error over all samples together, (Σ_i ‖y_i − p_i‖²)^½ / (Σ_i ‖y_i‖²)^½. Large outputs count more.
+
+    Parameters
+    ----------
+    y, prediction
+        Arrays of one shape, (n, *grid).
+    grid
+        The nodes, with their quadrature. None weighs all points equally.
+
+    Returns
+    -------
+    float
+        The error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia.metrics import bochner_error
+    >>> bochner_error(np.ones((2, 4)), np.full((2, 4), 1.5))
+    0.5
+    """
     error, norm = _norms(y, prediction, grid)
     return float(torch.linalg.vector_norm(error) / torch.linalg.vector_norm(norm))
 

@@ -18,7 +18,25 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The errors of predictions: of each sample as a whole, and of each channel or component."""
+    """The errors of predictions, for each sample and for each channel.
+
+    Attributes
+    ----------
+    relative, deviations
+        The relative L² error, and the error in standard deviations of the outputs, of shape (n,).
+    channels, channel_deviations
+        The same for each channel or component, of shape (n, channels).
+
+    Examples
+    --------
+    See `surrogate.measured` in `examples/plot_02_own_file.py` of the gallery.
+
+    >>> import torch
+    >>> from raffia.metrics import Errors
+    >>> one = torch.ones(3)
+    >>> Errors(one, one, one[:, None], one[:, None]).part(torch.tensor([0, 2])).relative.shape
+    torch.Size([2])
+    """
 
     relative: Float[Tensor, "n"]
     """‖F(a) − y‖ / ‖y‖ in the units of the data; the divisor is at least a tenth of the usual norm."""

@@ -22,8 +22,8 @@ from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.batches import begin, check_folds, default_size, finish
 from raffia.model.inputs import output_space
-from raffia.model.model_defaults import ADDED_AT_ONCE, INTERVAL, PATIENCE
-from raffia.model.scaling import Moments
+from raffia.model.model_defaults import DEFAULTS
+from raffia.model.preprocessing import Moments
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
 from raffia.regression import Packed, unpacked
@@ -49,7 +49,7 @@ class Rows:
 
 
 def fit_arrays(
-    settings: Settings, a: Any, y: Any, *, client: Any = None, folds: int = 5, patience: float = PATIENCE
+    settings: Settings, a: Any, y: Any, *, client: Any = None, folds: int = 5, patience: float = DEFAULTS.patience
 ) -> Trained:
     """Train on Dask arrays (n, *grid), each block of samples on its worker. The coefficients are those of a fit in memory.
 
@@ -83,7 +83,7 @@ def fit_file(
     stop: int | None = None,
     block_size: int | None = None,
     folds: int = 5,
-    patience: float = PATIENCE,
+    patience: float = DEFAULTS.patience,
 ) -> Trained:
     """Train on a file that every worker can open. No data go through this process.
 
@@ -156,7 +156,7 @@ def _fit(settings: Settings, blocks: Sequence[object], client: Any, folds: int, 
 
 def _tree(add: Any, parts: list[Any]) -> Any:
     """The sum of neighbours, then of neighbouring sums, and so on, in the order of the list."""
-    step = ADDED_AT_ONCE
+    step = DEFAULTS.added_at_once
     while len(parts) > 1:
         parts = [add(parts[i : i + step]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), step)]
     return parts[0]
@@ -270,7 +270,7 @@ def _gathered(client: Any, futures: list[Any], patience: float) -> list[Any]:
     try:
         while True:
             with suppress(TimeoutError), client.as_current():
-                distributed.wait(futures, timeout=min(INTERVAL, patience))
+                distributed.wait(futures, timeout=min(DEFAULTS.interval, patience))
                 return list(client.gather(futures))
             if client.nthreads():
                 last_alive = time.monotonic()

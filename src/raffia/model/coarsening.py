@@ -12,15 +12,15 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap, rows_of
-from raffia.model.model_defaults import CHECKED_FEATURES, CHECKED_SAMPLES, CONVERGED, DOUBTFUL
+from raffia.model.model_defaults import DEFAULTS
 from raffia.spaces import Grid, resample
 
 
 def inner_product_change(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, points: int) -> float:
     """The relative change of ⟨φ_j, φ_k⟩ or ⟨φ_j, y⟩, whichever is larger, from the grid of the data to one with `points` along an axis."""
     fine = _grid_of(feature_map, a)
-    theta = _spread(theta, CHECKED_FEATURES)
-    a, y = (_spread(f, CHECKED_SAMPLES).to(theta) for f in (a, y))
+    theta = _spread(theta, DEFAULTS.checked_features)
+    a, y = (_spread(f, DEFAULTS.checked_samples).to(theta) for f in (a, y))
     products = []
     for grid in (fine, _coarse(fine, points)):
         rows = rows_of(grid.embed(feature_map(resample(a, fine, grid), theta)))
@@ -34,12 +34,12 @@ def coarse_grid(feature_map: FeatureMap, theta: Tensor, a: Tensor, y: Tensor, po
     fine = _grid_of(feature_map, a)
     if points == "auto":
         wanted = max(fine.shape)
-        while wanted >= 16 and inner_product_change(feature_map, theta, a, y, _half(fine, wanted)) <= CONVERGED:
+        while wanted >= 16 and inner_product_change(feature_map, theta, a, y, _half(fine, wanted)) <= DEFAULTS.converged:
             wanted = _half(fine, wanted)
         return _coarse(fine, wanted)
     if max(fine.shape) > points:
         change = inner_product_change(feature_map, theta, a, y, points)
-        if not change <= DOUBTFUL:
+        if not change <= DEFAULTS.doubtful:
             warnings.warn(
                 f"points={points} changes inner products of features by {change:.1%} against the {max(fine.shape)} points of "
                 "the data, and the coefficients with them: pass more points, or points='auto'.",

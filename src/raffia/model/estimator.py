@@ -16,12 +16,11 @@ from raffia.data import Array
 from raffia.features.base import FeatureMap
 from raffia.model import cluster, file
 from raffia.model.accumulator import Accumulator
-from raffia.model.conformal import ConformalBand, band_of
-from raffia.model.fitted_state import FittedState
+from raffia.model.error_bars import ConformalBand, band_of
 from raffia.model.inputs import inputs_of, like, pairs_of
 from raffia.model.novelty import warning_of
 from raffia.model.operator import Operator, elsewhere
-from raffia.model.posterior import Posterior
+from raffia.model.posterior import FittedState, Posterior
 from raffia.model.preprocessing import prepare
 from raffia.model.program_export import export
 from raffia.model.pruning import pruned
@@ -290,10 +289,6 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """A conformal band from the pairs that `raffia.fit` held out, with scores from before they were used for training."""
         return band_of(self._operator().centre, self.trained_.scores, level)
 
-    def log_marginal_likelihood(self, noise: float | None = None) -> float:
-        """log p(y) of the linear-Gaussian model, with each embedded coordinate an observation. noise=None takes the most likely value."""
-        return Posterior(self._operator()).log_marginal_likelihood(noise)
-
     def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
         """The same trained operator for functions on a mesh instead of a grid, or on a grid instead of a mesh.
 
@@ -381,9 +376,8 @@ def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.d
     device
         The device of the model; None is that of the data.
 
-    Returns
-    -------
-    RandomFeatureModel
-        The fitted model.
+    Examples
+    --------
+    See `examples/plot_02_own_file.py` in the gallery. The result is a fitted `RandomFeatureModel`.
     """
     return of(file.read(path, classes), device)

@@ -1,25 +1,26 @@
-"""Model files: training results are written and read."""
+"""Model files: training results are written and read, and what is read is checked."""
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from torch import Tensor
+from torch import Tensor, isfinite
 
 from raffia import constraints, data, features, metrics, regression, spaces
+from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
-from raffia.model import consistency
+from raffia.model.coefficients import coefficients_of
 from raffia.model.error_bars import ErrorBars
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.novelty import Novelty
-from raffia.model.preprocessing import Frame
-from raffia.model.scaling import Scaling
+from raffia.model.preprocessing import Frame, Scaling
 from raffia.model.settings import Settings
-from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained, WorkPlan
 from raffia.regression import NormalEquations
-from raffia.spaces import POINT, Domain, Mesh
+from raffia.spaces import POINT, Domain, Mesh, Nodes, Space
 from raffia.storage import archive
 from raffia.validation import check_kinds
 
@@ -103,7 +104,7 @@ def read(path: archive.Path, classes: Iterable[type] = ()) -> Trained:
         trained = content["trained"] if "trained" in content else _of_version_2(content)
         if not (isinstance(trained, Trained) and isinstance(trained.settings.feature_map, FeatureMap)):
             raise KeyError("trained")
-        consistency.check(trained)
+        check(trained)
     except RaffiaError as error:
         raise RaffiaError(f"{os.fspath(path)} is damaged: {error}") from None
     except (KeyError, TypeError, AttributeError):
@@ -146,3 +147,63 @@ def _of_version_2(content: dict[str, Any]) -> Trained:
 
 def _built(name: str, arguments: dict[str, Any]) -> Any:
     return archive.built(name, arguments, CLASSES)
+
+
+def check(trained: Trained) -> None:
+    """Refuse invalid settings, sizes that contradict one another, and features that need too much memory."""
+    settings, frame, coef = trained.settings, trained.frame, trained.solution.coef
+    settings.check()
+    kind = coefficients_of(settings)
+    if not kind.complete(frame, trained.solution):
+        raise RaffiaError(
+            f"n_features={settings.n_features} does not go with coefficients of shape {tuple(coef.shape)} and outputs of shape "
+            f"{frame.output_nodes.shape}."
+        )
+    if not isfinite(coef).all():
+        raise RaffiaError("its coefficients are not finite.")
+    if not math.isinf(settings.n_features):
+        check_drawn(int(settings.n_features), settings.feature_map.theta_shape)
+    if frame.input != settings.feature_map.domain:
+        raise RaffiaError(f"its features take functions on {settings.feature_map.domain}, and its inputs are on {frame.input}.")
+    if frame.equalities != settings.equalities:
+        raise RaffiaError(f"its settings name other equalities, {settings.equalities}, than its frame, {frame.equalities}.")
+    check_spaces(settings.constraints, frame.input, frame.output)
+    _check_scaling("input", frame.input_scaling, frame.input, frame.input_nodes)
+    _check_scaling("output", frame.output_scaling, frame.output, frame.output_nodes)
+    offset = frame.output_scaling.offset
+    _check_shape("measure", frame.measure.offset, None if offset is None else tuple(offset.shape))
+    components = frame.output_nodes.shape[0] if frame.output_nodes.has_components else 1
+    for values in () if trained.sizes is None else (trained.sizes.norms, trained.sizes.spreads):
+        _check_shape("error", values, (components,))
+    if trained.novelty is not None:
+        _check_scaling("novelty", trained.novelty.scaling, frame.input, frame.input_nodes)
+        _check_shape("novelty", trained.novelty.mean, (frame.input_nodes.size,))
+        _check_shape("novelty", trained.novelty.components, (len(trained.novelty.components), frame.input_nodes.size))
+        _check_shape("novelty", trained.novelty.limits, (3,))
+    if trained.error_bars is not None:
+        _check_shape("error", trained.error_bars.deviation, frame.output_nodes.shape)
+    if trained.partner is not None:
+        check(trained.partner)
+
+
+def check_drawn(n_features: int, shape: tuple[int, ...]) -> None:
+    """Refuse features with far more random numbers than a file of this size can need."""
+    if any(size < 1 for size in shape):
+        raise RaffiaError(f"its features have random numbers of shape {shape}: a count in its settings is not positive.")
+    if n_features * math.prod(shape) > max(DEFAULTS.most_drawn, n_features * DEFAULTS.most_per_feature):
+        raise RaffiaError(
+            f"its {n_features} features take {math.prod(shape):.3g} random numbers each, far more than a file of this size can need."
+        )
+
+
+def _check_scaling(name: str, scaling: Scaling, space: Space, nodes: Nodes) -> None:
+    """Refuse scalings that do not have one shift and scale for each component; a shift may be a function."""
+    shape = tuple(nodes.shape[0] if axis == 0 and space.has_components else 1 for axis in range(space.ndim))
+    _check_shape(name, scaling.scale, None if scaling.shift is None else shape)
+    if scaling.shift is not None:
+        _check_shape(name, scaling.shift, shape if scaling.nodes is None else scaling.nodes.shape)
+
+
+def _check_shape(name: str, values: Tensor | None, wanted: tuple[int, ...] | None) -> None:
+    if (None if values is None else tuple(values.shape)) != wanted:
+        raise RaffiaError(f"its {name} scaling is of another shape than its {name}s.")

@@ -17,8 +17,8 @@ from scipy.stats import t as student
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.model.copies import groups_of
-from raffia.model.scaling import Scaling
+from raffia.model.preprocessing import Scaling
+from raffia.model.splitting import groups_of
 from raffia.spaces import Nodes, Space, resample
 
 COMPONENTS = 48  # at most: more of them hardly tell more, and model files hold them

@@ -13,9 +13,9 @@ from torch import Tensor
 from raffia.constraints import check_spaces
 from raffia.errors import RaffiaError
 from raffia.model.coefficients import coefficients_of
-from raffia.model.copies import groups_of
 from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
+from raffia.model.splitting import groups_of
 from raffia.model.time_stepping import Lost, Marching
 from raffia.model.trained import HELD_OUT, LEFT_OUT, Trained
 from raffia.regression import arriving, joined

@@ -1,6 +1,6 @@
-"""Error bars: the noise level, and the posterior distribution of predictions under the linear-Gaussian model."""
+"""Error bars: the noise level, and the posterior distribution of predictions; and the state of a fitted model, which keeps them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +11,14 @@ from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import Coefficients, coefficients_of
-from raffia.model.coefficients.ordinary import positive_ridge
-from raffia.model.conformal import ConformalBand, band_of, scores_of
+from raffia.model.error_bars import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
 from raffia.model.preprocessing import Prepared
+from raffia.model.settings import Settings
 from raffia.model.trained import Trained
-from raffia.regression import RidgePath, Statistics
+from raffia.regression import Statistics
 from raffia.transforms import outside_transforms
+from raffia.tuning import History
 
 
 class Posterior:
@@ -72,19 +73,6 @@ class Posterior:
             raise RaffiaError("a sum of two models has no posterior to draw from; it has error bars and conformal bands.")
         draws = self.kind.draws(self.known(), self.posterior, inputs.double(), count, seed)
         return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
-
-    def log_marginal_likelihood(self, noise: float | None) -> float:
-        """log p(y) of the linear-Gaussian model, with each embedded coordinate an observation. noise=None takes the most likely value."""
-        if noise is not None and not noise > 0:
-            raise RaffiaError(f"noise must be positive; got {noise!r}.")
-        if not self.kind.one_noise:
-            raise RaffiaError(
-                "log_marginal_likelihood is for ordinary coefficients of a finite n_features: others have no single noise level."
-            )
-        statistics = self._statistics("log_marginal_likelihood")
-        rows, ridge = statistics.n_samples * self.trained.frame.values.size, positive_ridge(self.trained.ridge, statistics)
-        path = RidgePath(statistics)
-        return path.log_marginal_likelihood(ridge, path.likeliest_noise(ridge, rows) if noise is None else noise, rows)
 
     @property
     def kind(self) -> Coefficients:
@@ -161,3 +149,37 @@ def without_copies(operator: Operator) -> Trained:
     sums = Accumulator(operator.settings, len(distinct), frame).take(distinct)
     ridge = trained.ridge * (len(distinct) / len(pairs))
     return replace(trained, statistics=sums.statistics, pairs=sums.pairs, ridge=ridge, noise=None)
+
+
+@dataclass
+class FittedState:
+    """The state of a fitted model beside its parameters; training replaces it as a whole."""
+
+    trained: Trained | None = None
+    sums: Accumulator | None = None
+    """Statistics that partial_fit has added and that are not solved yet."""
+    history: History | None = None
+    operator: Operator | None = None
+    posterior: Posterior | None = None
+
+    def operator_of(self, trained: Trained, settings: Settings) -> Operator:
+        """The trained operator; a new one if the device or the limits of memory changed."""
+        settings.check_same(trained.settings)
+        if self.operator is None or self.operator.settings.resources != settings.resources:
+            self.operator = Operator(trained, settings)
+        return self.operator
+
+    def posterior_of(self, operator: Operator) -> Posterior:
+        """The error bars of an operator; its noise level is stored in the trained model."""
+        if self.posterior is None or self.posterior.operator is not operator:
+            self.posterior = Posterior(operator)
+            self.trained = replace(operator.trained, noise=self.posterior.known().noise)
+        return self.posterior
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The content of a file with statistics, without data and caches."""
+        light = self.trained and self.trained.light(statistics=True)
+        return {"trained": light, "sums": self.sums, "history": self.history, "operator": None, "posterior": None}
+
+    def __deepcopy__(self, memo: object) -> "FittedState":
+        return replace(self)

@@ -12,7 +12,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.features.wrapped import Selected
 from raffia.model.coefficients.ordinary import positive_ridge
-from raffia.model.model_defaults import DROPPED
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.trained import Trained
 from raffia.regression import NormalEquations, Statistics, direct_solution
 from raffia.validation import check_count
@@ -40,7 +40,7 @@ def pruned(trained: Trained, count: int) -> Trained:
         raise RaffiaError(f"prune needs m of at most {statistics.n_features}, as many features as there are; got {count}.")
     kept, ridge = torch.arange(statistics.n_features, device=statistics.rhs.device), trained.ridge
     while len(kept) > count:
-        fewer = max(count, round((1 - DROPPED) * len(kept)))
+        fewer = max(count, round((1 - DEFAULTS.dropped) * len(kept)))
         best = _worth(statistics, ridge).topk(fewer).indices.sort().values
         ridge *= len(kept) / fewer
         statistics, kept = _part(statistics, best), kept[best]

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from raffia.errors import RaffiaError
 from raffia.features import ScalarFeatures
 from raffia.model.accumulator import Accumulator
-from raffia.model.model_defaults import COMPARED_PAIRS, FEW_PAIRS, SEARCHED_PAIRS
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.operator import Operator
 from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
@@ -34,7 +34,7 @@ def tuned(settings: Settings, pairs: Prepared, search: Search | None = None) -> 
     held[torch.linspace(0, n - 1, max(2, n // 5) + 2)[1:-1].round().long()] = True
     settings, history = searched(settings, distinct.part(~held), search)
     pairs, distinct = pairs.with_modes(settings), distinct.with_modes(settings)
-    if n < FEW_PAIRS or settings.modal or math.isinf(settings.n_features):
+    if n < DEFAULTS.few_pairs or settings.modal or math.isinf(settings.n_features):
         auto = replace(settings, ridge="auto")
         error = _held_out_error(auto, distinct.part(~held), distinct.part(held))
         trained = Accumulator(auto, expected=len(pairs)).take(pairs).finish()
@@ -60,7 +60,10 @@ def searched(
     """The settings with the best hyperparameters for these pairs, and the history of the search, which ends early if `stopped()`."""
     if math.isinf(settings.n_features):
         return _searched_kernel(settings, pairs.distinct(), bool(getattr(search, "verbose", False)))
-    device, some = settings.place(pairs.inputs), torch.arange(min(len(pairs), SEARCHED_PAIRS), device=pairs.inputs.device)
+    device, some = (
+        settings.place(pairs.inputs),
+        torch.arange(min(len(pairs), DEFAULTS.searched_pairs), device=pairs.inputs.device),
+    )
     few = pairs.part(some)
     objective = objective_for(
         settings.feature_map,
@@ -82,7 +85,7 @@ def _searched_kernel(settings: Settings, pairs: Prepared, verbose: bool) -> tupl
     feature_map, frame = cast(ScalarFeatures, settings.feature_map), pairs.frame  # the only maps with a kernel in closed form
     if feature_map.law == "affine":
         return settings, History([Trial({}, 0.0)])
-    few = pairs.part(torch.linspace(0, len(pairs) - 1, min(len(pairs), COMPARED_PAIRS)).round().long())
+    few = pairs.part(torch.linspace(0, len(pairs) - 1, min(len(pairs), DEFAULTS.compared_pairs)).round().long())
     sizes = frame.measure.sizes(few.outputs, few.grid)
     feature_map = clone(feature_map).set_params(lengthscale=1.0)
     x, y = feature_map.coordinates(few.inputs), few.grid.embed(few.outputs)

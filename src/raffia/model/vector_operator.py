@@ -12,7 +12,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
-from raffia.model.model_defaults import DERIVATIVE_COPIES
+from raffia.model.model_defaults import DEFAULTS
 from raffia.model.operator import Operator
 from raffia.model.posterior import Posterior
 from raffia.spaces import Nodes
@@ -91,7 +91,7 @@ class FlatOperator:
         values = (
             int(features) * frame.values_at(torch.empty(1, *self.input_grid.shape)).size + self.input_size + self.output_size
         )
-        return max(1, settings.workspace(device).budget // (DERIVATIVE_COPIES * values))
+        return max(1, settings.workspace(device).budget // (DEFAULTS.derivative_copies * values))
 
 
 def _nodes(operator: Operator, grid: Any) -> Nodes:

@@ -10,7 +10,25 @@ from raffia.tuning import History
 
 
 def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequence[float]]) -> Figure:
-    """Test error against the grid of the test, one curve a label (fig:gridtranfser_burg, fig:gridtranfser_darcy)."""
+    """Draw test errors against the resolution of the test grid, as in fig:gridtranfser_burg of the paper.
+
+    Parameters
+    ----------
+    points
+        The numbers of points along an axis.
+    errors
+        For each label its errors, one for each of `points`.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> from raffia.plotting import error_against_resolution
+    >>> figure = error_against_resolution([64, 128, 256], {"trained on 64 points": [0.03, 0.03, 0.03]})
+    """
     figure, axes = panel(5.0, 3.8)
     for label, values in errors.items():
         axes.semilogx(np.asarray(points), np.asarray(values), "o-", lw=1.4, ms=4, label=label, base=2)
@@ -22,7 +40,26 @@ def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequenc
 
 
 def search(history: History) -> Figure:
-    """What a search did: the validation error of its steps, and of each trial with the best so far."""
+    """Draw what a search did: the validation error of its steps, and of each trial with the best so far.
+
+    Parameters
+    ----------
+    history
+        `model.history_` after `model.tune`.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    See `examples/plot_06_tuning.py` in the gallery.
+
+    >>> from raffia import plotting
+    >>> from raffia.tuning import History, Trial
+    >>> figure = plotting.search(History([Trial({"ridge": 1e-3}, 0.2), Trial({"ridge": 1e-6}, 0.1)], curve=[0.2, 0.1]))
+    """
     figure = Figure(figsize=(9.2 if history.curve else 4.6, 3.4), layout="constrained")
     *left, right = figure.subplots(1, 2 if history.curve else 1, squeeze=False)[0]
     for axes in left:
@@ -43,7 +80,29 @@ def search(history: History) -> Figure:
 
 
 def brownian_bridge(x: Array, truth: Array, x_train: Array, y_train: Array, curves: Mapping[str, Array]) -> Figure:
-    """The panels of fig:bb_compare: each curve of `curves` on x, with the truth and the training points."""
+    """Draw predictions of a path of a Brownian bridge, with the truth and the training points, as in fig:bb_compare of the paper.
+
+    Parameters
+    ----------
+    x, truth
+        Points in (0, 1) and the true path there, (points,).
+    x_train, y_train
+        The training points, (n,).
+    curves
+        For each panel its title and the predicted path, (points,).
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia.plotting import brownian_bridge
+    >>> x = torch.linspace(0, 1, 50)
+    >>> figure = brownian_bridge(x, x * 0, x[::10], x[::10] * 0, {"m = 100": x * 0})
+    """
     columns = min(2, len(curves))
     rows = -(-len(curves) // columns)
     figure = Figure(figsize=(4.4 * columns, 3.0 * rows), layout="constrained")

@@ -16,10 +16,23 @@ LABEL = "relative L² error"
 
 
 def errors(errors: Array) -> Figure:
-    """How many samples have which relative error, on a logarithmic scale; the median and the worst are marked.
+    """Draw a histogram of relative errors on a logarithmic scale, with the median and the worst marked.
 
-    The median is the lower one of two, so that it is the error of a sample. Errors of zero count as the least there is; errors that
-    are not finite are left out and counted in the title.
+    Parameters
+    ----------
+    errors
+        The error of each sample, (n,). Errors that are not finite are left out, and counted in the title.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import plotting
+    >>> figure = plotting.errors(np.geomspace(0.01, 0.1, 50))
     """
     values = as_numpy(errors).ravel()
     finite = np.sort(values[np.isfinite(values)])
@@ -44,7 +57,26 @@ def errors(errors: Array) -> Figure:
 
 
 def parity(y: Array, predicted: Array, labels: Sequence[str] | None = None) -> Figure:
-    """Predicted against true numbers, (n,) or (n, size), with the diagonal on which they agree: a panel for each of the first eight."""
+    """Draw predicted against true numbers, with the diagonal on which they are equal, in a panel for each of the first eight.
+
+    Parameters
+    ----------
+    y, predicted
+        Numbers, (n,) or (n, size).
+    labels
+        The names of the numbers.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import plotting
+    >>> figure = plotting.parity(np.random.rand(50), np.random.rand(50))
+    """
     truth, guess = as_numpy(y), as_numpy(predicted)
     if truth.shape != guess.shape or truth.ndim not in (1, 2):
         raise RaffiaError(f"parity draws y and predicted (n,) or (n, size) of one shape; got {truth.shape} and {guess.shape}.")
@@ -72,7 +104,28 @@ def parity(y: Array, predicted: Array, labels: Sequence[str] | None = None) -> F
 
 
 def errors_against_parameters(a: Array, errors: Array, names: Sequence[str] | None = None) -> Figure:
-    """The error of each sample against each of its parameters, (n, size): a panel for each of the first twelve."""
+    """Draw the error of each sample against each of its parameters, in a panel for each of the first twelve.
+
+    Parameters
+    ----------
+    a
+        Parameters, (n, size).
+    errors
+        Errors, (n,).
+    names
+        The names of the parameters.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import plotting
+    >>> figure = plotting.errors_against_parameters(np.random.rand(50, 2), np.geomspace(0.01, 0.1, 50), ["load", "stiffness"])
+    """
     values, off = as_numpy(a), as_numpy(errors)
     if values.ndim != 2 or off.shape != (len(values),):
         raise RaffiaError(
@@ -92,7 +145,28 @@ def errors_against_parameters(a: Array, errors: Array, names: Sequence[str] | No
 
 
 def errors_along(places: Array, errors: Array, label: str) -> Figure:
-    """The error of each sample against its place: the row of a file, or the step of a series; with the median of each tenth of them."""
+    """Draw the error of each sample against its position in the data, with medians: do errors change along a file or a series?
+
+    Parameters
+    ----------
+    places
+        The row or the step of each sample, (n,).
+    errors
+        Errors, (n,).
+    label
+        The label of the horizontal axis.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import plotting
+    >>> figure = plotting.errors_along(np.arange(50), np.geomspace(0.01, 0.1, 50), "row")
+    """
     at, off = as_numpy(places), as_numpy(errors)
     if at.shape != off.shape or at.ndim != 1:
         raise RaffiaError(f"errors_along draws n places and n errors; got {at.shape} and {off.shape}.")
@@ -108,7 +182,26 @@ def errors_along(places: Array, errors: Array, label: str) -> Figure:
 
 
 def errors_by_group(groups: Sequence[object], errors: Array) -> Figure:
-    """The errors of the samples of each group, in a column with their median; of many groups, the worst."""
+    """Draw the errors of each group of samples in a column, with their median. Of many groups, the worst are shown.
+
+    Parameters
+    ----------
+    groups
+        The label of each sample, n of them.
+    errors
+        Errors, (n,).
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import plotting
+    >>> figure = plotting.errors_by_group(["left", "right"] * 25, np.geomspace(0.01, 0.1, 50))
+    """
     off, names = as_numpy(errors), np.array([str(group) for group in groups])
     if names.shape != off.shape:
         raise RaffiaError(f"errors_by_group draws a group and an error for each sample; got {len(names)} and {off.shape}.")

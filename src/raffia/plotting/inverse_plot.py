@@ -17,9 +17,29 @@ from raffia.spaces import Domain
 def posterior(
     mean: Array, std: Array, truth: Array | None = None, domain: Domain | None = None, positions: Array | None = None
 ) -> Figure:
-    """The mean and the standard deviation of an unknown function, on a line with a band of two standard deviations, or as two images.
+    """Draw the mean and the standard deviation of an unknown function: a line with a band of two deviations, or two images.
 
-    `domain=None` means the circle in 1-D and the unit square in 2-D; `positions` are marked, where data were observed.
+    Parameters
+    ----------
+    mean, std
+        The mean and the standard deviation at each node, (*grid).
+    truth
+        The true function, (*grid), if it is known.
+    domain
+        The domain; None is the circle in 1D and the unit square in 2D.
+    positions
+        Where data were observed, (points,) or (points, dim).
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import plotting
+    >>> figure = plotting.posterior(torch.rand(32), torch.full((32,), 0.1))
     """
     mean, std = as_numpy(mean), as_numpy(std)
     truth = None if truth is None else as_numpy(truth)

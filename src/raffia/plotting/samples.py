@@ -24,10 +24,25 @@ Row = tuple[str, np.ndarray, View]
 
 
 def prediction(a: Array, y: Array, predicted: Array, domain: Domain | None = None) -> Figure:
-    """Input, truth, prediction and pointwise error of one sample, in 1-D (fig:sample_burg) or 2-D (fig:darcy_inputoutput).
+    """Draw input, truth, prediction and pointwise error of one sample, in 1D or 2D, as in fig:sample_burg of the paper.
 
-    `domain=None` means the circle in 1-D and the unit square in 2-D. In 1-D the input shares the panel of the output; `fields`
-    gives it its own.
+    Parameters
+    ----------
+    a, y, predicted
+        The input, the true output and the prediction of one sample, (*grid).
+    domain
+        The domain; None is the circle in 1D and the unit square in 2D.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import plotting
+    >>> figure = plotting.prediction(torch.rand(32), torch.rand(32), torch.rand(32))
     """
     a, y, predicted = _arrays(a, y, predicted)
     if not (a.ndim == y.ndim == predicted.ndim and a.ndim in (1, 2)):
@@ -56,11 +71,32 @@ def fields(
     title: str | None = None,
     widths: Sequence[float] | None = None,
 ) -> Figure:
-    """Input, truth, prediction and pointwise error of one sample; truth and prediction share a panel or a scale of colours.
+    """Draw input, truth, prediction and pointwise error of one sample on any space.
 
-    A row for each of the first sixteen channels of the output, or for each of three slices in 3-D. `input` and `output` are spaces, or
-    sides of the schema of a file, with its names of axes, channels and components; `output=None` is the same as the input.
-    `title=None` writes the relative error. `widths` are half of those of a band around curves: one, or one for each channel or component.
+    There is a row for each of the first sixteen channels of the output, or for each of three slices in 3D.
+
+    Parameters
+    ----------
+    a, y, predicted
+        The input, the true output and the prediction of one sample, each (*grid) or (channels, *grid).
+    input, output
+        The spaces of input and output, or the sides of the schema of a file. `output=None` is the same as the input.
+    title
+        The title; None writes the relative error.
+    widths
+        Half the width of a band around curves: one number, or one for each channel or component.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, plotting
+    >>> a = torch.rand(32)
+    >>> figure = plotting.fields(a, a, a, Domain(1))
     """
     a, y, predicted = _arrays(a, y, predicted)
     given, wanted = _side(input), _side(input if output is None else output)
@@ -88,9 +124,25 @@ def fields(
 
 
 def pair(a: Array, y: Array, input: Side, output: Side | None = None) -> Figure:
-    """The input and the output of one sample: a panel for each channel, or for each of three slices in 3-D; meshes with their triangles.
+    """Draw the input and the output of one sample, in a panel for each channel.
 
-    `input` and `output` are those of `fields`.
+    Parameters
+    ----------
+    a, y
+        The input and the output, each (*grid) or (channels, *grid).
+    input, output
+        Their spaces, or the sides of the schema of a file. `output=None` is the same as the input.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, plotting
+    >>> figure = plotting.pair(torch.rand(32), torch.rand(32), Domain(1))
     """
     a, y = _arrays(a, y)
     inputs = [("input a", *row) for row in _rows(a, _side(input))]

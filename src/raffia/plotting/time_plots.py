@@ -24,7 +24,28 @@ TITLES = ("truth", "prediction", "|difference|")
 
 
 def errors_in_time(errors: Array, correlations: Array | None = None, alike: float = 0.9) -> Figure:
-    """The mean relative error after 1, 2, … steps, and the correlation with the truth, with the step where it falls below `alike`."""
+    """Draw the mean relative error after 1, 2, … steps, and the correlation with the truth.
+
+    Parameters
+    ----------
+    errors
+        The mean error after each step, (steps,).
+    correlations
+        The correlation after each step, (steps,), or None.
+    alike
+        The step where the correlation falls below this value is marked.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raffia import plotting
+    >>> figure = plotting.errors_in_time(np.geomspace(0.001, 0.1, 20))
+    """
     off = as_numpy(errors)
     steps = np.arange(1, len(off) + 1)
     count = 1 if correlations is None else 2
@@ -51,7 +72,27 @@ def errors_in_time(errors: Array, correlations: Array | None = None, alike: floa
 
 
 def spectra(truth: Tensor, predicted: Tensor, domain: Domain) -> Figure:
-    """The mean spectra of states (n, states, *grid) predicted and true, after a few of the steps."""
+    """Draw the mean spectra of predicted and true states, after a few of the steps.
+
+    Parameters
+    ----------
+    truth, predicted
+        States of several trajectories, (n, states, *grid).
+    domain
+        Their domain.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, plotting
+    >>> u = torch.rand(3, 10, 32)
+    >>> figure = plotting.spectra(u, u, Domain(1))
+    """
     times, waves = _spread(truth.shape[1], TIMES), slice(1, min(truth.shape[2:]) // 2 + 1)
     true, guess = ([spectrum(u[:, step], domain).mean(0).numpy()[waves] for step in times] for u in (truth, predicted))
     largest, least = max(float(e.max()) for e in true) or 1.0, min(float(e.min()) for e in true)
@@ -70,7 +111,29 @@ def spectra(truth: Tensor, predicted: Tensor, domain: Domain) -> Figure:
 
 
 def evolution(truth: Tensor, predicted: Tensor, space: Space, labels: Labels = ()) -> Figure:
-    """One trajectory (states, *shape) of one channel: curves in time, pictures of space and time, or rows of frames."""
+    """Draw one trajectory and its prediction: curves in time, pictures of space and time, or rows of frames.
+
+    Parameters
+    ----------
+    truth, predicted
+        States of one channel, (states, *grid).
+    space
+        The space of the states.
+    labels
+        Names and units of the axes.
+
+    Returns
+    -------
+    Figure
+        A matplotlib figure; `figure.savefig("name.png")` writes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from raffia import Domain, plotting
+    >>> u = torch.rand(10, 32)
+    >>> figure = plotting.evolution(u, u, Domain(1))
+    """
     true, guess = as_numpy(truth), as_numpy(predicted)
     if space.tabular or space.dim == 0:
         return _series(true.reshape(len(true), -1), guess.reshape(len(true), -1))

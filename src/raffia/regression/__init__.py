@@ -1,8 +1,6 @@
 """Least squares for the coefficients."""
 
 from raffia.regression.bounded import Bounds, Contradiction, bounded_solution
-from raffia.regression.coefficient_posterior import CoefficientPosterior, ModalPosterior, modal_posterior
-from raffia.regression.dual_path import DualPath, coordinates_of
 from raffia.regression.feature_stream import FeatureStream, targets_of
 from raffia.regression.kernel_ridge import (
     KernelEquations,
@@ -13,18 +11,24 @@ from raffia.regression.kernel_ridge import (
     Spread,
     kernel_coordinates,
 )
-from raffia.regression.leave_one_out import LeftOut, Noise, leave_one_out, leave_one_out_dual, noise_of
+from raffia.regression.leave_one_out import (
+    LeftOut,
+    Noise,
+    dual_ridge_for,
+    fold_ridge,
+    leave_one_out,
+    leave_one_out_dual,
+    left_out_ridge,
+    noise_of,
+    ridge_for,
+)
 from raffia.regression.memory_budget import Workspace, arriving, available_memory, fits, joined
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_ridge import ModalLeftOut, ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges
 from raffia.regression.modal_stream import ModalStream, gains_of, root_mean_squares
-from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.regression_defaults import ONES, PRODUCT_SAMPLES
-from raffia.regression.ridge_choice import dual_ridge_for, fold_ridge, left_out_ridge, ridge_for
-from raffia.regression.ridge_path import RidgePath, k_fold_errors
-from raffia.regression.ridge_search import best_ridge
-from raffia.regression.solver_choice import choose_solver, direct_solution
+from raffia.regression.regression_defaults import DEFAULTS
+from raffia.regression.ridge_path import DualPath, RidgePath, best_ridge, coordinates_of, k_fold_errors
 from raffia.regression.solvers import (
     Cholesky,
     Dual,
@@ -33,6 +37,7 @@ from raffia.regression.solvers import (
     Ridge,
     Solution,
     Solver,
+    choose_solver,
+    direct_solution,
 )
-from raffia.regression.statistics import Packed, Statistics, unpacked
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import NormalEquations, Packed, Statistics, Streamed, unpacked

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.regression_defaults import FOUND, INFEASIBLE, LARGEST_RESIDUAL, MARGIN, NEGLIGIBLE_ROW
+from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.solvers.base import Solution, columns_of, condition_of
+from raffia.regression.statistics import NormalEquations
 
 Vector = Float[Tensor, "p"]
 
@@ -69,11 +69,11 @@ def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -
     free = torch.cholesky_solve(rhs, factor)
     white = torch.linalg.solve_triangular(factor, bounds.rows.mT, upper=False).mT
     size, lengths = float(bounds.values(free).abs().max()), white.norm(dim=1)
-    live = lengths > NEGLIGIBLE_ROW * lengths.max()
-    bounds, (steps, multipliers, rounds) = _moved(white, bounds, free, live, MARGIN * size)
+    live = lengths > DEFAULTS.negligible_row * lengths.max()
+    bounds, (steps, multipliers, rounds) = _moved(white, bounds, free, live, DEFAULTS.margin * size)
     coef = free + torch.linalg.solve_triangular(factor.mT, steps, upper=True)
     residual = _optimality(shifted, coef, rhs, bounds, multipliers, size, float((free * rhs).sum()))
-    if not residual < LARGEST_RESIDUAL:
+    if not residual < DEFAULTS.largest_residual:
         raise RaffiaError(
             f"inequalities were met, but not by the best coefficients: the residual of the optimality conditions is {residual:.1e}. "
             f"Pass a larger ridge than {ridge:g}, so that the features are less dependent."
@@ -192,9 +192,9 @@ def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Fl
         primal_tol=1e-11,
         iter_limit=100 * k + 1000,
     )
-    if answer == INFEASIBLE:
+    if answer == DEFAULTS.infeasible:
         return None
-    if answer != FOUND:
+    if answer != DEFAULTS.found:
         raise RaffiaError(
             f"daqp could not solve the quadratic programme of the inequalities (it answered {answer}). Pass a larger ridge."
         )

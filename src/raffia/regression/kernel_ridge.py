@@ -15,9 +15,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.regression.dual_path import DualPath
 from raffia.regression.memory_budget import available_memory
-from raffia.regression.regression_defaults import KERNEL_COPIES, RESIDUAL_COLUMNS
+from raffia.regression.regression_defaults import DEFAULTS
+from raffia.regression.ridge_path import DualPath
 from raffia.regression.solvers.base import Solution, condition_of
 from raffia.regression.statistics import Statistics, refuse_other_problem
 from raffia.spaces import Nodes
@@ -145,7 +145,7 @@ class KernelRidge:
     def path(self, equations: KernelEquations) -> DualPath:
         """The eigendecomposition of the matrix k(a_i, a_j)."""
         n, there = equations.n_samples, available_memory(equations.rhs.device)
-        if (need := KERNEL_COPIES * 8 * n * n) > there:
+        if (need := DEFAULTS.kernel_copies * 8 * n * n) > there:
             raise RaffiaError(
                 f"n_features=inf takes {need / 2**30:.1f} GiB for the kernel of {n} pairs, and {there / 2**30:.1f} GiB are free: "
                 "pass a number of features, or fewer pairs."
@@ -171,7 +171,9 @@ class KernelRidge:
             kept = path.s > path.s[0]
             coef = path.U[:, kept] @ ((path.U[:, kept].mT @ equations.targets) / path.s[kept, None])
             rank, condition, how = int(kept.sum()), float(path.s[-1] / path.s[0]), "eigenvectors of the kernel"
-        parts = zip(coef.split(RESIDUAL_COLUMNS, 1), equations.targets.split(RESIDUAL_COLUMNS, 1), strict=True)
+        parts = zip(
+            coef.split(DEFAULTS.residual_columns, 1), equations.targets.split(DEFAULTS.residual_columns, 1), strict=True
+        )
         defect = torch.stack([torch.linalg.vector_norm(shifted @ c - y) for c, y in parts]).norm()
         size = torch.linalg.vector_norm(equations.targets)
         residual = float(defect / size) if size > 0 else float(defect)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import tile_elements
-from raffia.regression.regression_defaults import ROWS_PER_PRODUCT
+from raffia.regression.regression_defaults import DEFAULTS
 from raffia.transforms import is_tracked
 
 Batch = tuple[Tensor, ...]
@@ -50,7 +50,7 @@ class Workspace:
                 f"memory_budget={given} bytes is too small: the features of one sample ({self.n_features} × {points} "
                 f"elements) and room to evaluate them take {need} bytes. Pass memory_budget={need} or more, or fewer n_features."
             )
-        wanted = ROWS_PER_PRODUCT if self.device.type == "cpu" else ROWS_PER_PRODUCT * 32
+        wanted = DEFAULTS.rows_per_product if self.device.type == "cpu" else DEFAULTS.rows_per_product * 32
         return int(max(1, min(allowed, wanted // points)))
 
     def predict_size(self, points: int) -> int:

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums, refuse_indefinite
 from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, factorised, ranges, squared
-from raffia.regression.normal_equations import add_lower_triangle, mirror
-from raffia.regression.regression_defaults import MOST_SCANNED
-from raffia.regression.statistics import Statistics
+from raffia.regression.regression_defaults import DEFAULTS
+from raffia.regression.statistics import Statistics, add_lower_triangle, mirror
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +52,9 @@ class ModalDual(ModalProblem, Statistics):
 
     def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalDual", Tensor, Tensor]:
         """Fewer samples, evenly spread, where many would make large systems. Ridges do not depend on the number of samples."""
-        if self.n_samples <= MOST_SCANNED[self.V.device.type]:
+        if self.n_samples <= DEFAULTS.most_scanned[self.V.device.type]:
             return self, a, y
-        rows = torch.linspace(0, self.n_samples - 1, MOST_SCANNED[self.V.device.type]).round().long()
+        rows = torch.linspace(0, self.n_samples - 1, DEFAULTS.most_scanned[self.V.device.type]).round().long()
         here, energy = rows.to(self.V.device), self.energy * (len(rows) / self.n_samples)
         few = replace(self, V=self.V[:, :, here], Y=self.Y[:, here], energy=energy, n_samples=len(rows))
         return few, a[rows.to(a.device)], y[rows.to(y.device)]

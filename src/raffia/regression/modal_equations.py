@@ -20,10 +20,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.regression.modal_stream import ModalStream, Sampled, Targets, factorised, ranges, squared
-from raffia.regression.normal_equations import NormalEquations, add_lower_triangle, mirror
-from raffia.regression.regression_defaults import LEAST_GAP
+from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.ridge_path import RidgePath
-from raffia.regression.statistics import Statistics, refuse_other_problem
+from raffia.regression.statistics import NormalEquations, Statistics, add_lower_triangle, mirror, refuse_other_problem
 
 
 class ModalProblem:
@@ -242,7 +241,7 @@ class ModalEquations(ModalProblem, Statistics):
             if coef is not None:
                 moved = torch.linalg.solve_triangular(factor.mH, w, upper=True)
                 coef[part] = starts + torch.where(far[..., None], 0, moved)
-            gaps[part] = torch.where((failed != 0)[:, None] | (gap < LEAST_GAP), 0.0, gap)
+            gaps[part] = torch.where((failed != 0)[:, None] | (gap < DEFAULTS.least_gap), 0.0, gap)
         return residuals, gaps
 
 

@@ -6,31 +6,32 @@ coefficients are shrunk towards ordinary ones α⁰, with training errors r⁰ a
     e_i(k) = e⁰_i(k) − r⁰_i(k) + r_i(k) / (1 − h_i(k)).
 
 Ridges are a vector (λ₀, λ₁, …, λ_B): λ₀ of the ordinary part, infinite if there is none, then one for each block.
+
+`search_ridges` tries a few powers of ten, then takes the vertex of a parabola through the best and its neighbours. It compares two
+variants of a model on the way. It keeps the better one; its squared errors add over the blocks.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float, Inexact, Int
+from jaxtyping import Bool, Float, Inexact, Int
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure
-from raffia.regression.leave_one_out import leave_one_out
+from raffia.regression.leave_one_out import fold_ridge, leave_one_out
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_stream import ModalStream, RealRows, Sampled, Targets, squared
-from raffia.regression.regression_defaults import (
-    LEFT_OUT_BYTES,
-    LEFT_OUT_SAMPLES,
-    MOST_ORDINARY,
-    ORDINARY_SAMPLES,
-    SCANNED_SAMPLES,
-)
-from raffia.regression.ridge_choice import best_ridge, fold_ridge
-from raffia.regression.ridge_search import INF, Squares, search_ridges
+from raffia.regression.regression_defaults import DEFAULTS
+from raffia.regression.ridge_path import best_ridge
 
+INF = float("inf")
+
+Squares = Float[Tensor, "blocks n variants"]
+"""|e_i(k)|² of each sample, relative to its size."""
 ModalStatistics = ModalEquations | ModalDual
 
 
@@ -61,7 +62,7 @@ def modal_ridges(
     """The ridges of the least leave-one-out error on some samples, with an ordinary part or without, whichever is better."""
     whole = statistics
     statistics, a, y = statistics.thinned(a, y)
-    few = torch.linspace(0, len(a) - 1, min(len(a), SCANNED_SAMPLES)).long()
+    few = torch.linspace(0, len(a) - 1, min(len(a), DEFAULTS.scanned_samples)).long()
     some_a, some_y = (f[few.to(f.device)] for f in (a, y))
     some, sizes = statistics.sampled(stream, a, y, few), measure.sizes(some_y, stream.stream.grid).to(statistics.twice)
     towards, outside = _ordinary_left_out(statistics, stream, some, some_a, some_y, measure)
@@ -103,9 +104,9 @@ def modal_left_out(
     coef = torch.empty(len(own), *start.shape, dtype=statistics.dtype, device=own.device)
     sizes = measure.sizes(y, stream.stream.grid).to(own)
     errors, wrong, total = [], [], torch.zeros(len(own), start.shape[1], dtype=own.dtype, device=own.device)
-    most = len(a) if every else SCANNED_SAMPLES if stream.stream.feature_map.expensive else LEFT_OUT_SAMPLES
+    most = len(a) if every else DEFAULTS.scanned_samples if stream.stream.feature_map.expensive else DEFAULTS.left_out_samples
     everyone = torch.linspace(0, len(a) - 1, min(len(a), most)).round().long()
-    for rows in everyone.split(max(1, LEFT_OUT_BYTES // (16 * len(own) * len(start)))):
+    for rows in everyone.split(max(1, DEFAULTS.left_out_bytes // (16 * len(own) * len(start)))):
         some = statistics.sampled(stream, a, y, rows)
         residual, gap = statistics.left_out(own, start, some, coef)
         e = _quotient(residual, gap)
@@ -146,10 +147,10 @@ def _ordinary_left_out(
     statistics: ModalStatistics, stream: ModalStream, some: Sampled, a: Tensor, y: Tensor, measure: ErrorMeasure
 ) -> tuple[float, Targets]:
     """The ridge of ordinary coefficients and their leave-one-out errors for `some` samples; infinite if there are too many features."""
-    if statistics.features > MOST_ORDINARY:
+    if statistics.features > DEFAULTS.most_ordinary:
         return INF, some.Y
     path = statistics.ordinary_path
-    few = torch.linspace(0, len(a) - 1, min(len(a), ORDINARY_SAMPLES)).long()
+    few = torch.linspace(0, len(a) - 1, min(len(a), DEFAULTS.ordinary_samples)).long()
 
     def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges n"]:
         held = RealRows(stream, some.few(few))
@@ -172,3 +173,93 @@ def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: T
 def _quotient(residual: Targets, gap: Float[Tensor, "blocks n"]) -> Targets:
     """r/(1 − h), infinite where 1 − h is zero."""
     return torch.where(gap[..., None] > 0, residual / gap[..., None], torch.full_like(residual, INF))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Exponents that were tried, and the squared errors they gave, for every block."""
+
+    twice: Float[Tensor, "blocks"]
+    powers: list[Float[Tensor, "blocks"]] = field(default_factory=list)
+    squares: list[Squares] = field(default_factory=list)
+
+    def add(self, power: Tensor, squares: Squares) -> None:
+        self.powers.append(power)
+        self.squares.append(torch.nan_to_num(squares, nan=INF))
+
+    def sums(self, variant: int) -> Float[Tensor, "tried blocks"]:
+        return torch.stack([squares[:, :, variant].sum(1) for squares in self.squares])
+
+    def best(self, variant: int) -> Int[Tensor, "blocks"]:
+        """The index of the best exponent for each block; of equal ones the largest."""
+        sums, powers = self.sums(variant), torch.stack(self.powers)
+        return torch.where(sums == sums.amin(0), powers, -INF).argmax(0)
+
+    def power(self, variant: int) -> Float[Tensor, "blocks"]:
+        """The best exponent of each block."""
+        return torch.stack(self.powers).gather(0, self.best(variant)[None])[0]
+
+    def error(self, variant: int) -> float:
+        """The mean over samples of (Σ_k |e_i(k)|²)^½, with the best of each block."""
+        index = self.best(variant)[None, :, None].expand(1, -1, self.squares[0].shape[1])
+        kept = torch.stack([squares[:, :, variant] for squares in self.squares]).gather(0, index)[0]
+        return float((self.twice[:, None] * kept).sum(0).sqrt().mean())
+
+    def better(self) -> int:
+        errors = [self.error(variant) for variant in range(self.squares[0].shape[2])]
+        finite = [error if error == error else INF for error in errors]
+        if min(finite) == INF:
+            raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
+        best = finite.index(min(finite))
+        spoilt = self.faint & (self.sums(best).amin(0) > self.there)
+        return 0 if best and bool(spoilt.any()) and finite[0] <= DEFAULTS.variant_tolerance * finite[best] else best
+
+    @property
+    def there(self) -> Float[Tensor, "blocks"]:
+        """The outputs themselves: the first power is infinite, and the first variant has no ordinary part then."""
+        return self.sums(0)[0]
+
+    @property
+    def faint(self) -> Bool[Tensor, "blocks"]:
+        """Blocks with so little in them that it may be rounding, which a model would make grow, step by step."""
+        return self.there < DEFAULTS.faint * (self.twice * self.there).sum() / self.twice.sum()
+
+    def vertex(self, variant: int) -> Float[Tensor, "blocks"]:
+        """The power at the vertex of the parabola through the best and its neighbours, on logarithmic scales, or infinite."""
+        powers, order = torch.stack(self.powers).sort(0)
+        logs = self.sums(variant).clamp(min=torch.finfo(powers.dtype).tiny).log().gather(0, order)
+        place = (order == self.best(variant)).to(torch.int).argmax(0)
+        finite = torch.isfinite(powers).sum(0)
+        middle = torch.minimum(place.clamp(min=1), finite - 2)
+        (x0, f0), (x1, f1), (x2, f2) = [[p.gather(0, (middle + i)[None])[0] for p in (powers, logs)] for i in (-1, 0, 1)]
+        up, down = (x1 - x0) * (f1 - f2), (x1 - x2) * (f1 - f0)
+        move = ((x1 - x0) * up - (x1 - x2) * down) / (2 * (up - down))
+        inside = (place == middle) & torch.isfinite(move)
+        chosen = powers.gather(0, place[None])[0]
+        return torch.where(inside, torch.minimum(torch.maximum(chosen - move, x0), x2), chosen)
+
+
+def search_ridges(
+    scales: Float[Tensor, "blocks"],
+    twice: Float[Tensor, "blocks"],
+    squares: Callable[[Float[Tensor, "some"], Int[Tensor, "some"] | None], Squares],
+) -> tuple[int, Float[Tensor, "blocks"], float]:
+    """The better variant, its ridges and its error. `squares` gives the squared errors of some blocks, or of all."""
+    tried, everywhere = _Tried(twice), torch.ones_like(scales)
+    (lowest, _, highest), (down, up) = DEFAULTS.coarse, DEFAULTS.around
+    for power in (INF, *DEFAULTS.coarse):
+        tried.add(everywhere * power, squares(scales * 10.0**power, None))
+    variant = tried.better()
+    base = tried.power(variant).clamp(max=highest)
+    for step in (down, up):
+        tried.add(base + step, squares(scales * 10.0 ** (base + step), None))
+    variant = tried.better()
+    best = tried.power(variant)
+    for power, wanted in ((DEFAULTS.small, best <= lowest + down), (DEFAULTS.large, best >= highest + up)):
+        if wanted.any():
+            some = wanted.nonzero()[:, 0]
+            more = torch.full_like(tried.squares[0], INF)  # infinite elsewhere, so never chosen
+            more[some] = squares(scales[some] * 10.0**power, some)
+            tried.add(everywhere * power, more)
+    idle = tried.faint & (tried.sums(variant).amin(0) > (1 - DEFAULTS.explained) * tried.there) & (variant == 0)
+    return variant, torch.where(idle, INF, scales * 10.0 ** tried.vertex(variant)), tried.error(variant)

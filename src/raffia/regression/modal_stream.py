@@ -2,9 +2,9 @@
 
 With orthonormal modes (ψ_k) of the outputs, the features of block k are the numbers ⟨φ_j(a), ψ_k⟩. Two kinds of further features follow:
 
-* ⟨a_c, ψ_k⟩ for each channel of the input, scaled to be GAIN times as large as the random features. A ridge penalises its
-  coefficient GAIN² times less than the others.
-* a constant, the same for every sample, which gives a mean function. It is ONES √m times as large as other features of its block.
+* ⟨a_c, ψ_k⟩ for each channel of the input, scaled to be `gain` times as large as the random features. A ridge penalises its
+  coefficient gain² times less than the others.
+* a constant, the same for every sample, which gives a mean function. It is `ones` √m times as large as other features of its block.
 """
 
 import math
@@ -17,13 +17,13 @@ from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.regression.feature_stream import FeatureStream
-from raffia.regression.regression_defaults import FACTORISED_BYTES, GAIN, LEAST_TILE_SAMPLES, ONES
+from raffia.regression.regression_defaults import DEFAULTS
 from raffia.spaces import Modes, Nodes
 
 
 def ranges(matrices: Inexact[Tensor, "blocks p p"]) -> Iterator[slice]:
     """Slices of the blocks that fit into memory together, with a few copies."""
-    size = max(1, FACTORISED_BYTES[matrices.device.type] // max(1, matrices[0].nbytes))
+    size = max(1, DEFAULTS.factorised_bytes[matrices.device.type] // max(1, matrices[0].nbytes))
     return (slice(start, start + size) for start in range(0, len(matrices), size))
 
 
@@ -94,8 +94,8 @@ class ModalStream:
     def blocks(self, a: Tensor, y: Tensor) -> Iterator[tuple[Features, Targets]]:
         """(V, Y) of each batch. V_k,ji is the conjugate of feature j of sample i, so F = Vᴴα/m; Y_k,i is ⟨y_i, ψ_k⟩."""
         nodes, m = self.stream.values_at(a), self.n_features
-        fewest = 1 if self.stream.feature_map.expensive else LEAST_TILE_SAMPLES
-        at_once = max(fewest, self.stream.tile // (m * nodes.size * (LEAST_TILE_SAMPLES // fewest)))
+        fewest = 1 if self.stream.feature_map.expensive else DEFAULTS.least_tile_samples
+        at_once = max(fewest, self.stream.tile // (m * nodes.size * (DEFAULTS.least_tile_samples // fewest)))
         for tiled, inputs, outputs in self.stream.tiled(a, y, at_once):
             V: Tensor | None = None
             for phi, start, first in tiled:
@@ -105,7 +105,7 @@ class ModalStream:
             assert V is not None  # there is at least one feature
             own = self.modes.analysis(inputs.reshape(len(inputs), -1, *nodes.shape), nodes)
             V[:, m:-1] = (self.gains.to(own)[:, None] * own).permute(2, 1, 0).conj()
-            V[:, -1] = self.stream.feature_map.sourced * ONES * math.sqrt(m) * self.sizes.to(V)[:, None]
+            V[:, -1] = self.stream.feature_map.sourced * DEFAULTS.ones * math.sqrt(m) * self.sizes.to(V)[:, None]
             target = self.modes.analysis(outputs.reshape(len(outputs), -1, *nodes.shape), nodes)
             yield V, target.permute(2, 0, 1).contiguous()
 
@@ -160,7 +160,7 @@ class RealRows:
 def gains_of(sizes: Float[Tensor, "blocks"], twice: Float[Tensor, "blocks"], inputs: Float[Tensor, "channels"]) -> Tensor:
     """The factors of input channels with these norms, for features of these sizes in each mode; 1 for a channel that is zero."""
     norm = (twice.to(sizes) * sizes.square()).sum().sqrt()
-    return torch.where(inputs > 0, GAIN * norm / inputs, 1.0)
+    return torch.where(inputs > 0, DEFAULTS.gain * norm / inputs, 1.0)
 
 
 def root_mean_squares(values: Inexact[Tensor, "count blocks"]) -> Float[Tensor, "blocks"]:

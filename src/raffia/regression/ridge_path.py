@@ -1,19 +1,43 @@
-"""Everything for every ridge λ from one eigendecomposition of G."""
+"""Everything for every ridge λ from one eigendecomposition: of G, or of the kernel of the pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
+from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.solvers.base import columns_of
-from raffia.regression.statistics import Statistics
+from raffia.regression.statistics import NormalEquations, Statistics
+
+DECADES = tuple(range(-16, 1))
+
+
+def best_ridge(
+    errors: Callable[[Sequence[float]], Float[Tensor, "ridges n"]], scale: float, decades: Sequence[int] = DECADES
+) -> tuple[float, float]:
+    """The ridge of the least mean error, and that error.
+
+    Tries 10^k times `scale` for all k in `decades`, then the vertex of the parabola through the best and its neighbours on logarithmic
+    scales. With few samples the error is a rough function of the ridge, and its exact minimum would be a worse choice.
+    """
+    means = errors([scale * 10.0**k for k in decades]).mean(1)
+    best = int(means.argmin())
+    if not torch.isfinite(means[best]):
+        raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
+    if not 0 < best < len(decades) - 1 or not torch.isfinite(means[best - 1 : best + 2]).all():
+        return scale * 10.0 ** decades[best], float(means[best])
+    left, middle, right = means[best - 1 : best + 2].log().tolist()
+    bend = left - 2 * middle + right
+    step = (decades[1] - decades[0]) * ((left - right) / (2 * bend) if bend > 0 else 0.0)
+    ridge = scale * 10.0 ** (decades[best] + step)
+    return ridge, float(errors([ridge]).mean())
 
 
 class RidgePath:
-    """G = V diag(s) Vᵀ, and coefficients and errors for every ridge. For ridge 0, eigenvalues below m·ε·s_max count as zero."""
+    """G = V diag(s) Vᵀ, and coefficients for every ridge. For ridge 0, eigenvalues below m·ε·s_max count as zero."""
 
     def __init__(self, equations: Statistics) -> None:
         self.equations = equations
@@ -29,38 +53,6 @@ class RidgePath:
         coef = self.V @ (self.projected / s[:, None])
         return coef.reshape(self.equations.rhs.shape)
 
-    def training_error(self, ridge: float) -> float:
-        """(Σ_i ‖y_i − F(a_i)‖² / Σ_i ‖y_i‖²)^½."""
-        return float((self.equations.residual(self.coef(ridge)) / self.equations.energy).sqrt())
-
-    def degrees_of_freedom(self, ridge: float) -> float:
-        """tr G(G + λ)⁻¹, the effective number of features."""
-        return float((self.s / (self.s + ridge)).sum())
-
-    def log_determinant(self, ridge: float) -> float:
-        """log det(I + G/λ)."""
-        return float(torch.log1p(self.s / ridge).sum())
-
-    def log_marginal_likelihood(self, ridge: float, noise: float, n_rows: int) -> float:
-        """log p(y) for y = Aα/m + ε with ε ~ N(0, noise·I) in R^n_rows and α ~ N(0, noise·m/λ·I), summed over columns."""
-        columns = self.projected.shape[1]
-        explained = (self.projected.square() / (self.s + ridge)[:, None]).sum() / self.equations.n_features
-        misfit = (self.equations.energy - explained) / noise
-        constant = n_rows * torch.log(torch.tensor(2 * torch.pi * noise, dtype=torch.float64))
-        return float(-0.5 * (columns * (constant + self.log_determinant(ridge)) + misfit))
-
-    def likeliest_noise(self, ridge: float, n_rows: int) -> float:
-        """The noise that maximises the marginal likelihood for a given ridge, in closed form."""
-        explained = (self.projected.square() / (self.s + ridge)[:, None]).sum() / self.equations.n_features
-        return float((self.equations.energy - explained) / (n_rows * self.projected.shape[1]))
-
-    def generalised_cross_validation(self, ridge: float) -> float:
-        """n·RSS/(n − tr H)²: for numbers as outputs only, whose samples are independent rows."""
-        if self.projected.shape[1] != 1:
-            raise RaffiaError("generalised cross-validation is for numbers as outputs; use leave_one_out for functions.")
-        n = self.equations.n_samples
-        return float(n * self.equations.residual(self.coef(ridge)) / (n - self.degrees_of_freedom(ridge)) ** 2)
-
 
 def k_fold_errors(folds: Sequence[NormalEquations], ridges: Sequence[float]) -> Float[Tensor, "ridges"]:
     """(Σ ‖e‖² / Σ ‖y‖²)^½ over held-out folds, from the statistics of the folds alone: train on all but one, add the residuals."""
@@ -70,3 +62,77 @@ def k_fold_errors(folds: Sequence[NormalEquations], ridges: Sequence[float]) -> 
         path = RidgePath(total - fold)
         left += torch.stack([fold.residual(path.coef(ridge)) for ridge in ridges]).cpu()
     return (left / total.energy.cpu()).sqrt()
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """The nonzero eigenvalues of K and their eigenvectors. `free` is leverage without penalty: 1/n for an intercept."""
+
+    s: Float[Tensor, "rank"]
+    U: Float[Tensor, "n rank"]
+    free: float = 0.0
+    directions: Float[Tensor, "rank size"] | None = None
+    """The principal directions of the rows, if K is the Gram matrix of rows."""
+
+    @classmethod
+    def of_kernel(cls, kernel: Float[Tensor, "n n"]) -> "DualPath":
+        """From a symmetric matrix; smaller eigenvalues are raised to its rounding error."""
+        s, U = torch.linalg.eigh(kernel)
+        return cls(s.clamp(min=len(s) * torch.finfo(s.dtype).eps * s[-1].clamp(min=0)), U)
+
+    @classmethod
+    def of_rows(cls, rows: Float[Tensor, "n size"], free: float = 0.0) -> "DualPath":
+        """From the singular values of rows, K = rows·rowsᵀ, without squaring them."""
+        U, root, directions = torch.linalg.svd(rows, full_matrices=False)
+        kept = root > max(rows.shape) * torch.finfo(root.dtype).eps * root[0]
+        return cls(root[kept].square(), U[:, kept], free, directions[kept])
+
+    @property
+    def whole(self) -> bool:
+        """Whether the eigenvectors, with the intercept if there is one, span the whole space."""
+        return self.U.shape[1] + (self.free > 0) >= len(self.U)
+
+    def unexplained(self, ridge: float) -> Float[Tensor, "n"]:
+        """1 − h_i, computed without cancellation for small ridges."""
+        U = self.U.square()
+        outside = 0.0 if self.whole else (1 - self.free - U.sum(1)).clamp(min=torch.finfo(self.s.dtype).eps)
+        return ((U * (ridge / (self.s + ridge))).sum(1) + outside).clamp(min=torch.finfo(self.s.dtype).tiny)
+
+    def residuals(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
+        """y − F on the training pairs."""
+        projected = self.U.mT @ y
+        outside = 0.0 if self.whole else y - self.U @ projected
+        return self.U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
+
+    def left_out(self, y: Float[Tensor, "n columns"], ridge: float) -> Float[Tensor, "n columns"]:
+        """e_i: the error for pair i of the model trained without it."""
+        return self.residuals(y, ridge) / self.unexplained(ridge)[:, None]
+
+    def best(self, y: Float[Tensor, "n columns"], sizes: Float[Tensor, "n"]) -> tuple[float, float]:
+        """The ridge of the least mean leave-one-out error relative to `sizes`, and that error.
+
+        Ridges are compared on some of the pairs; the error of the best ridge is over all of them.
+        """
+        few = coordinates_of(y)
+        rows = torch.linspace(0, len(y) - 1, min(len(y), DEFAULTS.scanned_pairs)).round().long().to(y.device)
+        projected, U = self.U.mT @ few, self.U[rows]
+        outside = 0.0 if self.whole else few[rows] - U @ projected
+
+        def errors(ridges: Sequence[float]) -> Float[Tensor, "ridges some"]:
+            parts = []
+            for ridge in ridges:
+                wrong = U @ (projected * (ridge / (self.s + ridge))[:, None]) + outside
+                parts.append(torch.linalg.vector_norm(wrong, dim=1) / self.unexplained(ridge)[rows] / sizes[rows])
+            return torch.stack(parts)
+
+        ridge, _ = best_ridge(errors, float(self.s.max()))
+        return ridge, float((torch.linalg.vector_norm(self.left_out(few, ridge), dim=1) / sizes).mean())
+
+
+def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:
+    """The same vectors in an orthonormal basis of their span: fewer coordinates, equal norms and inner products."""
+    if y.shape[1] <= len(y):
+        return y
+    s, U = torch.linalg.eigh(y @ y.mT)
+    kept = s > DEFAULTS.negligible * s.sum()
+    return U[:, kept] * s[kept].sqrt()

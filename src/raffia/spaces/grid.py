@@ -136,9 +136,23 @@ class Domain(Space):
 
 @dataclass(frozen=True)
 class Grid(Nodes):
-    """Equispaced nodes. A periodic axis excludes its right end, and a box includes both ends; see `raffia.spaces.axes` for other kinds.
+    """Equispaced nodes on a domain, with their quadrature. Usually made by `domain.grid(points)`.
 
-    The quadrature is the composite trapezoid rule, on a torus the mean over the nodes.
+    A periodic axis excludes its right end, and a box includes both ends; see `Domain` for other kinds. The quadrature is the
+    composite trapezoid rule, on a torus the mean over the nodes.
+
+    Parameters
+    ----------
+    domain
+        The torus or box.
+    shape
+        The number of points along each axis.
+
+    Examples
+    --------
+    >>> from raffia import Domain
+    >>> Domain(1).grid(4).nodes()[:, 0].tolist()
+    [0.0, 0.25, 0.5, 0.75]
     """
 
     domain: Domain

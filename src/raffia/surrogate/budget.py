@@ -13,7 +13,7 @@ from types import FrameType
 import torch
 
 from raffia.errors import RaffiaError
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.regression import available_memory
 
 EFFORTS = {"quick": 10.0, "normal": 60.0, "long": 600.0}

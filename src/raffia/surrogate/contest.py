@@ -20,9 +20,9 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
-from raffia.model.copies import folds_of, split
 from raffia.model.preprocessing import Prepared, prepare
 from raffia.model.search import searched
+from raffia.model.splitting import folds_of, split
 from raffia.progress import Standings
 from raffia.surrogate.budget import DEFAULTS as BUDGET
 from raffia.surrogate.budget import Clock

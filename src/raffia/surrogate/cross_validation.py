@@ -10,9 +10,9 @@ from torch import Tensor
 
 from raffia.data import Dataset
 from raffia.model import RandomFeatureModel
-from raffia.model.copies import folds_of, groups_of
 from raffia.model.error_bars import ErrorBars
 from raffia.model.novelty import FEWEST_INPUTS, Novelty, evenly
+from raffia.model.splitting import folds_of, groups_of
 from raffia.spaces import interpolate
 from raffia.surrogate.plan import Choice
 from raffia.tuning.workers import side_by_side

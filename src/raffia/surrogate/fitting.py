@@ -17,10 +17,10 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
-from raffia.model.copies import groups_of
 from raffia.model.file import CLASSES
 from raffia.model.settings import check_numbers
-from raffia.model.work_plan import WorkPlan
+from raffia.model.splitting import groups_of
+from raffia.model.trained import WorkPlan
 from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for
@@ -74,35 +74,43 @@ def fit(
 ) -> Surrogate:
     """Train a surrogate on a dataset, or on a file that `raffia.read` understands.
 
-    `features` are a feature map, the name of a family of them, or "auto", which holds a contest of those that apply. `held_out` pairs
-    (a share below 1, or a count) are kept from everything and give the errors; then, with `refit`, the model is trained on all pairs
-    with the hyperparameters found. By default a fifth of the pairs is held out; where that is fewer than 40, features are chosen
-    without them, and the errors are those of ten-fold cross-validation over all pairs. Fewer than ten pairs are all trained on.
-    `test` gives the errors instead, where there is a dataset for it. Equal seeds give equal splits. `normalize=None` leaves it to the
-    features. `settings` go to the model.
+    Families of features are compared, the best one is trained, and its errors are estimated on pairs that it was not trained
+    on.
 
-    `budget` is how many seconds all of this may take; by `effort` it is 10, 60 or 600: "quick", "normal" or "long". A plan of work is made
-    of it, by timing the machine: pairs to choose features on, searches and their steps. What was done is the `plan` of the result and of
-    the model's file. With that plan, `plan=…`, the same is done whatever time it takes, and the same seed gives the same model on any
-    number of cores. Ctrl-C ends the choice of features with the best so far. `start` is a model of such pairs: features of its kind are
-    searched from its hyperparameters.
+    Parameters
+    ----------
+    data
+        A `Dataset`, or a file.
+    features, n_features, ridge
+        A feature map, the name of a family, or "auto"; the number of features m; and λ, or "auto" for the smallest
+        leave-one-out error.
+    held_out, test, refit
+        The pairs kept for the errors, a share or a count; or a dataset instead; and whether to train on all pairs in the end.
+        By default a fifth is held out, and fewer than 200 pairs are cross-validated in ten folds.
+    seed, tune, normalize
+        The seed; a search for the hyperparameters of features that were named; and whether to normalise, None leaves it to
+        the features.
+    verbose, on_message
+        Whether to show progress, and a function that is called with each message.
+    budget, effort, plan, start
+        Seconds for everything, or their name: "quick" (10), "normal" (60), "long" (600); or the plan of an earlier fit, for
+        the same model again. `start` is a model from whose hyperparameters searches begin.
+    band, drop, groups, blocks
+        A level for which `model.band` must be possible; indices of pairs to leave out; labels of groups, or the name of an
+        array of them, which are held out together; and whether to hold out blocks of consecutive rows.
+    one_step, stream, batches, scheduler
+        Whether to judge models of trajectories by one step; whether to read a file in batches, and options of
+        `raffia.model.batches.fit_batches`; and the address of a Dask scheduler.
+    **settings
+        Further parameters of `RandomFeatureModel`.
 
-    `groups` are labels, one for each pair, or the name of an array of the file that holds them: whole groups, such as trajectories, are
-    held out, and are on one side of each split of a contest. With `blocks`, blocks of consecutive rows are. Held out at random, steps of
-    a series in time have errors that look too small, because their neighbours were trained on: this is noticed, told, and measured.
-    Of trajectories, in a file or by `Dataset.of_trajectories`, whole ones are held out, and `rollout` says how the model does step after
-    step. Inputs are two states in a row where one does not tell the next. The numbers of local features are those of the least errors
-    along paths, and ridges are raised where values would not stay bounded: neither with `one_step`.
+    Examples
+    --------
+    See `examples/plot_01_first_surrogate.py` in the gallery. The result is a `Surrogate`.
 
-    Pairs whose leave-one-out errors are far outside the rest are named in `outliers`, with what would be gained without them; `drop` has
-    the indices of pairs to leave out, counted from 0.
-
-    The pairs that give the errors also calibrate `model.band`, for any level that they are enough for; `band` is one for which they must
-    be, else nothing is begun.
-
-    A file whose pairs would take more than a quarter of the free memory, or any with `stream=True`, is read once, a batch at a time, with
-    the options `batches` of `raffia.model.batches.fit_batches`, or on the cluster of a Dask `scheduler`. Then the last pairs are held
-    out, at most 256, and nothing is trained on them; features are chosen, or tuned, on 512 pairs spread over the others.
+    >>> import raffia
+    >>> from raffia.problems import Burgers
+    >>> surrogate = raffia.fit(Burgers(fine_points=64).dataset(30, points=32, seed=0), "linear")
     """
     begun = time.perf_counter()
     check_numbers(n_features, ridge)

@@ -12,9 +12,8 @@ from torch import Tensor
 from raffia.data import Along, Dataset, Source
 from raffia.data.opening import labels_in
 from raffia.errors import RaffiaError
-from raffia.model.copies import blocks_of, groups_of, split, together
-from raffia.model.leakage import Nearness, nearness
-from raffia.model.scaling import Scaling
+from raffia.model.preprocessing import Scaling
+from raffia.model.splitting import Nearness, blocks_of, groups_of, nearness, split, together
 
 BLOCKS = 2  # that the pairs held out are in, where they are in blocks
 

@@ -11,11 +11,11 @@ from raffia.errors import RaffiaError
 from raffia.metrics import Sizes
 from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import Kernel
-from raffia.model.copies import firsts, groups_of
 from raffia.model.operator import Operator
 from raffia.model.preprocessing import Frame, prepare
 from raffia.model.search import searched
 from raffia.model.settings import Settings
+from raffia.model.splitting import firsts, groups_of
 from raffia.surrogate.candidates import Candidate, Glance
 from raffia.surrogate.entries import DEFAULTS, Contest, Entry, noise_between
 from raffia.tuning import History

@@ -9,7 +9,7 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Errors, Sizes
 from raffia.model import RandomFeatureModel
-from raffia.model.conformal import scores_of
+from raffia.model.error_bars import scores_of
 from raffia.model.trained import HELD_OUT
 from raffia.surrogate.baselines import baseline_warnings, simple_predictions
 from raffia.surrogate.cross_validation import Fold

@@ -14,8 +14,8 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
-from raffia.model.copies import folds_of
 from raffia.model.posterior import left_out_errors
+from raffia.model.splitting import folds_of
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice
 

@@ -14,8 +14,8 @@ from raffia.errors import RaffiaError
 from raffia.features import FeatureMap
 from raffia.model import RandomFeatureModel
 from raffia.model.accumulator import Accumulator
-from raffia.model.conformal import rank_of
-from raffia.model.model_defaults import COMPARED_PAIRS
+from raffia.model.error_bars import rank_of
+from raffia.model.model_defaults import DEFAULTS as MODEL
 from raffia.model.preprocessing import prepare
 from raffia.model.search import searched
 from raffia.model.trained import LEFT_OUT, Trained
@@ -218,7 +218,7 @@ class Request:
         """The untrained model of an entry. Kernels are searched again where more pairs can change them, and the hyperparameters of
         some families refined one by one."""
         model, candidate = self.model(entry.candidate, data.output), entry.candidate
-        settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= COMPARED_PAIRS
+        settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= MODEL.compared_pairs
         if not (candidate.kernel and settled):
             model.set_params(feature_map=fitted_to(model, candidate, data.a, data.y))
         if entry.history is not None and candidate.swept and self.tune is None and refine:

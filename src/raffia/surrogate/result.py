@@ -8,7 +8,7 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
-from raffia.model.work_plan import WorkPlan
+from raffia.model.trained import WorkPlan
 from raffia.surrogate.entries import Contest
 from raffia.surrogate.outliers import Outliers
 from raffia.surrogate.rollouts import Rollout
@@ -17,7 +17,41 @@ from raffia.tuning import History
 
 @dataclass(frozen=True, kw_only=True)
 class Surrogate:
-    """A trained model and what is known of its errors."""
+    """What `raffia.fit` returns: a trained model, its estimated errors, and warnings.
+
+    Attributes
+    ----------
+    model
+        The trained `RandomFeatureModel`.
+    errors
+        The relative L² error of each pair that was tested, (n,), or None if there were too few pairs.
+    baselines
+        The mean errors of simpler methods on the same pairs.
+    contest
+        Every candidate that was compared, with its error.
+    notes
+        Warnings, in sentences.
+    outliers
+        Pairs whose outputs may be wrong.
+    rollout
+        For trajectories: errors after 1, 2, … steps.
+    n_train
+        The number of pairs of the final training.
+    test, predicted, measured
+        The pairs that were tested, predictions of them, and all of their errors.
+    plan
+        What was done within the budget. With it and the same seed, `raffia.fit` gives the same model.
+
+    Examples
+    --------
+    See `examples/plot_01_first_surrogate.py` in the gallery.
+
+    >>> import raffia
+    >>> from raffia.problems import Burgers
+    >>> surrogate = raffia.fit(Burgers(fine_points=64).dataset(30, points=32, seed=0), "linear")
+    >>> surrogate.errors.shape
+    torch.Size([30])
+    """
 
     model: RandomFeatureModel
     n_train: int

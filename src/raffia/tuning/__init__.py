@@ -1,11 +1,9 @@
 """Searches for hyperparameters."""
 
-from raffia.tuning.base import History, Search, Trial, never
+from raffia.tuning.base import History, RidgeSearch, Search, Trial, never
 from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.kernel_search import search_kernel
-from raffia.tuning.objective import Objective, objective_for
-from raffia.tuning.ridge import RidgeSearch
-from raffia.tuning.search_space import SearchSpace
+from raffia.tuning.objective import Objective, SearchSpace, objective_for
 
 __all__ = [
     "GradientSearch", "History", "Objective", "RidgeSearch", "Search", "SearchSpace",

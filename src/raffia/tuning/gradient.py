@@ -9,22 +9,39 @@ from torch import Tensor
 
 from raffia.progress import Progress
 from raffia.tuning.base import History, Search, contestants, defined_start, few, score, settle
-from raffia.tuning.objective import Objective
-from raffia.tuning.search_space import SearchSpace
+from raffia.tuning.objective import Objective, SearchSpace
 
 
 @dataclass(repr=False, eq=False)
 class GradientSearch(Search):
-    """Descent on the log of the validation error, in the logarithms of the hyperparameters.
+    """Minimise the validation error over the hyperparameters by gradients through features, assembly and solve.
 
-    Categories, such as the activation, are settled first by a contest: `contest_steps` steps for each combination, from the best of
-    the starting values and `screened` random ones, each number of it moved to the best of `swept` places in its range. The winner is
-    searched for `steps` steps, and where the model is to have many features for `last_steps` more with as many as the machine can do.
-    Features that are `start_from_current_values` begin where they are, and end with `last_steps` on a finer grid.
-    The start, every contestant and the end are scored on draws that no step has seen, and the best is kept.
+    The unknowns are the logarithms of the hyperparameters and of the ridge. Each step of Adam has new θ and a new split.
+    Categories, such as the activation, are chosen first by short searches for each combination. The start, every contestant
+    and the end are compared on draws that no step used, and the best is kept.
 
-    Each step of Adam has fresh θ and a fresh split, with a cosine schedule of the learning rate. A step whose factorisation fails is
-    skipped, and the ridge is raised. The ridge is one more unknown.
+    Parameters
+    ----------
+    steps
+        The number of steps of the search.
+    contest_steps
+        The number of steps for each combination of categories.
+    last_steps
+        The number of steps at the end with larger models, for models of many features.
+    screened, swept
+        The number of random starting values, and of places in its range to which each number of the best one is moved.
+    learning_rate
+        That of Adam, at the start of a cosine schedule.
+    verbose
+        Whether to show progress.
+
+    Examples
+    --------
+    See `examples/plot_06_tuning.py` in the gallery.
+
+    >>> from raffia.tuning import GradientSearch
+    >>> GradientSearch(steps=20)
+    GradientSearch(steps=20)
     """
 
     steps: int = 200

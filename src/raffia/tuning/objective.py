@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from sklearn.base import clone
 from torch import Tensor
 
@@ -15,11 +15,120 @@ from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Range, rows_of
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
-from raffia.regression import coordinates_of, targets_of
+from raffia.regression import DEFAULTS, coordinates_of, gains_of, root_mean_squares, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
-from raffia.tuning.modal_sample import ModalSample
-from raffia.tuning.search_space import SearchSpace
 from raffia.tuning.workers import side_by_side
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """Named ranges laid out one after another: u ∈ R^size, between `low` and `high`."""
+
+    ranges: dict[str, Range]
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are; a vector counts for as many as it has."""
+        return sum(r.count or 1 for r in self.ranges.values())
+
+    @property
+    def low(self) -> Float[Tensor, "size"]:
+        """The lower ends."""
+        return self.line({name: r.low for name, r in self.ranges.items()})
+
+    @property
+    def high(self) -> Float[Tensor, "size"]:
+        """The upper ends."""
+        return self.line({name: r.high for name, r in self.ranges.items()})
+
+    def line(self, values: dict[str, Any]) -> Float[Tensor, "size"]:
+        """u for given values; one number serves a whole vector."""
+        parts = []
+        for name, r in self.ranges.items():
+            value = torch.as_tensor(values[name], dtype=torch.float64).detach().cpu()
+            parts.append((value.log() if r.log else value).expand(r.count or 1).flatten())
+        return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+
+    def values(self, u: Float[Tensor, "size"]) -> dict[str, Tensor]:
+        """The values at u, differentiable."""
+        found, start = {}, 0
+        for name, r in self.ranges.items():
+            part = u[start : start + (r.count or 1)]
+            start += r.count or 1
+            part = part.exp() if r.log else part
+            found[name] = part if r.count else part[0]
+        return found
+
+    def numbers(self, u: Float[Tensor, "size"]) -> dict[str, float | Tensor]:
+        """The values at u as floats, and vectors as tensors on the CPU: what a configuration holds."""
+        return {
+            name: value.detach().cpu() if self.ranges[name].count else float(value)
+            for name, value in self.values(u.detach()).items()
+        }
+
+    def inside(self, name: str, value: Any) -> Any:
+        """The value, or the middle of the range for what is outside it or no number at all."""
+        r = self.ranges[name]
+        if r.count is None:
+            number = float(value) if value is not None else math.nan
+            return number if r.low <= number <= r.high else r.middle
+        vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu().expand(r.count)
+        return torch.where((vector >= r.low) & (vector <= r.high), vector, r.middle)
+
+
+@dataclass(frozen=True, eq=False)
+class ModalSample:
+    """Conjugate features and targets of every mode; the ridge of a mode is λ_k = ridge · tr(G_k)/m."""
+
+    V: Inexact[Tensor, "blocks p n"]
+    Y: Inexact[Tensor, "blocks n columns"]
+    twice: Float[Tensor, "blocks"]
+    sizes: Float[Tensor, "n"]
+    """What errors are relative to."""
+    n_features: int
+
+    @classmethod
+    def of(cls, phi: Tensor, a: Tensor, y: Tensor, modes: Modes, nodes: Nodes, sizes: Tensor) -> "ModalSample":
+        """From features (n, m, *grid), inputs and outputs on these nodes, where the modes are numbered."""
+        own = a.reshape(len(a), -1, *nodes.shape).to(phi)
+        V = modes.analysis(torch.cat([phi, own], dim=1), nodes).permute(2, 1, 0).conj().resolve_conj()
+        Y = modes.analysis(y.reshape(len(y), -1, *nodes.shape), nodes).permute(2, 0, 1)
+        usual = root_mean_squares(V[:, : phi.shape[1]].flatten(1).mT)
+        gains = gains_of(usual, modes.twice(nodes).to(usual), nodes.norm(own).square().mean(0).sqrt())
+        V = torch.cat([V[:, : phi.shape[1]], gains.to(V)[:, None] * V[:, phi.shape[1] :]], dim=1)
+        ones = DEFAULTS.ones * math.sqrt(phi.shape[1]) * usual.to(V)[:, None, None]
+        V = torch.cat([V, ones.expand(-1, 1, V.shape[2])], dim=1)
+        return cls(V, Y, modes.twice(nodes).to(a), sizes, phi.shape[1])
+
+    def held_out(self, held: slice, ridge: Any) -> Tensor | None:
+        """The mean relative error on some samples of the model trained on those after them; None if a factorisation fails."""
+        V, Y = self.V[:, :, held.stop :], self.Y[:, held.stop :]
+        solved = self._solved(V, Y, ridge)
+        return None if solved is None else self._error(self.V[:, :, held].mH @ solved / self.n_features - self.Y[:, held], held)
+
+    def _solved(self, V: Tensor, Y: Tensor, ridge: Any) -> Tensor | None:
+        """α(k), by the smaller of the two systems."""
+        few = V.shape[2] < V.shape[1]
+        matrix = (V.mH @ V if few else V @ V.mH) / self.n_features
+        factor, failed = torch.linalg.cholesky_ex(_shifted(matrix, self._shift(V, ridge)))
+        if failed.any():
+            return None
+        return V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
+
+    def _shift(self, V: Tensor, ridge: Any) -> Float[Tensor, "blocks"]:
+        return ridge * V[:, : self.n_features].abs().square().sum((1, 2)) / self.n_features**2
+
+    def _error(self, wrong: Tensor, which: slice) -> Tensor:
+        squares = (self.twice[:, None, None] * (wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0))).sum(
+            (0, 2)
+        )
+        return (squares.sqrt() / self.sizes[which]).mean()
+
+
+def _shifted(matrix: Tensor, shift: Tensor) -> Tensor:
+    eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    return matrix + shift[:, None, None] * eye
+
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
 

@@ -179,7 +179,7 @@ def _apart(path: Path, paths: list[Path], asked: Layout, read: Callable[..., dic
         )
     by_file = [(file.stem if len(arrays) == 1 else f"{file.stem}/{name}", v) for file, arrays in zip(paths, held, strict=True)
                for name, v in arrays.items()]  # fmt: skip
-    notes = (f"{len(paths)} files, an array each, by the names of the files.",)
+    notes = (f"{len(paths)} files, one an array, which are named after them.",)
     return {name: replace(v, name=name, path=path, notes=(*v.notes, *notes)) for name, v in by_file}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io import netcdf_file, netcdf_variable
+from scipy.io import netcdf_file
 
 from raffia.data.readers.damage import Damaged, damaged_if, guarded
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_count, check_inflated, check_stored, optional
@@ -188,26 +188,17 @@ def _h5py() -> Any:
     return optional("h5py", "HDF5, NetCDF-4 and MATLAB 7.3")
 
 
-BARE = vars(netcdf_variable(np.empty(0), "d", 8, (), ()))  # what a variable without attributes holds
-
-
 def classic(path: Path) -> dict[str, Variable]:
     """The variables of a NetCDF-3 file, mapped into memory."""
+    arrays = {}
     with guarded(path), netcdf_file(path, "r", mmap=True) as file:
-        known = {name: _described(array) for name, array in file.variables.items()}
-    found = {}
-    for name, (shape, dtype, dims, attributes) in known.items():
-        if dtype.kind in "fiubS":
-            check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
-            load = partial(_classic_rows, path, name)
-            found[name] = Variable(path, name, shape, dtype.str, load, dims=dims, attributes=attributes)
-    return found
-
-
-def _described(array: Any) -> tuple[tuple[int, ...], np.dtype, tuple[str, ...], dict[str, Any]]:
-    """Shape, type, names of axes and attributes; nothing that keeps the file open."""
-    attributes = plain({key: value for key, value in vars(array).items() if key not in BARE})
-    return tuple(map(int, array.shape)), np.dtype(array.data.dtype), tuple(array.dimensions), attributes
+        for name, array in file.variables.items():
+            shape, dtype, dims = tuple(map(int, array.shape)), np.dtype(array.data.dtype), tuple(array.dimensions)
+            if dtype.kind in "fiubS":
+                check_stored(path, name, shape, dtype.itemsize, path.stat().st_size)
+                load, known = partial(_classic_rows, path, name), plain(dict(array._attributes))
+                arrays[name] = Variable(path, name, shape, dtype.str, load, dims=dims, attributes=known)
+    return arrays
 
 
 def _classic_rows(path: Path, name: str, rows: Rows) -> np.ndarray:

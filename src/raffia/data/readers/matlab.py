@@ -9,7 +9,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -46,12 +46,14 @@ def version5(path: Path) -> dict[str, Variable]:
         room -= size + 8
         if room < 0:
             raise RaffiaError(f"{path} unpacks to many times its size. Save it with -v7.3, or without compression (-v6).")
-        plain = flags & 0xFF in CLASSES and not flags & COMPLEX
-        content = head if plain else element.unpacked(size + 9, complete=True)
-        for key, several, samples in element.arrays(content, size + 8, empty=True):
-            v = nested.variable(path, key, several, samples)
-            arrays[key] = replace(v, load=whole(partial(element.values, size + 8, key)), block=v.shape[0])
-            check_count(path, len(arrays))
+        if flags & 0xFF in CLASSES:
+            shape, name, _ = element.described(head, 8, size + 8)
+            load, dtype = whole(partial(element.values, size + 8)), _dtype(flags)
+            arrays[name] = Variable(path, name, shape, dtype.str, load, block=shape[0])
+        else:
+            name, value = element.matrix(element.unpacked(size + 9, complete=True), 8, size + 8)
+            arrays |= nested.variables(path, {name: value}, 0, size)
+        check_count(path, len(arrays))
     return arrays
 
 
@@ -83,17 +85,12 @@ class _Element:
         damaged_if(at + 4 * count > len(content), "a variable has no shape, name or values")
         return struct.unpack_from(f"{self.order}{count}i", content, at)
 
-    def arrays(self, content: bytes, size: int, empty: bool = False) -> Iterator[tuple[str, list[Any], bool]]:
-        """The arrays by name, or `empty` ones of their shapes and types; those of a cell are samples if they have one shape."""
-        name, value = self._matrix(content, 8, size, empty)
-        return nested.arrays(self.path, {name: value}, 0)
-
-    def values(self, size: int, key: str) -> np.ndarray:
-        """The values of the array of this name."""
-        for name, several, samples in self.arrays(self.unpacked(size + 1, complete=True), size):
-            if name == key:
-                return nested.variable(self.path, key, several, samples).read()
-        raise RaffiaError(f"{self.path} has changed: it holds no {key} any more. Open it again.")
+    def values(self, size: int) -> np.ndarray:
+        """The array that this element is."""
+        array = self.matrix(self.unpacked(size + 1, complete=True), 8, size)[1]
+        if type(array) is not np.ndarray:
+            raise RaffiaError(f"{self.path} has changed since it was opened. Open it again.")
+        return array
 
     def _parts(self, content: bytes, at: int, end: int) -> Iterator[Part]:
         """The parts of a matrix, which fill it."""
@@ -107,24 +104,32 @@ class _Element:
                 at += 8 + size + -size % 8 * (kind != COMPRESSED)
             damaged_if(size < 0 or at > end, "a part of a variable ends behind it")
 
-    def _matrix(self, content: bytes, at: int, end: int, empty: bool, depth: int = 0) -> tuple[str, Any]:
+    def described(self, content: bytes, at: int, end: int) -> tuple[tuple[int, ...], str, list[Part]]:
+        """The shape and the name of a matrix, and the parts with its values."""
+        parts = list(self._parts(content, at, end))
+        if [kind for kind, _, _ in parts[:3]] != [6, 5, 1] or len(parts) > MOST:
+            raise Damaged("a variable has no class, shape or name, or too many cells")
+        _, (_, shaped, axes), (_, named, length), *values = parts
+        shape = self.integers(content, shaped, axes // 4)
+        damaged_if(min(shape, default=-1) < 0, f"a variable has shape {shape}")
+        return shape, content[named : named + length].decode("latin-1"), values
+
+    def matrix(self, content: bytes, at: int, end: int, depth: int = 0) -> tuple[str, Any]:
         """The name and the values of a matrix: an array, a list for a cell, a dictionary for a struct; None for texts and the like."""
         if at == end:
             return "", None
-        parts = list(self._parts(content, at, end))
-        if [kind for kind, _, _ in parts[:3]] != [6, 5, 1] or depth > DEEPEST or len(parts) > MOST:
-            raise Damaged("a variable has no class, shape or name, too many cells, or cells too deep in one another")
-        (_, flagged, _), (_, shaped, axes), (_, named, length), *values = parts
-        (flags,), shape = self.integers(content, flagged, 1), self.integers(content, shaped, axes // 4)
-        name, kind = content[named : named + length].decode("latin-1"), flags & 0xFF
+        damaged_if(depth > DEEPEST, "its cells are too deep in one another")
+        shape, name, values = self.described(content, at, end)
+        (flags,) = self.integers(content, at + 8, 1)
+        kind = flags & 0xFF
         if kind in CLASSES:
-            return name, self._numbers(content, flags, shape, values, empty)
+            return name, self._numbers(content, flags, shape, values)
         if kind not in (CELL, STRUCT):
             return name, None
         fields, values = self._fields(content, values) if kind == STRUCT else ([""], values)
         if len(values) != math.prod(shape) * len(fields) or any(part[0] != MATRIX for part in values):
             raise Damaged(f"a cell or struct of shape {shape} has {len(values)} values")
-        entries = [self._matrix(content, start, start + size, empty, depth + 1)[1] for _, start, size in values]
+        entries = [self.matrix(content, start, start + size, depth + 1)[1] for _, start, size in values]
         if kind == CELL:
             return name, entries
         records = [dict(zip(fields, entries[i * len(fields) :], strict=False)) for i in range(math.prod(shape))]
@@ -139,21 +144,22 @@ class _Element:
         letters = [content[place : place + each] for place in range(start, start + size, each)]
         return [word.split(b"\0")[0].decode("latin-1") for word in letters], values
 
-    def _numbers(self, content: bytes, flags: int, shape: tuple[int, ...], values: list[Part], empty: bool) -> np.ndarray:
+    def _numbers(self, content: bytes, flags: int, shape: tuple[int, ...], values: list[Part]) -> np.ndarray:
         """An array of real numbers, or of complex ones whose imaginary parts follow the real parts."""
-        dtype, count = np.dtype("?" if flags & LOGICAL else CLASSES[flags & 0xFF]), math.prod(shape)
         stored = [np.dtype(STORED[kind]).newbyteorder(self.order) for kind, _, _ in values if kind in STORED]
-        sizes, halves = [size for _, _, size in values], 1 + bool(flags & COMPLEX)
-        if min(shape, default=-1) < 0 or len(stored) != halves or [kind.itemsize * count for kind in stored] != sizes:
+        sizes, count = [size for _, _, size in values], math.prod(shape)
+        if len(stored) != 1 + bool(flags & COMPLEX) or [kind.itemsize * count for kind in stored] != sizes:
             raise Damaged(f"{sizes} bytes are not an array of shape {shape}")
-        if halves == 2:
-            dtype = np.result_type(dtype, np.complex64)
-        if empty:
-            return np.broadcast_to(np.zeros((), dtype), shape)
-        array = np.empty(count, dtype)
+        array = np.empty(count, _dtype(flags))
         for half, kind, (_, start, _) in zip((array.real, array.imag), stored, values, strict=False):
             half[...] = np.frombuffer(content, kind, count, start)
         return array.reshape(shape, order="F")
+
+
+def _dtype(flags: int) -> np.dtype:
+    """The type of the values of an array with these flags."""
+    dtype = np.dtype("?" if flags & LOGICAL else CLASSES[flags & 0xFF])
+    return np.result_type(dtype, np.complex64) if flags & COMPLEX else dtype
 
 
 def _elements(path: Path) -> Iterator[_Element]:

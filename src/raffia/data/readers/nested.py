@@ -1,7 +1,7 @@
 """Arrays in dictionaries, lists and tuples within one another: their names, and lists of samples as one array."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,10 @@ from raffia.errors import RaffiaError
 
 DEEPEST = 32  # dictionaries and lists in one another
 DICTIONARIES = (dict, OrderedDict)
+LEAST = 8  # bytes of a file that name an array, whatever is in it
 SEVERAL = 16  # arrays of different shapes in a list that have names of their own
+Convert = Callable[[Any], np.ndarray]
+"""Makes an array of NumPy of what a file holds."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,24 @@ class Samples:
     entries: Sequence[Any]
 
 
-def arrays(path: Path, content: Any, few: int) -> Iterator[tuple[str, list[Any], bool]]:
-    """Every array by the keys that lead to it, joined by dots; several of them if they are a sample each, and whether they are.
+def variables(path: Path, content: Any, few: int, most: int, convert: Convert = np.asarray) -> dict[str, Variable]:
+    """Every array by the keys that lead to it, joined by dots, of so many bytes in all at `most`.
 
-    Those are lists of more than a `few` arrays of one shape, and what a list of dictionaries with the same keys has by each.
+    A list of more than a `few` arrays of one shape is a sample in each, and so is what a list of dictionaries with the same keys has
+    by each.
     """
+    arrays: dict[str, Variable] = {}
+    for name, several, samples in _arrays(path, content, few):
+        most -= sum(part.nbytes + LEAST for part in several)
+        if most < 0:
+            raise RaffiaError(f"{path} is damaged: the arrays in it have many more bytes than the file.")
+        each = [Variable.of_array(path, name, convert(part)) for part in several]
+        arrays[name] = stacked(each) if samples else each[0]
+    return arrays
+
+
+def _arrays(path: Path, content: Any, few: int) -> Iterator[tuple[str, Sequence[Any], bool]]:
+    """Arrays by name: one, or several that are a sample each, and whether they are."""
     count, left = 0, [("", content, 0)]
     while left:
         name, value, depth = left.pop(0)
@@ -41,19 +57,13 @@ def arrays(path: Path, content: Any, few: int) -> Iterator[tuple[str, list[Any],
             yield name, [value], False
         elif entries and all(map(_is_array, entries)):
             _check_shapes(path, name, entries)
-            yield name, list(entries), True
+            yield name, entries, True
         elif entries and all(type(entry) in (int, float) for entry in entries):
             yield name, [np.array(entries)], False
         else:
             inside = _inside(name, entries or value, few)
             check_count(path, len(inside))
             left += [(key, entry, depth + 1) for key, entry in inside]
-
-
-def variable(path: Path, name: str, several: Sequence[np.ndarray], samples: bool) -> Variable:
-    """One array in memory, or several that are a sample each."""
-    each = [Variable.of_array(path, name, array) for array in several]
-    return stacked(each) if samples else each[0]
 
 
 def _is_array(value: Any) -> bool:

@@ -13,6 +13,7 @@ import pickletools
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -113,7 +114,6 @@ def _header(file: IO[bytes] | zipfile.ZipExtFile) -> _Header:
 INSTRUCTIONS = 2**17  # that are run whatever the size of the file
 DEEPEST = 32  # lists in one another
 LARGEST = 2**64  # integers
-LEAST = 8  # bytes of instructions that make an array
 FEW = 3  # arrays in a list that are inputs, coordinates and the like rather than samples
 PLAIN = re.compile(r"[fiu][1248]|b1|O8?|[US]\d{1,4}")
 LIBRARY: Any = pickle._Unpickler  # whose instructions have no types
@@ -138,13 +138,9 @@ def _pickled(path: Path, name: str, content: bytes) -> dict[str, Variable]:
             f"Only plain arrays, dictionaries, lists, texts and numbers are read ({error}). Save plain arrays instead."
         ) from None
     arrays: dict[str, Variable] = {}
-    room = len(content)
-    for key, several, samples in nested.arrays(path, plain, FEW):
+    for key, v in nested.variables(path, plain, FEW, len(content)).items():
         label = name if not key else f"{name}{key}" if key.isdigit() else key if name == path.stem else f"{name}.{key}"
-        room -= sum(array.nbytes + LEAST for array in several)
-        if room < 0:
-            raise RaffiaError(f"{path} is damaged: the arrays in {name} have more bytes than there are of them.")
-        arrays[label] = nested.variable(path, label, several, samples)
+        arrays[label] = replace(v, name=label)
     return arrays
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,27 @@ from torch import Tensor
 
 from raffia.data.readers import nested
 from raffia.data.readers.damage import Damaged, guarded
-from raffia.data.readers.variable import Variable, check_size
+from raffia.data.readers.variable import Variable
 from raffia.errors import RaffiaError
 
+ROOM = 8  # times the bytes of the file that tensors may have: views of one storage may overlap
 FEW = 16  # tensors of one shape in a list that have names of their own
 
 
 def variables(path: Path) -> dict[str, Variable]:
     """The tensors of a file, named by their keys; the whole file is read."""
-    tensors = {}
     content, records = _content(path)
-    for key, several, samples in nested.arrays(path, content, FEW):
-        name, parts = key or path.stem, [torch.as_tensor(part) for part in several]
-        for part in several:
-            held = 0 if type(part) is np.ndarray else part.untyped_storage().nbytes()  # numbers in dictionaries are such
-            if held > path.stat().st_size or (records and held and held not in records):  # torch makes room for it all the same
-                raise RaffiaError(f"{path} is damaged: {name} claims more bytes than there are of it.")
-        first = parts[0]
-        shape = (len(parts), *first.shape) if samples else tuple(first.shape)
-        if samples and sum(part.nbytes for part in parts) > path.stat().st_size:
-            raise RaffiaError(f"{path} is damaged: the tensors in {name} have more bytes than the file.")
-        check_size(path, name, shape, first.element_size())
-        tensors[name] = nested.variable(path, name, [_array(part) for part in parts], samples)
-    return tensors
+    size = path.stat().st_size
+
+    def array(part: Any) -> np.ndarray:
+        if type(part) is not np.ndarray:  # numbers in dictionaries are arrays of NumPy
+            stored = part.untyped_storage().nbytes()  # torch makes room for all that is claimed
+            if stored > size or (records and stored and stored not in records):
+                raise RaffiaError(f"{path} is damaged: a tensor claims more bytes than there are of it.")
+        return _array(torch.as_tensor(part))
+
+    arrays = nested.variables(path, content, FEW, ROOM * size, array)
+    return {name or path.stem: replace(v, name=name or path.stem) for name, v in arrays.items()}
 
 
 def _content(path: Path) -> tuple[Any, set[int]]:

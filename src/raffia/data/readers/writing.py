@@ -1,25 +1,24 @@
 """Writing arrays by name: NumPy's .npz and .npy, MATLAB's .mat, HDF5 .h5, NetCDF .nc and tables .csv; .npy, .h5 and .zarr by parts.
 
-Meshes and grids: .vtk, VTK's legacy format in binary, and its XML, .vtu for meshes and .vti for equispaced grids.
+Meshes as .vtu and equispaced grids as .vti, in VTK's XML.
 """
 
 import base64
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import scipy.io
 
 from raffia.data.readers.meshes.cells import Cells
-from raffia.data.readers.meshes.content import Content, Fields, Lattice
+from raffia.data.readers.meshes.content import Content, Lattice
 from raffia.data.readers.variable import optional
 from raffia.errors import RaffiaError
 from raffia.storage import atomic
@@ -130,91 +129,48 @@ def _folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-LEGACY = {"f8": "double", "f4": "float", "i4": "int"}
 XML = {"f8": "Float64", "f4": "Float32", "i8": "Int64", "u1": "UInt8"}
-SUFFIXES = (".vtk", ".vtu", ".vti")
+SUFFIXES = (".vtu", ".vti")
 
 
 def write_mesh(path: Path, content: Content | Lattice) -> None:
-    """Write a mesh or a grid with its fields, in the format that the name of the file says; atomic."""
-    body = (_legacy if path.suffix == ".vtk" else _xml)(content)
+    """Write a mesh or a grid with its fields in VTK's XML; atomic."""
+    kind, (opening, inner) = ("ImageData", _grid(content)) if type(content) is Lattice else ("UnstructuredGrid", _mesh(content))
+    header = f'<VTKFile type="{kind}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n{opening}\n'
+    sections = ((b"PointData", content.point_data), (b"CellData", content.cell_data))
     with atomic(path) as temporary, temporary.open("wb") as file:
-        file.writelines(body)
+        file.write(b'<?xml version="1.0"?>\n' + header.encode() + inner)
+        for tag, data in sections:
+            file.write(b"<%s>\n" % tag)
+            file.writelines(_array(name, values) for name, values in data.items())
+            file.write(b"</%s>\n" % tag)
+        file.write(f"</Piece>\n</{kind}>\n</VTKFile>\n".encode())
 
 
-def _numbers(values: np.ndarray, kinds: Iterable[str]) -> np.ndarray:
-    """Values in a type that the format has: as they are, or as double numbers."""
-    return values if values.dtype.str[1:] in kinds else values.astype(np.float64)
+def _grid(content: Lattice) -> tuple[str, bytes]:
+    """The elements that open an equispaced grid, and nothing inside of them."""
+    extent = " ".join(f"0 {size - 1}" for size in content.shape)
+    steps = [float(x[-1] - x[0]) / (len(x) - 1) if len(x) > 1 else 1.0 for x in content.axes]
+    origin, spacing = " ".join(repr(float(x[0])) for x in content.axes), " ".join(map(repr, steps))
+    return f'<ImageData WholeExtent="{extent}" Origin="{origin}" Spacing="{spacing}">\n<Piece Extent="{extent}">', b""
 
 
-def _legacy(content: Content | Lattice) -> Iterable[bytes]:
-    yield b"# vtk DataFile Version 4.2\nwritten by raffia\nBINARY\n"
-    yield from _legacy_places(content)
-    for section, data, count in zip(("POINT", "CELL"), (content.point_data, content.cell_data), content.counts, strict=True):
-        if data:
-            yield f"{section}_DATA {count}\nFIELD FieldData {len(data)}\n".encode()
-        for name, values in data.items():
-            values = _numbers(values.reshape(len(values), -1), LEGACY)
-            kind = LEGACY[values.dtype.str[1:]]
-            yield f"{quote(name) or 'field'} {values.shape[1]} {len(values)} {kind}\n".encode() + _big(values) + b"\n"
-
-
-def _legacy_places(content: Content | Lattice) -> Iterable[bytes]:
-    """Points and cells, or what gives those of a grid."""
-    if type(content) is Lattice:
-        shape, (origin, step) = " ".join(map(str, content.shape)), _equispaced(content)
-        return [f"DATASET STRUCTURED_POINTS\nDIMENSIONS {shape}\nORIGIN {origin}\nSPACING {step}\n".encode()]
-    points, cells = _numbers(content.points, ("f8", "f4")), content.cells
-    mixed = np.insert(cells.nodes, cells.ends - cells.sizes, cells.sizes)
-    return [
-        f"DATASET UNSTRUCTURED_GRID\nPOINTS {len(points)} {LEGACY[points.dtype.str[1:]]}\n".encode() + _big(points),
-        f"\nCELLS {len(cells)} {len(mixed)}\n".encode() + _big(mixed.astype(np.int32)),
-        f"\nCELL_TYPES {len(cells)}\n".encode() + _big(cells.kinds.astype(np.int32)) + b"\n",
-    ]
-
-
-def _big(values: np.ndarray) -> bytes:
-    """As bytes, the largest first, as the legacy format has them."""
-    return values.astype(values.dtype.newbyteorder(">")).tobytes()
-
-
-def _xml(content: Content | Lattice) -> Iterable[bytes]:
-    kind, places, inner = _xml_places(content)
-    yield b'<?xml version="1.0"?>\n'
-    yield f'<VTKFile type="{kind}" version="1.0" byte_order="LittleEndian" header_type="UInt64">\n{places}\n'.encode()
-    yield inner + b"<PointData>\n" + _fields(content.point_data) + b"</PointData>\n"
-    yield b"<CellData>\n" + _fields(content.cell_data) + f"</CellData>\n</Piece>\n</{kind}>\n</VTKFile>\n".encode()
-
-
-def _xml_places(content: Content | Lattice) -> tuple[str, str, bytes]:
-    """The kind of data set, the elements that open it, and points and cells."""
-    if type(content) is Lattice:
-        extent, (origin, step) = " ".join(f"0 {size - 1}" for size in content.shape), _equispaced(content)
-        opening = f'<ImageData WholeExtent="{extent}" Origin="{origin}" Spacing="{step}">\n<Piece Extent="{extent}">'
-        return "ImageData", opening, b""
+def _mesh(content: Content) -> tuple[str, bytes]:
+    """The elements that open a mesh, and its points and cells."""
     cells = content.cells
-    inner = b"<Points>\n" + _array("Points", _numbers(content.points, ("f8", "f4"))) + b"</Points>\n<Cells>\n"
-    inner += _array("connectivity", cells.nodes) + _array("offsets", cells.ends) + _array("types", cells.kinds.astype(np.uint8))
-    opening = f'<UnstructuredGrid>\n<Piece NumberOfPoints="{len(content.points)}" NumberOfCells="{len(cells)}">'
-    return "UnstructuredGrid", opening, inner + b"</Cells>\n"
-
-
-def _fields(data: Fields) -> bytes:
-    return b"".join(_array(name, _numbers(values, XML)) for name, values in data.items())
+    arrays = {"connectivity": cells.nodes, "offsets": cells.ends, "types": cells.kinds.astype(np.uint8)}
+    inner = b"<Points>\n" + _array("Points", content.points) + b"</Points>\n<Cells>\n"
+    inner += b"".join(_array(name, values) for name, values in arrays.items()) + b"</Cells>\n"
+    return f'<UnstructuredGrid>\n<Piece NumberOfPoints="{len(content.points)}" NumberOfCells="{len(cells)}">', inner
 
 
 def _array(name: str, values: np.ndarray) -> bytes:
-    """An array in base64, after its size in bytes."""
+    """An array in base64, after its size in bytes; as double numbers, if the format does not have its type."""
+    values = values if values.dtype.str[1:] in XML else values.astype(np.float64)
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     many = values.shape[1] if values.ndim > 1 else 1
     head = f'<DataArray type="{XML[values.dtype.str[1:]]}" Name={quoteattr(name)} NumberOfComponents="{many}" format="binary">'
     return head.encode() + base64.b64encode(np.array([values.nbytes], "<u8").tobytes() + values.tobytes()) + b"</DataArray>\n"
-
-
-def _equispaced(content: Lattice) -> tuple[str, str]:
-    """The first point and the step along each axis, as words."""
-    steps = [float(x[-1] - x[0]) / (len(x) - 1) if len(x) > 1 else 1.0 for x in content.axes]
-    return " ".join(repr(float(x[0])) for x in content.axes), " ".join(map(repr, steps))
 
 
 def simplices(nodes: np.ndarray, cells: np.ndarray | None) -> Content:

@@ -25,8 +25,7 @@ from raffia.errors import RaffiaError
 MARKS = ("zarr.json", ".zgroup", ".zarray")
 DESCRIPTIONS = (*MARKS, ".zattrs", ".zmetadata")
 PACKING = ("blosc", "zstd", "gzip", "zlib", "lz4")
-UNPACKED = ["bytes", "transpose", "crc32c", "sharding_indexed", "shuffle", "delta", "fixedscaleoffset", "bitround", "quantize"]
-ABSENT = 2**64 - 1  # where a shard has no chunk
+UNPACKED = ("bytes", "transpose", "crc32c", "shuffle", "bitround", "quantize")
 
 
 def variables(path: Path) -> dict[str, Variable]:
@@ -79,24 +78,16 @@ def _codecs(folder: Path) -> list[str]:
     """How chunks were written, each codec by its name; none where Python objects were."""
     described = _described(folder)
     with guarded(folder):
-        names = list(_names([described.get(key) for key in ("codecs", "filters", "compressor")]))
+        codecs = [*(described.get("codecs") or []), *(described.get("filters") or []), described.get("compressor")]
+        names = [str(codec.get("id") or codec.get("name")).removeprefix("numcodecs.") for codec in codecs if codec]
     if described.get("dtype") == "|O" or any(name.startswith("vlen-") for name in names):
         return []
-    unknown = [name for name in names if name not in (*PACKING, *UNPACKED)]
-    if unknown or sum(name in PACKING for name in names) > 1 or names.count("sharding_indexed") > 1:
+    if not {*names} <= {*PACKING, *UNPACKED} or sum(name in PACKING for name in names) > 1:
         raise RaffiaError(
-            f"{folder} is written with {' and '.join(names)}; raffia reads one of {', '.join(PACKING)}. Write it by zarr.create_array."
+            f"{folder} is written with {' and '.join(names)}; raffia reads one of {', '.join(PACKING)}, and not in shards. "
+            "Write it by zarr.create_array."
         )
     return names or ["bytes"]
-
-
-def _names(codecs: Any) -> Iterator[str]:
-    """The names of codecs in a list, and of those within them."""
-    for codec in filter(None, codecs):
-        if type(codec) is dict:
-            yield str(codec.get("id") or codec.get("name")).removeprefix("numcodecs.")
-            codec = codec.get("configuration", {}).get("codecs", [])
-        yield from _names(codec)
 
 
 def _opened(path: Path, place: str) -> Any:
@@ -113,7 +104,7 @@ def _load(path: Path, place: str, rows: Rows) -> np.ndarray:
 
 def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Rows) -> None:
     """Refuse chunks that are not there or links, and those that unpack to another length than they should."""
-    steps, values = array.shards or array.chunks, math.prod(array.chunks)
+    steps, values = array.chunks, math.prod(array.chunks)
     touched = range(*(rows or slice(None)).indices(array.shape[0])) if array.shape else range(0)
     grid = [range(-(-size // step)) for size, step in zip(array.shape, steps, strict=True)]
     if grid and (touched or rows):
@@ -133,46 +124,25 @@ def _check_chunks(array: Any, path: Path, place: str, names: list[str], rows: Ro
                 "Copy the store again, or write it with zarr.config.set({'array.write_empty_chunks': True})."
             )
         with chunk.open("rb") as file:
-            for start, size in _packed(file, chunk.stat().st_size, array):
-                _check_packed(file, start, size, values * np.dtype(array.dtype).itemsize, names)
+            _check_packed(file, chunk.stat().st_size, values * np.dtype(array.dtype).itemsize, names)
 
 
-def _packed(file: IO[bytes], size: int, array: Any) -> Iterator[tuple[int, int]]:
-    """Where chunks lie in a file, and how long they are: one in all of it, or those in the index of a shard."""
-    if array.shards is None:
-        yield 0, size
-        return
-    count = math.prod(n // step for n, step in zip(array.shards, array.chunks, strict=True))
-    sharding = array.metadata.codecs[0].to_dict()["configuration"]
-    length = 16 * count + 4 * (len(sharding["index_codecs"]) > 1)
-    file.seek(max(0, size - length) if str(sharding["index_location"]) == "end" else 0)
-    index = file.read(16 * count) if length <= size else b""
-    damaged_if(len(index) < 16 * count, "a shard has no index")
-    for start, inner in np.frombuffer(index, "<u8").reshape(count, 2).tolist():
-        if start != ABSENT:
-            damaged_if(start + inner > size, "the index of a shard leads out of it")
-            yield start, inner
-
-
-def _check_packed(file: IO[bytes], start: int, size: int, whole: int, names: list[str]) -> None:
+def _check_packed(file: IO[bytes], size: int, whole: int, names: list[str]) -> None:
     """Refuse a chunk that says or hides another length: decoders believe it, and Blosc's reads what lies behind in memory."""
-    file.seek(start)
     head, packing = file.read(18).ljust(18, b"\0"), next((name for name in names if name in PACKING), None)
-    wider = bool({"delta", "fixedscaleoffset"} & set(names))  # which may store wider numbers
-    most, claimed = (8 if wider else 1) * whole + 64, 0
+    claimed = 0
     if packing == "blosc":
-        claimed, packed = struct.unpack_from("<4xI4xI", head)
-        if packed != size - 4 * ("crc32c" in names) or (claimed != whole and not wider):
-            claimed = most + 1
+        unpacked, packed = struct.unpack_from("<4xI4xI", head)
+        claimed = unpacked if packed == size - 4 * ("crc32c" in names) else 2**62
     elif packing == "zstd":
         claimed = _zstd(head, size)
     elif packing == "lz4":
         claimed = int.from_bytes(head[:4], "little")
     elif packing:
-        file.seek(start)
+        file.seek(0)
         with guarded(Path(file.name)):
-            check_inflated(partial(file.read, size), size, most, 32 + zlib.MAX_WBITS)
-    damaged_if(claimed > most, f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
+            check_inflated(partial(file.read, size), size, whole + 64, 32 + zlib.MAX_WBITS)
+    damaged_if(claimed > whole + 64, f"chunk {Path(file.name).name} is damaged, or unpacks to more than a chunk")
 
 
 def _zstd(head: bytes, size: int) -> int:

@@ -42,9 +42,6 @@ class Coefficients(ABC, Generic[Law]):
     noise_needs_pairs: ClassVar[bool] = True
     """Whether estimating the noise level needs the training pairs; otherwise their statistics are enough."""
 
-    one_noise: ClassVar[bool] = False
-    """Whether there is one noise level and a Gram matrix, and therefore a marginal likelihood."""
-
     @abstractmethod
     def stream(self, pairs: Prepared) -> Any:
         """The features of these inputs and the outputs, a batch at a time: what statistics are assembled from."""

@@ -5,10 +5,11 @@ Modes are waves on a torus, sines or cosines on a box, and principal components 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
+from jaxtyping import Float, Inexact
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -17,13 +18,11 @@ from raffia.model.coefficients.base import Coefficients, RidgeChoice
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.trained import Trained
 from raffia.regression import (
-    ONES,
-    PRODUCT_SAMPLES,
+    DEFAULTS,
     ModalDual,
     ModalEquations,
     ModalLeftOut,
     ModalNoise,
-    ModalPosterior,
     ModalStream,
     Ridge,
     Solution,
@@ -31,9 +30,9 @@ from raffia.regression import (
     available_memory,
     modal_fold_ridges,
     modal_left_out,
-    modal_posterior,
     modal_ridges,
 )
+from raffia.regression.modal_stream import Features, factorised, ranges, squared
 from raffia.spaces import Modes, interpolate, resample
 
 DRAWS = 64
@@ -44,12 +43,49 @@ LEAST = 1e-12
 """The ridge of features that are few, in units of the scale of a block."""
 
 
+@dataclass(frozen=True, eq=False)
+class ModalPosterior:
+    """The Gaussian posterior of modal coefficients, through G_k + λ_k = L_k L_kᴴ. Blocks with an infinite ridge are fixed."""
+
+    mean: Inexact[Tensor, "blocks p columns"]
+    factors: Inexact[Tensor, "blocks p p"]
+    fixed: Tensor
+    noise: Float[Tensor, "blocks columns"]
+    features: int
+
+    def variance(self, V: Features) -> Float[Tensor, "blocks n columns"]:
+        """The variance of the modes of new outputs, with noise."""
+        squares = torch.cat([squared(self._half(part, V[part])).sum(1) for part in ranges(self.factors)])
+        moves = torch.where(self.fixed[:, None].to(V.device), 0.0, squares / self.features)
+        return (1 + moves)[..., None] * self.noise[:, None].to(V.device)
+
+    def moved(self, z: Inexact[Tensor, "count blocks p columns"]) -> Inexact[Tensor, "count blocks p columns"]:
+        """Draws of the coefficients from standard normal z."""
+        upper = self.factors.mH.to(z)
+        step = torch.linalg.solve_triangular(upper, z.permute(1, 2, 0, 3).flatten(2).to(upper), upper=True)
+        step = step.reshape(*step.shape[:2], len(z), -1).permute(2, 0, 1, 3)
+        size = torch.where(self.fixed[:, None], 0.0, self.noise.sqrt()).to(z.device)[:, None]
+        return self.mean.to(z) + math.sqrt(self.features) * size * step
+
+    def _half(self, part: slice, V: Tensor) -> Tensor:
+        return torch.linalg.solve_triangular(self.factors[part].to(V), V, upper=False)
+
+
+def modal_posterior(statistics: ModalEquations | ModalDual, ridges: Tensor, coef: Tensor, noise: ModalNoise) -> ModalPosterior:
+    """From statistics, ridges (λ₀, λ₁, …), the coefficients for them, (1 + blocks, p, columns), and the noise."""
+    equations, own = statistics.primal, ridges[1:].to(statistics.twice)
+    factors = torch.empty_like(equations.grams)
+    for part in ranges(equations.grams):
+        factors[part] = factorised(equations.grams[part], own[part])[0]
+    return ModalPosterior(coef[1:], factors, torch.isinf(own), noise.variance, statistics.features)
+
+
 class Modal(Coefficients[ModalPosterior]):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
     The second term is a linear map of the c-th channel of the input, the third a mean function; both are almost unpenalised.
     Coefficients have the shape (1 + blocks, p, columns). The p rows of a block are the m random features, the channels of the input with
-    m β_c(k) / gain_c, and the constant with √m γ(k) / (ONES · size). The first block is α⁰, the ordinary coefficients towards which the
+    m β_c(k) / gain_c, and the constant with √m γ(k) / (`ones` · size). The first block is α⁰, the ordinary coefficients towards which the
     others are shrunk; it is zero if there are none. Features and modes are those of the training grid.
     """
 
@@ -58,7 +94,7 @@ class Modal(Coefficients[ModalPosterior]):
         plain = self.settings.stream(pairs.inputs, pairs.grid, pairs.frame.values_at(pairs.inputs))
         space = self.settings.workspace(plain.theta.device)
         allowed = max(1, space.budget // (2 * int(self.settings.n_features) * plain.values_at(pairs.inputs).size))
-        size = self.settings.batch_size or min(allowed, PRODUCT_SAMPLES[plain.theta.device.type])
+        size = self.settings.batch_size or min(allowed, DEFAULTS.product_samples[plain.theta.device.type])
         return ModalStream(replace(plain, batch_size=size), *parts_of(pairs.frame))
 
     def form(self, frame: Frame, expected: int | None, device: torch.device) -> type[Statistics]:
@@ -135,7 +171,7 @@ class Modal(Coefficients[ModalPosterior]):
         )
         dtype = torch.complex(theta[:0], theta[:0]).dtype if solution.coef.is_complex() else theta.dtype
         weights = (solution.coef[1:].to(theta.device, dtype) / m).permute(2, 1, 0).contiguous()  # (columns, p, modes)
-        mean = ONES * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
+        mean = DEFAULTS.ones * math.sqrt(m) * sizes.to(theta) * weights[:, -1]
         prepared = feature_map.prepare(theta, given.with_channels(nodes))
         gained = gains.to(theta).reshape(-1, *[1] * len(nodes.shape))
 

@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from raffia.model.coefficients.base import Coefficients, RidgeChoice
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.trained import Trained
 from raffia.regression import (
-    CoefficientPosterior,
     Dual,
     FeatureStream,
     LeftOut,
@@ -35,10 +34,29 @@ from raffia.regression import (
 from raffia.spaces import POINT, Grid, interpolate
 
 
+@dataclass(frozen=True, eq=False)
+class CoefficientPosterior:
+    """The Gaussian posterior of ordinary coefficients: mean α and covariance s² m (G + λ)⁻¹, through G + λ = L Lᵀ."""
+
+    mean: Float[Tensor, "m"]
+    factor: Float[Tensor, "m m"]
+    scale: float
+
+    def variance(self, phi: Float[Tensor, "m points"]) -> Float[Tensor, "points"]:
+        """Var F at points where the features have the values φ."""
+        factor = self.factor.to(phi.device)
+        return self.scale / len(phi) * torch.linalg.solve_triangular(factor, phi, upper=False).square().sum(0)
+
+    def sample(self, count: int, seed: int) -> Float[Tensor, "count m"]:
+        """Draws of α."""
+        generator = torch.Generator().manual_seed(seed)
+        z = torch.randn(len(self.mean), count, dtype=self.mean.dtype, generator=generator).to(self.mean.device)
+        step = torch.linalg.solve_triangular(self.factor.mT, z, upper=True)
+        return self.mean + math.sqrt(self.scale * len(self.mean)) * step.mT
+
+
 class Ordinary(Coefficients[CoefficientPosterior]):
     """F(a) = (1/m) Σ_j α_j φ(a; θ_j), with one α_j for the whole output."""
-
-    one_noise: ClassVar[bool] = True
 
     def stream(self, pairs: Prepared) -> FeatureStream:
         """The features themselves."""

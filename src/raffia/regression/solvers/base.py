@@ -9,8 +9,7 @@ from jaxtyping import Float, Inexact
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from raffia.regression.normal_equations import NormalEquations
-from raffia.regression.statistics import Form, Statistics
+from raffia.regression.statistics import Form, NormalEquations, Statistics
 
 Ridge = float | Tensor
 """λ: a number, or for modal coefficients a vector with one for each block."""
@@ -18,7 +17,29 @@ Ridge = float | Tensor
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The coefficients and how they were found."""
+    """The coefficients that a solver found, and how.
+
+    Attributes
+    ----------
+    coef
+        α, of shape (m, *columns); other coefficients define their own shape.
+    residual
+        ‖(G + λI)α − b‖ / ‖b‖.
+    rank, condition
+        The rank of the solution, and an estimate of the condition number of G + λI.
+    n_iter, solver
+        The number of iterations, 0 for direct methods, and the solver.
+    guarantees
+        For each constraint, what holds for predictions, and where.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.problems import Burgers
+    >>> a, y = Burgers(fine_points=64).dataset(10, points=32, seed=0)
+    >>> RandomFeatureModel(FourierFeatures(16), 20, ridge=1e-6).fit(a, y).solution_.solver
+    'Cholesky()'
+    """
 
     coef: Inexact[Tensor, "..."]
     """(m, *columns), or another shape that the kind of coefficients defines."""
@@ -37,7 +58,16 @@ class Solution:
 
 
 class Solver(BaseEstimator, ABC, Generic[Form]):
-    """Solves (G + ridge·I) α = b, which minimises ‖y − Aα/m‖² + (ridge/m)‖α‖²."""
+    """The base class of solvers of (G + λI) α = b: one method, `solve(equations, ridge)`, which returns a `Solution`.
+
+    The solution minimises ‖y − Aα/m‖² + (λ/m)‖α‖².
+
+    Examples
+    --------
+    >>> from raffia.solvers import Cholesky, Solver
+    >>> isinstance(Cholesky(), Solver)
+    True
+    """
 
     @property
     def statistics(self) -> type[Form]:

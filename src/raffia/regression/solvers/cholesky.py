@@ -5,13 +5,15 @@ from dataclasses import dataclass
 import torch
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of, condition_of
+from raffia.regression.statistics import NormalEquations
 
 
 @dataclass(repr=False, eq=False)
 class Cholesky(Solver[NormalEquations]):
-    """α = (G + λI)⁻¹ b through G + λI = L Lᵀ, which must be positive definite in floating point.
+    """Solve the normal equations by a Cholesky factorisation: the default for λ > 0.
+
+    α = (G + λI)⁻¹ b through G + λI = L Lᵀ, which must be positive definite in floating point.
 
     Examples
     --------

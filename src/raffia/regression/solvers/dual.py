@@ -6,16 +6,24 @@ import torch
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import add_lower_triangle, mirror
 from raffia.regression.solvers.base import Solution, Solver, condition_of
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import Streamed, add_lower_triangle, mirror
 
 
 @dataclass(repr=False, eq=False)
 class Dual(Solver[Streamed]):
-    """α = Aᵀ (AAᵀ/m + λI)⁺ y: as many unknowns as A has rows.
+    """Solve for as many unknowns as A has rows, α = Aᵀ (AAᵀ/m + λI)⁺ y, if there are fewer rows than features.
 
-    By Cholesky when λ > 0; for λ = 0 by eigendecomposition, cut at s > rtol·s_max, where `rtol=None` means rows·ε.
+    Parameters
+    ----------
+    rtol
+        For λ = 0, eigenvalues below rtol times the largest are cut; None is rows·ε.
+
+    Examples
+    --------
+    >>> from raffia import RandomFeatureModel, ScalarFeatures
+    >>> from raffia.solvers import Dual
+    >>> model = RandomFeatureModel(ScalarFeatures(32), n_features=2000, ridge=1e-6, solver=Dual())
     """
 
     rtol: float | None = None

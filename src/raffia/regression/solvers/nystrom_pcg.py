@@ -7,10 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of
-from raffia.regression.statistics import Statistics
-from raffia.regression.streamed import Streamed
+from raffia.regression.statistics import NormalEquations, Statistics, Streamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +58,27 @@ def _approximation(test: Float[Tensor, "m rank"], image: Float[Tensor, "m rank"]
 
 @dataclass(repr=False, eq=False)
 class NystromPCG(Solver[Statistics]):
-    """Preconditioned conjugate gradients on (G + λI) α = b, all columns at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
+    """Solve by conjugate gradients with a Nyström preconditioner, for λ > 0, if G does not fit in memory.
 
-    Needs λ > 0.
+    All columns of α are solved at once, to ‖residual‖ ≤ rtol·‖b‖ for each.
 
     Parameters
     ----------
     rank
-        The rank of the preconditioner. None starts at m/16 and doubles until it contains all eigenvalues above 10 λ, up to m/2, or to m/8
-        if matrix-free with m > 8192, where it takes 3 m² bytes.
+        The rank of the preconditioner. None starts at m/16 and doubles until it contains all eigenvalues above 10 λ, up to
+        m/2, or to m/8 if matrix-free with m > 8192, where it takes 3 m² bytes.
     rtol, max_iterations
         The relative residual to reach, and the limit of iterations.
     matrix_free
         Whether a step is a pass over the data, without forming G; otherwise it is a product with G.
     seed
         The seed of the sketch.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.solvers import NystromPCG
+    >>> model = RandomFeatureModel(FourierFeatures(), n_features=20_000, ridge=1e-6, solver=NystromPCG(matrix_free=True))
     """
 
     rank: int | None = None

@@ -4,15 +4,20 @@ from dataclasses import dataclass
 
 import torch
 
-from raffia.regression.normal_equations import NormalEquations
 from raffia.regression.solvers.base import Solution, Solver, columns_of
+from raffia.regression.statistics import NormalEquations
 
 
 @dataclass(repr=False, eq=False)
 class Pseudoinverse(Solver[NormalEquations]):
-    """α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
+    """Solve by an eigendecomposition of G: the minimum-norm solution for λ = 0.
 
-    λ = 0 gives the minimum-norm least-squares solution of the paper. `rtol=None` is m·ε, with the precision ε of G, for λ = 0, else 0.
+    α = Σ_{s_i > rtol·s_max} v_i v_iᵀb / (s_i + λ) with G = V diag(s) Vᵀ.
+
+    Parameters
+    ----------
+    rtol
+        Eigenvalues below rtol times the largest are cut. None is m·ε for λ = 0, with the precision ε of G, and 0 otherwise.
 
     Examples
     --------

@@ -31,7 +31,7 @@ Series = Mapping[str, Variable]
 class Content:
     """A mesh as it is in a file: all points (points, 3), cells of any kinds, and values at points and in cells."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vtu")
+    suffixes: ClassVar[tuple[str, ...]] = (".vtu",)
     """What files it can be written to."""
 
     points: np.ndarray
@@ -43,11 +43,6 @@ class Content:
     def geometry(self) -> "Geometry":
         """The nodes and cells that count."""
         return Geometry.of(self.points, self.cells)
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """How many points and cells it has."""
-        return len(self.points), len(self.cells)
 
     def as_mesh(self) -> "Content":
         """As it is; a grid becomes a mesh."""
@@ -185,7 +180,7 @@ def sizes_of(shape: Sequence[int], less: int) -> tuple[int, ...]:
 class Lattice:
     """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".vtk", ".vti")
+    suffixes: ClassVar[tuple[str, ...]] = (".vti",)
     """What files it can be written to."""
 
     axes: tuple[np.ndarray, ...]
@@ -196,11 +191,6 @@ class Lattice:
     def shape(self) -> tuple[int, ...]:
         """How many points there are along x, y and z."""
         return tuple(len(x) for x in self.axes)
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """How many points and cells it has."""
-        return tuple(math.prod(sizes_of(self.shape, less)) for less in LEFT_OUT)
 
     def as_mesh(self) -> Content:
         """Its points and cells, as a mesh."""

@@ -52,10 +52,10 @@ def content(path: Path) -> Content | Lattice:
     else:
         parts = [KINDS[file.kind](_Piece(element, file)) for element in file.body.findall("Piece")]
     damaged_if(not parts, "it has no pieces")
-    whole = joined(parts)
-    if len(parts) > 1 and type(parts[0]) is Lattice and (extent := file.body.get("WholeExtent")):
-        points = math.prod(_shape(_spans(extent)))
-        damaged_if(type(whole) is not Lattice or whole.counts[0] != points, f"its pieces leave out points of {extent!r:.40}")
+    whole, extent = joined(parts), file.body.get("WholeExtent")
+    if len(parts) > 1 and type(parts[0]) is Lattice and extent:
+        filled = type(whole) is Lattice and whole.shape == _shape(_spans(extent))
+        damaged_if(not filled, f"its pieces leave out points of {extent!r:.40}")
     return whole
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from raffia.data.readers import hdf5
 from raffia.data.readers.damage import Damaged, damaged_if, entry, integer, numbers, tree
 from raffia.data.readers.meshes.cells import KINDS as VTK_KINDS
-from raffia.data.readers.meshes.cells import POLY_LINE, POLY_VERTEX, POLYGON, Cells
+from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content, described
 from raffia.data.readers.variable import Variable, file_beside, stacked
 from raffia.errors import RaffiaError
@@ -23,10 +23,6 @@ KINDS = {
     "quad_9": 28, "tetrahedron_10": 24, "tet_10": 24,
 }  # fmt: skip
 """VTK's numbers of the types of a topology."""
-COUNTED = {1: POLY_VERTEX, 2: POLY_LINE, 3: POLYGON}
-"""VTK's numbers of the cells of a mixed topology that say how many nodes they have."""
-MIXED = COUNTED | {4: 5, 5: 9, 6: 10, 7: 14, 8: 13, 9: 12, 34: 21, 35: 28, 36: 22, 37: 23, 38: 24}
-"""The same of all cells of a mixed topology."""
 TYPES = {"float": "f", "int": "i", "uint": "u", "char": "i", "uchar": "u"}
 
 
@@ -64,10 +60,8 @@ class _File:
         """The cells of the mesh of all grids."""
         topology = self._fixed(grids, "Topology")
         kind = (topology.get("TopologyType") or topology.get("Type") or "").lower()
-        if kind == "mixed":
-            return _mixed(self.array(topology).glance().reshape(-1))
         if kind not in KINDS:
-            raise RaffiaError(f"its topology is {kind[:20]}; raffia reads {', '.join(KINDS)} and mixed.")
+            raise RaffiaError(f"its topology is {kind[:20]}; raffia reads {', '.join(KINDS)}. Write other meshes as .vtu.")
         each = integer(topology.get("NodesPerElement") or str(VTK_KINDS[KINDS[kind]].size))
         return Cells.alike(KINDS[kind], _in_rows(self.array(topology).glance(), each))
 
@@ -134,21 +128,3 @@ def _item(element: Element) -> Element:
     items = element.findall("DataItem")
     damaged_if(len(items) != 1, f"its {element.tag} {element.get('Name', '')[:40]} has {len(items)} data items, not one")
     return items[0]
-
-
-def _mixed(listed: np.ndarray) -> Cells:
-    """Cells of several kinds, each after its number and, for those that need it, after how many nodes it has."""
-    numbers, at = [*listed.astype(np.int64).tolist(), 0], 0
-    kinds, ends, nodes = list[int](), list[int](), list[int]()
-    while at < len(numbers) - 1:
-        kind, at = entry(MIXED, numbers[at], "kind of cells"), at + 1
-        if kind in COUNTED.values():
-            size, at = numbers[at], at + 1
-        else:
-            size = VTK_KINDS[kind].size
-        damaged_if(size < 1 or at + size >= len(numbers), "its cells do not add up")
-        nodes += numbers[at : at + size]
-        at += size
-        kinds.append(kind)
-        ends.append(len(nodes))
-    return Cells.of(*(np.array(some, np.int64) for some in (kinds, ends, nodes)))

@@ -231,8 +231,8 @@ U = states(3, 6)
 NAN = U.copy()
 NAN[1, 4, 2] = np.nan
 BAD = {
-    "u must have shape (trajectories, states, points); got (6, 16). One trajectory is u[None].": (U[0], CIRCLE, {}),
-    "If axis 2 counts channels, pass domain=Channels(Domain(dim=1, periodic=True, extent=1.0), 2)": (states(3, 6, 2), CIRCLE, {}),
+    "u must have shape (trajectories, states, points), with one state or more; got (6, 16). One trajectory is u[None]": (U[0], CIRCLE, {}),
+    "where axis 2 counts channels, domain is Channels(Domain(…), count)": (states(3, 6, 2), CIRCLE, {}),
     "has 1 state along axis 1, and pairs need 2 or more": (U[:, :1], CIRCLE, {}),
     "has 6 states along axis 1, and pairs need 9 or more": (U, CIRCLE, {"stride": 4, "window": 2}),
     "hold NaN or infinite values, the first is u[1]": (NAN, CIRCLE, {}),
@@ -242,8 +242,8 @@ BAD = {
     "parameters must be finite": (U, CIRCLE, {"parameters": np.array([1, np.nan, 2])}),
     "u must be float32 or float64; got int64.": (np.ones((3, 6, 16), int), CIRCLE, {}),
     "u must be a NumPy array or a torch tensor; got str.": ("u.npy", CIRCLE, {}),
-    "domain must be the space of a state, such as Domain(1) or Vectors(); got 'circle'.": (U, "circle", {}),
-    "numbers are Vectors(), with u[..., None].": (U[..., 0], Domain(0), {}),
+    "domain must be the space of a state, such as Domain(1), or Vectors() for numbers, with u[..., None]; got 'circle'.": (U, "circle", {}),
+    "or Vectors() for numbers, with u[..., None]; got Domain(dim=0": (U[..., 0], Domain(0), {}),
     "stride must be a positive integer": (U, CIRCLE, {"stride": 0}),
     "u must hold at least one sample along its first axis; got shape (0, 6, 16)": (U[:0], CIRCLE, {}),
     "u must hold states of Channels(of=Domain(dim=1, periodic=True, extent=1.0), count=3)": (states(3, 6, 2), Channels(CIRCLE, 3), {}),

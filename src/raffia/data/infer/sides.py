@@ -10,7 +10,7 @@ import torch
 from raffia.data.infer.axis_kind import Functions, domains, repeated_points, without_vectors
 from raffia.data.infer.coordinates import FEW, Places, on_mesh, places_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, pick, shapes, shown
+from raffia.data.infer.names import Variables, pick, shapes
 from raffia.data.options import FLAGS, ReadingOptions
 from raffia.data.orientation import in_one_order, oriented, without_gaps
 from raffia.data.pace import neighbour_ratio
@@ -107,16 +107,12 @@ def _leave_out_repeated(
 def _check_used(given: Given, sides: Sequence[Functions | None], arrays: list[Variable]) -> None:
     """Refuse coordinates and masks that fit neither side."""
     used = {v.name for side in sides if side for v in (*side.places.used, *side.places.beside)}
-    named, mask = given["coordinates"], next(iter(given["mask"]), None)
-    if named and not any(v.name in used for v in named):
-        raise RaffiaError(
-            f"coordinates={[v.name for v in named]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: {shapes(arrays)}."
-        )
-    if mask is not None and mask.name not in used:
-        raise RaffiaError(
-            f"mask={mask.name!r} ({FLAGS['mask']}) must have zeros, at nodes without values, and the shape of the grid of inputs or "
-            f"outputs; it has {shown(mask.shape)}: {shapes(arrays)}."
-        )
+    for field in ("coordinates", "mask"):
+        if given[field] and not any(v.name in used for v in given[field]):
+            what = " A mask has zeros, at nodes without values, and the shape of the grid." if field == "mask" else ""
+            raise RaffiaError(
+                f"{field}=… ({FLAGS[field]}) fits neither inputs nor outputs: {shapes(given[field])} beside {shapes(arrays)}.{what}"
+            )
 
 
 def _note_square(part: RowReader, guesses: Guesses) -> None:

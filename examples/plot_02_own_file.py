@@ -4,7 +4,8 @@ How do I get from my own file to a report?
 
 After this page you can turn a file of simulation results into a model, its expected error and a report.
 
-The file here is made by two lines of NumPy. It stands for yours: NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, VTK, a table, or a folder.
+The file here is made by two lines of NumPy. In its place use a file of your own:
+NumPy, MATLAB, HDF5, NetCDF, Zarr, PyTorch, VTK, a table, or a folder.
 """
 
 import numpy as np
@@ -30,7 +31,7 @@ plotting.prediction(data.a[0], data.y[0], surrogate.model.predict(data.a[:1])[0]
 #     raffia predict beam.safetensors new.npz --output predicted.npy
 #
 # The errors are those of cross-validation or of a held-out set.
-# They stand beside those of simpler methods, so that you see what the features gain.
+# Compare them with those of simpler methods, to see what the features gain.
 
 print(f"this model: {surrogate.errors.mean():.2e}")
 for name, error in surrogate.baselines.items():

@@ -21,6 +21,6 @@ print(f"after the search:  {-model.score(test.a, test.y):.4f}")
 plotting.search(model.history_)
 
 # %%
-# The parameters that were found, as ``set_params`` takes them:
+# The best parameters, as ``set_params`` takes them:
 
 print(model.history_.best.parameters)

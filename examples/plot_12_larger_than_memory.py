@@ -2,7 +2,7 @@
 How do I train on data that do not fit into memory?
 ===================================================
 
-After this page you can train from a stream of batches. The statistics of training add, so nothing else is kept.
+After this page you can train from a stream of batches. Training needs only sums over the samples, so each batch can be discarded.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ plt.xlabel("pairs streamed")
 plt.ylabel("mean relative error on other pairs")
 
 # %%
-# A long run writes checkpoints and goes on after an interruption with the same result, bit for bit::
+# A long run writes checkpoints. After an interruption it continues, and the result is the same, bit for bit::
 #
 #     model.fit(batches(1000), checkpoint="run.checkpoint")
 #

@@ -26,6 +26,6 @@ plt.yscale("log")
 plt.ylabel("|∫ F(a) − ∫ a|")
 
 # %%
-# ``model.solution_.guarantees`` says what holds, and where:
+# ``model.solution_.guarantees`` describes what holds, and where:
 
 print(model.solution_.guarantees)

@@ -11,8 +11,8 @@ from raffia import Channels, Dataset, Domain, RaffiaError, Vectors, metrics
 from raffia.metrics import Sizes
 from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock
-from raffia.surrogate.candidates import Glance
 from raffia.surrogate.contest import contest
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.options import ModelOptions
 
 CIRCLE = Domain(1)
@@ -84,7 +84,7 @@ def test_a_fit_of_channels_reports_relative_errors_with_deviations_beside():
 
 def held(a, y, domain, output, n_features):
     clock = Clock(WorkPlan(seconds=10.0, compared=1000), time.perf_counter())
-    return contest(Glance(a, y, domain, output), ModelOptions(n_features=n_features), clock)
+    return contest(ExamplePairs(a, y, domain, output), ModelOptions(n_features=n_features), clock)
 
 
 def test_a_contest_judged_by_deviations_shows_relative_errors_too():

@@ -13,8 +13,8 @@ from raffia.data import open_source
 from raffia.model.splitting import folds_of, groups_of, nearness, split, together
 from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock
-from raffia.surrogate.candidates import Glance
 from raffia.surrogate.contest import contest
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.holding import Groups, hold
 from raffia.surrogate.options import ModelOptions
 from tests.test_cli import run
@@ -140,7 +140,7 @@ def test_a_contest_never_judges_a_pair_by_models_that_saw_its_group():
 
     def held(groups=None):
         clock = Clock(WorkPlan(seconds=10.0, compared=1000), time.perf_counter())
-        return contest(Glance(data.a, data.y, CIRCLE, CIRCLE), ModelOptions(n_features=32), clock, groups=groups)
+        return contest(ExamplePairs(data.a, data.y, CIRCLE, CIRCLE), ModelOptions(n_features=32), clock, groups=groups)
 
     known, alone = (
         next(entry.error for entry in result.entries if entry.candidate.name == "kernel")

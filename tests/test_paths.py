@@ -237,7 +237,7 @@ BAD = {
     "has 6 states along axis 1, and pairs need 9 or more": (U, CIRCLE, {"stride": 4, "window": 2}),
     "hold NaN or infinite values, the first is u[1]": (NAN, CIRCLE, {}),
     "in equal steps; they are 1 to 4 apart. Interpolate u": (U, CIRCLE, {"times": [0, 1, 2, 6, 7, 8]}),
-    "times must be one for each of 6 states, along axis 1 of u; got 3.": (U, CIRCLE, {"times": [0, 1, 2]}),
+    "times must be numbers, one for each of 6 states, along axis 1 of u; got [0, 1, 2].": (U, CIRCLE, {"times": [0, 1, 2]}),
     "parameters must hold for whole trajectories, shape (3,) or (3, numbers); got (2,).": (U, CIRCLE, {"parameters": np.ones(2)}),
     "parameters must be finite": (U, CIRCLE, {"parameters": np.array([1, np.nan, 2])}),
     "u must be float32 or float64; got int64.": (np.ones((3, 6, 16), int), CIRCLE, {}),

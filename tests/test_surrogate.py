@@ -24,9 +24,10 @@ from raffia.model.preprocessing import prepare
 from raffia.model.settings import Settings
 from raffia.model.trained import WorkPlan
 from raffia.surrogate.budget import Clock
-from raffia.surrogate.candidates import Candidate, Glance, candidates, named
+from raffia.surrogate.candidates import Candidate, candidates, named
 from raffia.surrogate.contest import contest
 from raffia.surrogate.entries import Contest, Entry
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.fitting import too_large
 from raffia.surrogate.judge import Judge
 from raffia.surrogate.options import ModelOptions
@@ -40,7 +41,7 @@ CIRCLE, SQUARE = Domain(1), Domain(2, periodic=False)
 def held(a, y, n_features, seed=0, **options):
     """A contest of functions on a circle, with all the time it needs."""
     clock = Clock(WorkPlan(seconds=60.0, compared=1000), time.perf_counter() + 1e6)
-    return contest(Glance(a, y, CIRCLE, CIRCLE), ModelOptions(n_features=n_features, random_state=seed), clock, **options)
+    return contest(ExamplePairs(a, y, CIRCLE, CIRCLE), ModelOptions(n_features=n_features, random_state=seed), clock, **options)
 
 
 def smooth(n, points=16, seed=0):

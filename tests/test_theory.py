@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from raffia import RaffiaError
-from raffia.theory import convergence_study, plan, rate, schedule
+from raffia.theory import plan, rate, schedule
 
 
 def test_plan_is_that_of_the_theorem():  # thm:rate
@@ -39,12 +39,6 @@ def test_rate_recovers_a_power_law_and_its_uncertainty():
     assert found.exponent == pytest.approx(-0.5, abs=0.06)
     assert found.constant == pytest.approx(0.7, rel=0.3)
     assert 180 <= covered <= 199  # a 95 % interval
-
-
-def test_study_evaluates_every_size_and_seed():
-    found, table = convergence_study(lambda size, seed: (1 + 0.1 * seed) / size, [2, 4, 8], [0, 1])
-    assert table.shape == (3, 2)
-    assert found.exponent == pytest.approx(-1)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import torch
 
 from raffia import Channels, Domain, GaussianField, RandomFeatureModel
 from raffia.features.base import Range
-from raffia.surrogate.candidates import FAMILIES, Glance, named
+from raffia.surrogate.candidates import FAMILIES, named
+from raffia.surrogate.example_pairs import ExamplePairs
 
 LENGTHS = (2 * math.pi, 64.0, 1e-3, 1000.0)
 SIDES = {"circle": (1.0,), "interval": (1.0,), "torus": (1.0, 0.5), "box": (1.0, 0.5)}
@@ -35,12 +36,12 @@ def candidates_of(name, kind, length):
     """The candidate of a contest and that of the name alone; none where the family does not apply."""
     a, y = pairs_on(kind)
     domain = domain_of(kind, length)
-    glance = Glance(a[:20], y[:20], domain, domain)
+    pairs = ExamplePairs(a[:20], y[:20], domain, domain)
     (family,) = (one for one in FAMILIES if one.name == name)
-    if not family.applies(glance):
+    if not family.applies(pairs):
         return []
-    by_name = named(name, glance.a, glance.y, domain, domain)
-    return [by_name] if family.learn else [family.candidate(glance), by_name]
+    by_name = named(name, pairs.a, pairs.y, domain, domain)
+    return [by_name] if family.learn else [family.candidate(pairs), by_name]
 
 
 @pytest.mark.parametrize("kind", SIDES)

@@ -66,11 +66,3 @@ def rate(sizes: Sequence[int], errors: Sequence[Sequence[float]]) -> Rate:
     fit = stats.linregress(x, np.log(table).ravel())
     half = stats.t.ppf(0.975, table.size - 2) * fit.stderr
     return Rate(float(fit.slope), (float(fit.slope - half), float(fit.slope + half)), float(math.exp(fit.intercept)))
-
-
-def convergence_study(
-    error: Callable[[int, int], float], sizes: Sequence[int], seeds: Sequence[int]
-) -> tuple[Rate, np.ndarray]:
-    """Evaluate error(size, seed) for every size and seed; return the fitted rate and the table (sizes, seeds)."""
-    table = np.array([[error(size, seed) for seed in seeds] for size in sizes])
-    return rate(sizes, table.tolist()), table

@@ -116,7 +116,7 @@ def test_files_that_store_the_same_points_in_other_orders_are_sorted(tmp_path):
     sines(folder, [3], X[::-1])
     source = open_source(folder)
     np.testing.assert_array_equal(source.dataset().y, np.sin(np.outer([1, 2, 3], X)))
-    assert said(source, "the values of 1 files are sorted by x")
+    assert said(source, "sorted by x")
     assert source.output_space == Domain(1, periodic=False, extent=1.0)
     noisy[50] -= 0.01  # a measured coordinate goes back once
     sines(tmp_path / "measured", [1], noisy)

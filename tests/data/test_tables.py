@@ -8,7 +8,8 @@ import pytest
 
 from raffia import Domain, RaffiaError, Vectors
 from raffia.data import open_source, variables
-from raffia.data.readers import Layout, selected
+from raffia.data.readers import Layout
+from raffia.data.readers.tables.wide import selected
 from tests.data.test_source import SHARED, said, shared
 from tests.test_cli import run
 
@@ -250,7 +251,7 @@ def test_rows_of_a_long_table_may_be_in_any_order(tmp_path):
     source = open_source(write(tmp_path, "\n".join([header, *shuffled])))
     order = [int(label) for label in variables(tmp_path / "d.csv")["run"].read()]
     np.testing.assert_array_equal(source.dataset().y, straight.y[order])
-    assert said(source, "the rows of 6 samples are sorted by t")
+    assert said(source, "6 of 6 curves are sorted by t")
     backwards, _ = curves([31] * 6, reverse=True)
     assert variables(write(tmp_path, backwards))["t"].read()[0] == 0
 

@@ -440,7 +440,7 @@ def test_arrays_that_are_named_and_parts_of_them_are_the_trajectories_of_another
     np.testing.assert_array_equal(reading.opened(two, "w[:,3:]", first=True).values, v[:, 3])
     np.testing.assert_array_equal(reading.opened(tmp_path / "d.npz", f"{two}:w", first=True).values, v[:, 0])
     check(reading.pairs(two, "w"), v)
-    with pytest.raises(RaffiaError, match=r"--input .* must name 1 array of states, for u of the training; got u, w"):
+    with pytest.raises(RaffiaError, match=r"--input .* must name 1 of the arrays of the training, u; got u, w"):
         reading.opened(two, ["u", "w"])
     with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
         reading.opened(two, "zz")

@@ -109,11 +109,11 @@ def test_profiles_are_the_standard_deviations_of_the_multipliers():
     grid = Domain(1).grid(64)
     k = torch.arange(1, 11, dtype=torch.float64)
     matern = FourierFeatures(n_modes=20, profile="matern", tau=9.0, regularity=3.0, amplitude=2.0)
-    (multiplier,) = matern.prepare(xi, grid)
-    spread = multiplier[:, 1:].real.std(0)
+    multiplier, _ = matern.prepare(xi, grid)
+    spread = multiplier[:, 0, 1:].real.std(0)
     torch.testing.assert_close(spread, 2 * (1 + (2 * math.pi * k / 9) ** 2) ** -1.5, rtol=0.06, atol=0)
     weights = torch.linspace(1, 2, 10, dtype=torch.float64)
-    (free,) = FourierFeatures(n_modes=20, profile=weights, amplitude=1.0).prepare(xi, grid)
+    free = FourierFeatures(n_modes=20, profile=weights, amplitude=1.0).prepare(xi, grid)[0][:, 0]
     torch.testing.assert_close(free[:, 1:] / torch.complex(xi[:, 2::2], -xi[:, 1::2]), weights.expand(4000, -1).to(free.dtype))
 
 
@@ -153,7 +153,7 @@ def test_on_a_box_one_cosine_or_sine_becomes_a_random_wave_of_its_frequency(boun
 
 
 def test_numbers_and_unknown_boundaries_are_refused():
-    with pytest.raises(RaffiaError, match="needs functions on a line"):
+    with pytest.raises(RaffiaError, match="FourierFeatures needs functions on a grid"):
         FourierFeatures(domain=Domain(0)).prepare(torch.zeros(1, 129).double(), Domain(0).grid())
     features = FourierFeatures(domain=Domain(1, periodic=False)).set_params(boundary="robin")
     with pytest.raises(RaffiaError, match="'neumann' or 'dirichlet'; got 'robin'"):

@@ -188,3 +188,13 @@ def test_a_flow_is_given_up_soon():
 def test_the_family_is_made_of_the_pairs_by_its_name():
     a, y = pairs_on_a_line(LINE, n=60)
     assert named("galerkin", a, y, LINE, LINE).feature_map.basis.shape[1:] == (33,)
+
+
+def test_solutions_are_bounded_where_an_equation_is_nearly_singular():
+    a, y = pairs_on_a_line(LINE, n=60)
+    features = GalerkinFeatures.suited(a, y, LINE)
+    rank = len(features.load)
+    singular = {"mass": 0 * features.mass, "stiffness": 0 * features.stiffness, "correction": 1e-9 * torch.eye(rank).double()}
+    solutions = features.set_params(**singular)(5 * a, torch.zeros(1, rank, dtype=torch.float64))[:, 0]
+    largest = LINE.grid(33).embed(y).norm(dim=1).max()
+    assert LINE.grid(33).embed(solutions).norm(dim=1).max() <= 2.001 * largest

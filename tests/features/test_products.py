@@ -85,3 +85,21 @@ def test_channels_go_together():
     features, error = found(a, y, Channels(CIRCLE, 2))
     assert features.kinds == ("squares",)
     assert error < 1e-6
+
+
+def test_features_are_bounded_on_inputs_far_larger_than_those_they_were_made_of():
+    generator = torch.Generator().manual_seed(0)
+    a = torch.randn(12, 32, dtype=torch.float64, generator=generator)
+    features, _ = found(a, torch.tanh(2 * a), Domain(1))
+    theta = torch.randn(3, *features.theta_shape, dtype=torch.float64, generator=generator)
+    here, there = (features(size * a, theta).abs().max() for size in (1.0, 1e6))
+    assert there < 100 * here
+
+
+def test_waves_that_inputs_do_not_have_are_not_amplified():
+    x = torch.arange(32, dtype=torch.float64) / 32
+    k = torch.arange(1, 4, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    a = torch.randn(12, 3, dtype=torch.float64, generator=generator) @ torch.sin(2 * torch.pi * k[:, None] * x)
+    features, _ = found(a, a**2, Domain(1))
+    assert features.D is None or features.D.abs().max() < 10

@@ -79,10 +79,10 @@ def test_forcings_have_names_on_the_command_line(forcing, tmp_path, monkeypatch)
         "0.1",
         "--points",
         "16",
-        "--fine-points",
-        "32",
-        "--viscosity",
-        "0.05",
+        "--set",
+        "fine_points=32",
+        "--set",
+        "viscosity=0.05",
     ]
     command = ["raffia", "generate", "navier-stokes", *words, "--set", f"forcing={forcing}", "-o", str(tmp_path / "w.npz")]
     monkeypatch.setattr(sys, "argv", command)

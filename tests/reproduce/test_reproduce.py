@@ -10,9 +10,9 @@ import torch
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
 from raffia.pages import Picture, Table, write
 from raffia.reproduce import ITEMS, Lab, chosen, reported, run
+from raffia.reproduce.comparison import Comparison, panels, percent
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
-from raffia.reproduce.pictures import compare, panels
-from raffia.reproduce.result import Result, percent, read, section
+from raffia.reproduce.result import Result, read, section
 from raffia.reproduce.study import Study
 
 
@@ -142,8 +142,9 @@ def test_results_survive_their_file_and_pages_escape_what_they_show(tmp_path):
 
 def test_a_panel_has_rings_for_the_authors_a_line_for_their_draws_and_a_band_for_fresh_ones():
     _, (axes,) = panels(1)
-    authors, same, fresh = np.array([0.3, 0.2]), [0.31, 0.21], np.array([[0.3, 0.2], [0.4, 0.3]])
-    compare(axes, (16, 32), ("m", "error"), authors={"m = 1": authors}, same={"m = 1": same}, fresh={"m = 1": fresh})
+    same = [0.31, 0.21]
+    compared = Comparison(np.array([[0.3, 0.2]]), np.array([same]), np.array([[[0.3, 0.2]], [[0.4, 0.3]]]))
+    compared.draw(axes, (16, 32), ["m = 1"], ("m", "error"))
     rings, line, mean = axes.lines[:3]
     assert rings.get_marker() == "o"
     assert rings.get_ydata().tolist() == [0.3, 0.2]
@@ -151,6 +152,15 @@ def test_a_panel_has_rings_for_the_authors_a_line_for_their_draws_and_a_band_for
     assert mean.get_ydata().tolist() == pytest.approx([0.35, 0.25])
     assert len(axes.collections) == 1
     assert [text.get_text() for text in axes.get_xticklabels()] == ["16", "32"]
+
+
+def test_a_table_has_theirs_ours_and_the_spread_of_the_seeds():
+    compared = Comparison(np.array([[0.2]]), np.array([[0.21]]), np.array([[[0.2]], [[0.3]]]))
+    table = compared.table("c", [["1"]], ["n"])
+    assert table.rows == [["1", "0.2000", "0.2100", "+5.0%", "0.2500", "0.2000 … 0.3000", "+25.0%"]]
+    assert compared.differences("x") == pytest.approx(
+        {"largest difference of the x": 0.05, "fresh, largest difference of the x": 0.25}
+    )
 
 
 def test_differences_are_told_in_per_cent():

@@ -1,14 +1,13 @@
 """raffia bench: times compared with the limits of the machine."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from raffia.bench import Bench
-from raffia.cli.common import check_output, print_table, write_json
+from raffia.cli.common import check_output, print_table, working, write_json
 from raffia.cli.console import app, console
 from raffia.validation import check_device
 
@@ -25,8 +24,8 @@ def bench(
     """
     check_device(device)
     if output is not None:
-        check_output(output, ".json")
-    with console.status("measuring") if console.is_terminal else nullcontext():
+        check_output(output, [".json"])
+    with working("measuring"):
         report = Bench(device, quick).report()
     rates = report["ceilings"]
     console.print(

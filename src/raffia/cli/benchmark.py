@@ -3,16 +3,14 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from raffia.cli.common import check_output, print_table, write_json
 from raffia.cli.console import app, console
-from raffia.errors import RaffiaError
-from raffia.reproduce.evolution import CASES, Comparison, compared, published
-from raffia.surrogate.budget import EFFORTS
-from raffia.validation import check_count, check_device
+from raffia.reproduce.evolution import CASES, RolloutErrors, check_case, compared, published
+from raffia.validation import check_device
 
 LATER = 10
 """Steps after which errors are also shown."""
@@ -24,11 +22,13 @@ app.add_typer(benchmarks, name="benchmark")
 @benchmarks.command("time")
 def over_time(
     only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(CASES)}; may be repeated.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many data sets of each.")] = 1,
-    trajectories: Annotated[int | None, typer.Option(help="To train on, in place of what others have.")] = None,
-    effort: Annotated[str, typer.Option(help="quick, normal or long.")] = "normal",
+    seeds: Annotated[int, typer.Option(min=1, help="How many data sets of each.")] = 1,
+    trajectories: Annotated[int | None, typer.Option(min=1, help="To train on, in place of what others have.")] = None,
+    effort: Annotated[Literal["quick", "normal", "long"], typer.Option(help="How long a fit may take.")] = "normal",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
-    data: Annotated[str, typer.Option(help="own, or apebench for trajectories that the package APEBench makes.")] = "own",
+    data: Annotated[
+        Literal["own", "apebench"], typer.Option(help="apebench is for trajectories that the package APEBench makes.")
+    ] = "own",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json file to write.")] = None,
 ) -> None:
     """Train models of one time step, apply them again and again, and compare the errors with published ones.
@@ -36,23 +36,15 @@ def over_time(
     Example: raffia benchmark time --only burgers --seeds 5
     """
     check_device(device)
-    check_count("--seeds", seeds)
-    if trajectories is not None:
-        check_count("--trajectories", trajectories)
-    if effort not in EFFORTS:
-        raise RaffiaError(f"--effort must be quick, normal or long; got {effort!r}.")
     if output is not None:
-        check_output(output, ".json")
-    if data not in ("own", "apebench"):
-        raise RaffiaError(f"--data must be own or apebench; got {data!r}.")
+        check_output(output, [".json"])
     names = only or [name for name, case in CASES.items() if data == "own" or case.scenario]
     for name in names:
-        if name not in CASES:
-            raise RaffiaError(f"--only must be one of {', '.join(CASES)}; got {name!r}.")
-    comparisons: list[Comparison] = []
+        check_case(name, data)
+    comparisons: list[RolloutErrors] = []
     for name in names:
         for seed in range(seeds):
-            one, _ = compared(name, seed, device, trajectories, data == "apebench", effort=effort)
+            one, _ = compared(name, seed, device, trajectories, data, effort=effort)
             console.print(f"{name}, seed {seed}: {one.words}", soft_wrap=True)
             comparisons.append(one)
     header = ["case", "method", "measure", "error", f"after {LATER} steps", "parameters", "seconds"]
@@ -64,23 +56,27 @@ def over_time(
         write_json(output, rows)
 
 
-def _rows(names: list[str], comparisons: list[Comparison]) -> Iterator[list[str]]:
+def _rows(names: list[str], comparisons: list[RolloutErrors]) -> Iterator[list[str]]:
     """A row for each model, then one for each that was published."""
     for name in names:
         facts = published(name)
+        of_one_step = "" if "one step" in facts["measure"] or CASES[name].averaged else " of one step"
         for one in (one for one in comparisons if one.name == name):
             error = float(one.errors[0]) if one.mean is None else one.mean
-            measure = (
-                facts["measure"]
-                if one.mean is not None or "one step" in facts["measure"]
-                else f"{facts['measure']} of one step"
-            )
             later = f"{float(one.errors[LATER - 1]):.3g}"
-            yield [name, one.method, measure, f"{error:.3g}", later, str(one.parameters), f"{one.seconds:.0f}"]
+            yield [
+                name,
+                one.method,
+                facts["measure"] + of_one_step,
+                f"{error:.3g}",
+                later,
+                str(one.parameters),
+                f"{one.seconds:.0f}",
+            ]
         for row in facts["rows"]:
             yield [name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "", ""]
 
 
-def _finite(one: Comparison) -> list[float | None]:
+def _finite(one: RolloutErrors) -> list[float | None]:
     """Errors for a JSON file, which has no NaN and no infinity."""
     return [error if math.isfinite(error) else None for error in one.errors.tolist()]

@@ -2,9 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from enum import StrEnum
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,6 @@ from raffia.problems import Problem
 from raffia.storage import atomic, destination
 
 
-class Example(StrEnum):
-    """The benchmark problems."""
-
-    burgers = "burgers"
-    darcy = "darcy"
-    bridge = "bridge"
-
-
 def generate_in_batches(problem: Problem, n: int, points: int | None, seed: int) -> Dataset:
     """`problem.dataset`, with a bar."""
     parts = [problem.dataset(rows, points, seed) for rows in batches("generating", n, 128)]
@@ -36,15 +27,9 @@ def generate_in_batches(problem: Problem, n: int, points: int | None, seed: int)
     return Dataset(a, y, problem.space, parts[0].settings | {"rows": [0, n]})
 
 
-def fit_in_batches(model: RandomFeatureModel, dataset: Dataset) -> RandomFeatureModel:
-    """Fit in batches, with a progress bar. A ridge chosen from the data needs all of them at once."""
-    if model.ridge == "auto":
-        with console.status("training") if console.is_terminal else nullcontext():
-            return model.fit(dataset.a, dataset.y)
-    for rows in batches("training", len(dataset), 64):
-        model.partial_fit(dataset.a[rows.start : rows.stop], dataset.y[rows.start : rows.stop])
-    _ = model.solution_
-    return model
+def working(label: str) -> AbstractContextManager[object]:
+    """Show that something is done, when somebody is looking."""
+    return console.status(label) if console.is_terminal else nullcontext()
 
 
 def predict_in_batches(model: RandomFeatureModel, a: torch.Tensor) -> torch.Tensor:
@@ -93,25 +78,28 @@ def print_table(
     (wide or console).print(table)
 
 
-def check_output(output: Path, suffix: str, option: str = "--output") -> None:
-    """Before the work, not after it; `suffix` is one, or several as in ".png, .pdf or .svg"."""
-    if output.suffix not in suffix.replace(" or", ",").split(", "):
-        raise RaffiaError(f"{option} must end in {suffix}; got {output}.")
+def check_output(output: Path, suffixes: Collection[str], option: str = "--output") -> None:
+    """Before the work, not after it."""
+    if output.suffix not in suffixes:
+        raise RaffiaError(f"{option} must end in {' or '.join(suffixes)}; got {output}.")
     if not output.parent.is_dir():
         raise RaffiaError(f"{option} {output}: there is no folder {output.parent}. Make it first.")
     try:
         folder = destination(output).parent
     except RaffiaError as error:
         raise RaffiaError(f"{option}: {error}") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise RaffiaError(f"{option} {output}: files cannot be written to the folder {folder}. Choose another.")
+    _check_writable(folder, f"{option} {output}")
 
 
-def make_folder(folder: Path, option: str = "--output") -> None:
+def make_folder(folder: Path) -> None:
     """A folder to write to, made if it is not there; before the work, not after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RaffiaError(f"{option} {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
+        raise RaffiaError(f"--output {folder}: the folder cannot be made ({error.strerror}). Choose another.") from None
+    _check_writable(folder, f"--output {folder}")
+
+
+def _check_writable(folder: Path, option: str) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise RaffiaError(f"{option} {folder}: files cannot be written to this folder. Choose another.")
+        raise RaffiaError(f"{option}: files cannot be written to the folder {folder}. Choose another.")

@@ -111,9 +111,9 @@ def fit(
     penalty = _ridge(ridge)
     settings: dict[str, Any] = {"device": device, "memory_budget": memory_budget, "points": _points(points)}
     check_numbers(features, penalty, None, memory_budget, settings["points"])
-    check_output(file, ".safetensors", "--model")
+    check_output(file, [".safetensors"], "--model")
     if report:
-        check_output(file.with_suffix(".html"), ".html", "--model with its report")
+        check_output(file.with_suffix(".html"), [".html"], "--model with its report")
     chosen = feature_map == "auto" and not stream and scheduler is None
     with ended_by_ctrl_c() if chosen else nullcontext():
         pairs = open_source(source, replace(options, output=names))

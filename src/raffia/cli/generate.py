@@ -41,13 +41,7 @@ def generate(
     dt: Annotated[
         float | None, typer.Option(help="Time between states of a trajectory; the problem's time by default.")
     ] = None,
-    viscosity: Annotated[float | None, typer.Option(help="Viscosity, where there is one.")] = None,
     final_time: Annotated[float | None, typer.Option("--time", help="Final time, where there is one.")] = None,
-    low: Annotated[float | None, typer.Option(help="Darcy: lower value of the permeability.")] = None,
-    high: Annotated[float | None, typer.Option(help="Darcy: upper value of the permeability.")] = None,
-    fine_points: Annotated[
-        int | None, typer.Option(min=3, max=2**40, help="Points along an axis to solve on, at least.")
-    ] = None,
     parameter: Annotated[
         list[str] | None, typer.Option("--set", help="Any other parameter of the problem, as NAME=VALUE; once for each.")
     ] = None,
@@ -56,41 +50,33 @@ def generate(
 
     Example: raffia generate burgers --n 512 --points 128 --output train.npz
     """
-    _check_options(n, trajectories, steps, dt)
+    if n is not None and trajectories is not None:
+        raise RaffiaError(f"--n {n} asks for pairs and --trajectories {trajectories} for trajectories. Pass one of them.")
+    if trajectories is None and (steps, dt) != (None, None):
+        raise RaffiaError("--steps and --dt are for trajectories. Pass their number too, e.g. --trajectories 16.")
     chosen = PROBLEMS[problem]()
-    given = {"viscosity": viscosity, "time": final_time, "low": low, "high": high, "fine_points": fine_points}
-    for name, value in {key: value for key, value in given.items() if value is not None}.items():
-        _set(chosen, name, value, f"--{name.replace('_', '-')}")
+    if final_time is not None:
+        _set(chosen, "time", final_time, "--time")
     for words in parameter or []:
         name, _, text = words.partition("=")
         _set(chosen, name, _value(text), f"--set {name}")
     check_parameters(chosen)
-    check_output(output, ".npz")
-    if trajectories is not None:
-        return _write_trajectories(chosen, trajectories, points, steps or STEPS, dt, seed, output)
-    dataset = generate_in_batches(chosen, n or PAIRS, points, seed)
-    data.write(output, dataset)
-    console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
-
-
-def _check_options(n: int | None, trajectories: int | None, steps: int | None, dt: float | None) -> None:
-    if n is not None and trajectories is not None:
-        raise RaffiaError(f"--n {n} asks for pairs and --trajectories {trajectories} for trajectories. Pass one of them.")
-    for option, value in {"--steps": steps, "--dt": dt}.items():
-        if value is not None and trajectories is None:
-            raise RaffiaError(f"{option} {value} is for trajectories. Pass their number too, e.g. --trajectories 16.")
-
-
-def _write_trajectories(problem: Problem, n: int, points: int, steps: int, dt: float | None, seed: int, output: Path) -> None:
-    if not isinstance(problem, Evolution):
-        raise RaffiaError(f"--trajectories is for problems with a time; {type(problem).__name__} has none.")
+    check_output(output, [".npz"])
+    if trajectories is None:
+        dataset = generate_in_batches(chosen, n or PAIRS, points, seed)
+        data.write(output, dataset)
+        console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
+        return
+    if not isinstance(chosen, Evolution):
+        raise RaffiaError(f"--trajectories is for problems with a time; {type(chosen).__name__} has none.")
     if dt is not None:
-        problem.check_step(dt, "--dt")
-    dt = float(problem.times[-1]) if dt is None else dt
-    parts = [problem.trajectories(rows, points, steps, dt, seed) for rows in batches("generating", n, 128)]
-    u, grid = torch.cat(parts), problem.domain.grid(points)
-    data.write_trajectories(output, u, grid, dt, problem.settings(range(n), grid, seed) | {"steps": steps, "dt": dt})
-    console.print(f"wrote {n} trajectories, u {tuple(u.shape)}, to {output}")
+        chosen.check_step(dt, "--dt")
+    steps, dt = steps or STEPS, float(chosen.times[-1]) if dt is None else dt
+    parts = [chosen.trajectories(rows, points, steps, dt, seed) for rows in batches("generating", trajectories, 128)]
+    u, grid = torch.cat(parts), chosen.domain.grid(points)
+    settings = chosen.settings(range(trajectories), grid, seed) | {"steps": steps, "dt": dt}
+    data.write_trajectories(output, u, grid, dt, settings)
+    console.print(f"wrote {trajectories} trajectories, u {tuple(u.shape)}, to {output}")
 
 
 def _set(problem: Problem, name: str, value: Any, option: str) -> None:

@@ -15,7 +15,7 @@ from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
 from raffia.data.options import FLAGS
-from raffia.data.readers import LOOKED_AT, decode
+from raffia.data.readers.variable import LOOKED_AT, decode
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Domain, Mesh, Space
 from raffia.storage import atomic
@@ -43,7 +43,7 @@ def inspect(
     Example: raffia inspect train.mat --figure first.png
     """
     if figure is not None:
-        check_output(figure, ".png, .pdf or .svg", "--figure")
+        check_output(figure, [".png", ".pdf", ".svg"], "--figure")
     for file in (path, options.output_path, options.parameters):
         if file is not None:
             arrays, problems = _table(

@@ -34,7 +34,7 @@ def predict(
 
     Example: raffia predict model.safetensors test.npz --output prediction.npy
     """
-    check_output(output, " or ".join(predictions.SUFFIXES))
+    check_output(output, predictions.SUFFIXES)
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")

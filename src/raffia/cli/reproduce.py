@@ -7,15 +7,14 @@ import typer
 
 from raffia.cli.common import make_folder, print_table
 from raffia.cli.console import app, console
-from raffia.errors import RaffiaError
-from raffia.reproduce import Lab, chosen, run
+from raffia.reproduce import Lab, Scale, chosen, run
 from raffia.validation import check_device
 
 
 @app.command()
 def reproduce(
     item: Annotated[str, typer.Argument(metavar="ITEM", help="A label of the paper such as tab:time_upscale, or all.")] = "all",
-    scale: Annotated[str, typer.Option(help="quick: fewer tests, minutes on two cores; paper: all of them.")] = "quick",
+    scale: Annotated[Scale, typer.Option(help="quick: fewer tests, minutes on two cores; paper: all of them.")] = "quick",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the page and the results.")] = Path("report"),
 ) -> None:
@@ -23,10 +22,8 @@ def reproduce(
 
     Example: raffia reproduce tab:time_upscale --scale quick
     """
-    if scale not in ("quick", "paper"):
-        raise RaffiaError(f"--scale must be quick or paper; got {scale!r}.")
     check_device(device)
-    items, lab = chosen(item), Lab(scale, device)  # type: ignore[arg-type]
+    items, lab = chosen(item), Lab(scale, device)
     make_folder(output)
     for result, cached in run(items, lab, output):
         console.print(f"{result.item}: {'already there' if cached else f'{result.seconds:.1f} s'}", soft_wrap=True)

@@ -44,7 +44,7 @@ def rollout(
 
     Example: raffia rollout model.safetensors start.npz --steps 100 --output path.npy
     """
-    check_output(output, " or ".join(GROWING))
+    check_output(output, GROWING)
     if every > steps:
         raise RaffiaError(f"--every must be at most --steps {steps}; got {every}.")
     model = load(model_file)

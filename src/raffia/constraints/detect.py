@@ -43,7 +43,7 @@ def conserved_by(
     The constraint, or None where no channel is conserved, or where inputs and outputs are not functions on the same nodes.
     """
     inputs, outputs = torch.as_tensor(a), torch.as_tensor(y)
-    if space.tabular or space.dim == 0 or outputs.ndim != 1 + space.ndim or len(inputs) != len(outputs):
+    if space.tabular or space.dim == 0:
         return None
     nodes, count = space.one_channel.grid_of(outputs), space.channels
     if inputs.shape[inputs.ndim - len(nodes.shape) :] != nodes.shape:

@@ -19,7 +19,9 @@ from raffia.data.infer.sides import spaces_of
 from raffia.data.infer.time_axis import trajectories_in
 from raffia.data.options import ReadingOptions, listed
 from raffia.data.parameters import with_parameters
-from raffia.data.readers import NUMBERS, naming, parameters_in, selected, variables
+from raffia.data.readers import naming, variables
+from raffia.data.readers.folders import NUMBERS, parameters_in
+from raffia.data.readers.tables.wide import selected
 from raffia.data.source import Source
 from raffia.data.trajectories import Steps
 from raffia.errors import RaffiaError

@@ -6,7 +6,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from raffia.data.readers import Layout, resampling
+from raffia.data.readers.layout import Layout, resampling
 from raffia.errors import RaffiaError
 from raffia.spaces import KINDS
 from raffia.spaces.axes import Axis, kinds_of, names_of

@@ -8,7 +8,11 @@ import numpy as np
 
 from raffia.data.infer.names import Variables
 from raffia.data.options import Names, listed
-from raffia.data.readers import NAMES, NUMBERS, WIDE, Layout, Rows, Variable, selected, variables
+from raffia.data.readers import variables
+from raffia.data.readers.folders import NAMES, NUMBERS
+from raffia.data.readers.layout import WIDE, Layout
+from raffia.data.readers.tables.wide import selected
+from raffia.data.readers.variable import Rows, Variable
 from raffia.errors import RaffiaError
 
 FLAG = "parameters=… (--parameters)"

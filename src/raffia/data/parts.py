@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from raffia.data.readers import Rows, Variable
+from raffia.data.readers.variable import Rows, Variable
 from raffia.errors import RaffiaError
 
 ALL = slice(None)

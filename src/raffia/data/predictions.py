@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from scipy.spatial import cKDTree
 
+from raffia.data.matching import indices_of
 from raffia.data.readers import writing
 from raffia.data.readers.meshes import original
 from raffia.data.readers.meshes.content import Content, Lattice, listed
@@ -112,10 +112,5 @@ def _on_grid(domain: Domain, arrays: Arrays, source: Path | None) -> Base:
 
 def _order(here: np.ndarray, there: np.ndarray) -> Order:
     """The index `here` of each node that is `there`; None where the nodes are not the same."""
-    if here.shape != there.shape:
-        return None
-    close = 1e-9 * np.ptp(there, axis=0).max()
-    if np.abs(here - there).max() <= close:
-        return np.arange(len(here))
-    distances, order = cKDTree(here).query(there)
-    return order if distances.max() <= close and len(np.unique(order)) == len(order) else None
+    order = indices_of(there, here)
+    return order if len(here) == len(there) and (order >= 0).all() else None

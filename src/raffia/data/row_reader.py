@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from raffia.data.options import FLAGS
-from raffia.data.readers import LOOKED_AT, Variable, check_whole, decode
+from raffia.data.readers.variable import LOOKED_AT, Variable, check_whole, decode
 from raffia.data.schema import ArrayLayout
 from raffia.errors import RaffiaError
 from raffia.spaces import Space

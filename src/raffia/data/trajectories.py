@@ -1,7 +1,7 @@
 """Trajectories, and the pairs that are made of them: some states in a row and those that follow, from files and from memory alike."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -16,7 +16,7 @@ from torch import Tensor
 from raffia.data.infer.names import Variables, is_times, likely, shown, times_of_each
 from raffia.data.options import FLAGS
 from raffia.data.pace import STATES, pace_notes, step_of
-from raffia.data.readers import LOOKED_AT, Rows, Variable
+from raffia.data.readers.variable import LOOKED_AT, Rows, Variable
 from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows, spread
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors
@@ -101,10 +101,9 @@ class Steps:
         if len(names) == len(self.inputs) != whole:
             return self  # single states, an array for each of a window
         if len(names) not in (own, whole):
-            fixed = f", or {whole} with {', '.join(self.fixed)}" if self.fixed else ""
+            of, counts = ", ".join((*self.moving, *self.fixed)), " or ".join(map(str, sorted({own, whole})))
             raise RaffiaError(
-                f"{path}: {FLAGS['input']} (input=…) must name {own} array{'s' if own > 1 else ''} of states, for "
-                f"{', '.join(self.moving)} of the training{fixed}; got {', '.join(names)}."
+                f"{path}: {FLAGS['input']} (input=…) must name {counts} of the arrays of the training, {of}; got {', '.join(names)}."
             )
         return replace(self, name=names[0], beside=tuple(names[1:own]), fixed=tuple(names[own:]) or self.fixed)
 
@@ -239,13 +238,6 @@ class Along:
     said: bool = True
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.trajectory.shape != self.first.shape:
-            raise RaffiaError(
-                f"pairs along trajectories need a trajectory and a state each; got {tuple(self.trajectory.shape)} and "
-                f"{tuple(self.first.shape)}."
-            )
-
     @classmethod
     def all_of(cls, each: int, rows: Sequence[int], steps: Steps | None = None, fixed: int = 0, **more: Any) -> "Along":
         """Where pairs of these indices lie, if every trajectory has so many, one after the other."""
@@ -291,14 +283,11 @@ class Along:
 
 
 def pairs_in_memory(
-    u: Any, space: Any, parameters: Any, times: Any, steps: Mapping[str, Any]
+    u: Any, space: Any, stride: Any, window: Any, horizon: Any, parameters: Any, times: Any
 ) -> tuple[Tensor, Tensor, Space, Space, Along]:
     """Return inputs and outputs of trajectories (n, states, *state), their spaces, and where they lie; see `Dataset.of_trajectories`."""
-    for name, count in steps.items():
-        if count is not None or name == "horizon":
-            check_count(name, count)
-    stride, horizon = int(steps["stride"] or 1), int(steps["horizon"])
-    window = None if steps["window"] is None else int(steps["window"])
+    for name, count in (("stride", stride), ("window", 1 if window is None else window), ("horizon", horizon)):
+        check_count(name, count)
     values = _values("u", u)
     _check_states(values, space)
     arrays = {NAME: values.numpy(force=True)}
@@ -306,16 +295,16 @@ def pairs_in_memory(
         arrays[FIXED] = _fixed(parameters, len(values)).to(values).numpy(force=True)
     fixed = tuple(arrays)[1:]
     step = [] if times is None else [_even(times, values.shape[1])]
-    whole = Steps(NAME, values.ndim, 1, stride, window or 1, horizon, fixed=fixed)
+    whole = Steps(NAME, values.ndim, 1, int(stride), int(window or 1), int(horizon), fixed=fixed)
     held = {name: Variable.of_array(Path(NAME), name, f) for name, f in arrays.items()}
     states, some = whole.pairs_in(held), first_states(held[NAME], whole)
-    notes = [] if some is None else pace_notes(some, stride)
+    notes = [] if some is None else pace_notes(some, int(stride))
     channel = 0 if space.has_components and not space.tabular else None
     sides = [[RowReader(states[name], plain=True, channel=channel if name not in fixed else None) for name in side]
              for side in (whole.inputs, whole.outputs)]  # fmt: skip
     n, count = len(sides[0][0]), arrays[FIXED].shape[1] if fixed else 0
     own = values.shape[2] if space.has_components else 1
-    spaces = [_space(space, own * size + more) for size, more in ((whole.window, count), (horizon, 0))]
+    spaces = _space(space, own * whole.window + count), _space(space, own * whole.horizon)
     a, y = (read_rows(side, one, range(n)).to(values.device) for side, one in zip(sides, spaces, strict=True))
     along = Along.all_of(n // len(values), range(n), whole, count, said=window is not None, notes=(*step, *notes))
     return a, y, spaces[0], spaces[1], along
@@ -380,9 +369,9 @@ def _even(times: Any, states: int) -> str:
     try:
         t = np.asarray(times, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise RaffiaError(f"times must be numbers, one for each of {states} states; got {times!r}.") from None
+        t = np.empty(0)
     if len(t) != states:
-        raise RaffiaError(f"times must be one for each of {states} states, along axis 1 of u; got {len(t)}.")
+        raise RaffiaError(f"times must be numbers, one for each of {states} states, along axis 1 of u; got {times!r}.")
     return f"a step is {step_of('times', t[None], 'u'):.6g}." if states > 1 else "there is one time."
 
 

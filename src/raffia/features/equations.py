@@ -28,10 +28,15 @@ HOPEFUL = 64  # components after which hope is lost, if errors are above a limit
 WORK = 3e9  # products to assemble a matrix, at most
 SHARE = 0.7  # of the pairs: a basis has no more functions
 NOTHING = 1e-14  # of the largest variance: components that are rounding
-JUDGED = 64  # pairs that choices are made by, at most, or a fifth
+JUDGED, FOLDS = (
+    64,
+    3,
+)  # pairs that choices are made by, at most, or a fifth; of few pairs this many fifths, each without the others
 PASSES = 3  # of the eigenvalue problem: first in the units of equations, then in those of outputs
 RIDGES = (None, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the correction, relative; None is no correction
 ELLIPTIC, FLOOR = 0.9, 0.05  # of the cells, in which β has one sign, and of its mean: what β is at least then in all cells
+WORST = 1.0  # relative error that a pair may have, when equations are compared
+LARGER = 2.0  # times the largest output: what solutions for new inputs may reach
 FARTHEST = 0.1  # that random loads are from the fixed one, relative to outputs
 FAR = 8.0  # times the median residual: pairs with larger ones count less
 REFINED, ON, AMONG, DAMPING = 6, 96, 200, 1e-6  # steps of Gauss and Newton, on so many pairs and components, and their damping
@@ -216,7 +221,11 @@ def found(
     q = (a - per_channel(shift, a)) / per_channel(scale, a)
     order = torch.randperm(len(a), generator=torch.Generator().manual_seed(0))[:USED].to(a.device)
     out = min(JUDGED, max(2, len(order) // 5))
-    best = _best(Outputs.of(q[order[out:]], y[order[out:]], region), q[order[:out]], y[order[:out]], limit)
+    sides = []
+    for judged in order.split(out)[: FOLDS if out < JUDGED else 1]:
+        train = order[~torch.isin(order, judged)]
+        sides.append((Outputs.of(q[train], y[train], region), q[judged], y[judged]))
+    best = _best(sides, limit)
     whole = Outputs.of(q[order], y[order], region)
     pairs = whole.pairs(min(best.rank, len(whole.components)), best.degree)
     numbers = _refined(whole, pairs, best.degree) if best.refined else pairs.numbers()
@@ -237,23 +246,28 @@ def found(
         "correction": correction,
         "boundary": whole.boundary,
         "bounds": bounds,
+        "limit": LARGER * float(size * pairs.u.norm(dim=1).max()),
     }
     return parameters, best.error
 
 
-def _best(kept: Outputs, q: Float[Tensor, "n channels *grid"], y: Float[Tensor, "n *grid"], limit: float) -> Tried:
+Side = tuple[Outputs, Tensor, Tensor]
+"""Some pairs, and the inputs and outputs of others that they are judged by."""
+
+
+def _best(sides: list[Side], limit: float) -> Tried:
     """What suits the pairs left out: first the rank, then the degree of polynomials, then whether to refine their numbers."""
     best = Tried()
-    for rank in kept.ranks:
-        one = _judged(kept, Tried(rank=rank), q, y)
+    for rank in sides[0][0].ranks:
+        one = _judged(sides, Tried(rank=rank))
         best, worse = _better(best, one), one.error > best.error
         if (worse and rank > 2 * best.rank) or (rank >= HOPEFUL and best.error > limit):
             break
     if best.error > limit:
         return best
     for degree in DEGREES[1:]:
-        best = _better(best, _judged(kept, replace(best, degree=degree), q, y))
-    return _better(best, _judged(kept, replace(best, refined=True), q, y))
+        best = _better(best, _judged(sides, replace(best, degree=degree)))
+    return _better(best, _judged(sides, replace(best, refined=True)))
 
 
 def _better(one: Tried, other: Tried) -> Tried:
@@ -261,8 +275,15 @@ def _better(one: Tried, other: Tried) -> Tried:
     return min(one, other, key=lambda tried: tried.error)
 
 
-def _judged(kept: Outputs, tried: Tried, q: Tensor, y: Tensor) -> Tried:
-    """The error of such an equation with the ridge that suits best."""
+def _judged(sides: list[Side], tried: Tried) -> Tried:
+    """The mean error of such an equation with the ridge that suits best."""
+    errors = torch.stack([_errors(*side, tried) for side in sides]).mean(0)
+    least = int(errors.argmin())
+    return replace(tried, error=float(errors[least]), ridge=RIDGES[least])
+
+
+def _errors(kept: Outputs, q: Tensor, y: Tensor, tried: Tried) -> Float[Tensor, "ridges"]:
+    """The mean error of an equation of the pairs kept on others, for each ridge; none counts as more than the worst."""
     pairs, embedded = kept.pairs(tried.rank, tried.degree), kept.grid.embed(y)
     numbers = _refined(kept, pairs, tried.degree) if tried.refined else pairs.numbers()
     components = kept.components[: tried.rank]
@@ -270,14 +291,13 @@ def _judged(kept: Outputs, tried: Tried, q: Tensor, y: Tensor) -> Tried:
     bounds = pairs.bounds(numbers)
     matrices, driven = there.matrices(numbers, bounds), there.driven(numbers)
     outside = (embedded - there.u @ components).square().sum(1)
-    best = replace(tried, error=math.inf)
+    means = []
     for ridge in RIDGES:
         correction, load = pairs.closed(numbers, bounds, ridge)
-        solved, failed = torch.linalg.solve_ex(matrices if correction is None else matrices + correction, load + driven)
+        solved, _ = torch.linalg.solve_ex(matrices if correction is None else matrices + correction, load + driven)
         errors = ((solved - there.u).square().sum(1) + outside).sqrt() / embedded.norm(dim=1).clamp(min=1e-300)
-        fine = bool(errors.isfinite().all()) and not failed.any()
-        best = _better(best, replace(tried, error=float(errors.mean()) if fine else math.inf, ridge=ridge))
-    return best
+        means.append(errors.nan_to_num(math.inf).clamp(max=WORST).mean())
+    return torch.stack(means)
 
 
 def _refined(outputs: Outputs, pairs: Pairs, degree: int) -> Float[Tensor, "terms"]:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Complex, Float
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.activations import activate
-from raffia.features.base import Choice, FeatureMap, Prepared, Range, sum_of
+from raffia.features.base import Choice, FeatureMap, Prepared, Range, channelled, region_of, sum_of
 from raffia.measures.gaussian import matern
 from raffia.spaces import Domain, Grid, LaplacianBasis, Mesh, Nodes, Space
 from raffia.spaces.spectral import waves
@@ -121,27 +121,21 @@ class FourierFeatures(FeatureMap):
         return self.domain.has_components or self.mean is not None
 
     def prepare(self, theta: Float[Tensor, "m modes"], grid: Nodes) -> Prepared:
-        """amplitude · χ(k) · (Fθ)(k) for the wave vectors that the grid can resolve, with bias·ξ₀ in the place of k = 0.
+        """Multipliers (m, channels, *spectrum), amplitude · χ(k) · (Fθ)(k) for the waves that the grid can resolve, and bias·ξ₀.
 
-        For several channels, or on a mesh, multipliers (m, channels, *spectrum) and, separately, the shift.
+        Without means, bias·ξ₀ is in the place of k = 0.
         """
         self._check()
-        shift = (self.bias * theta[:, :1]).to(theta.dtype)
         nodes = grid.one_channel
         torus = self._torus_grid(self._grid_for(nodes) if isinstance(nodes, Mesh) else nodes)  # type: ignore[arg-type]
+        own = theta[:, 1:].unflatten(1, (self.domain.channels, -1))
+        shift = self.bias * theta[:, :1]
+        means = shift[:, None]
         if self._uses_means:
-            size = 1 + self.n_modes
-            parts = [theta[:, 1 + i * size : 1 + (i + 1) * size] for i in range(self.domain.channels)]
             zero = torch.zeros(1, dtype=theta.dtype, device=theta.device)
-            mean = self.amplitude * (self._profile(zero) if self.mean is None else self.mean)
-            return torch.stack([self._spectrum(part[:, 1:], torus, mean * part[:, :1]) for part in parts], dim=1), shift
-        if isinstance(nodes, Mesh):
-            return self._spectrum(theta[:, 1:], torus, torch.zeros_like(shift))[:, None], shift
-        multiplier = self._spectrum(theta[:, 1:], torus, shift)
-        missing = torus.shape[0] // 2 + 1 - multiplier.shape[-1]
-        if torus.domain.dim == 1 and missing <= 0.05 * multiplier.shape[-1] and not theta.is_cuda:
-            multiplier = torch.nn.functional.pad(multiplier, (0, missing))  # once here instead of for every transform
-        return (multiplier,)
+            means = self.amplitude * (self._profile(zero) if self.mean is None else self.mean) * own[:, :, :1]
+        parts = zip(own[:, :, -self.n_modes :].unbind(1), means.unbind(1), strict=True)
+        return torch.stack([self._spectrum(xi, torus, mean) for xi, mean in parts], 1), shift
 
     def _spectrum(
         self, xi: Float[Tensor, "m modes"], torus: Grid, zero: Float[Tensor, "m 1"]
@@ -159,44 +153,33 @@ class FourierFeatures(FeatureMap):
         return torch.where(origin, shift.reshape(-1, *[1] * origin.ndim), spectrum)
 
     def evaluate(self, a: Float[Tensor, "n *input"], prepared: Prepared) -> Float[Tensor, "n m *grid"]:
-        """One inverse transform for each pair (a_i, θ_j)."""
-        if len(prepared) == 2:
-            return self._evaluate_channels(a, *prepared)
-        (multiplier,) = prepared
-        shape, extended = a.shape[1:], self._reflected(a)
-        axes, period = tuple(range(-len(shape), 0)), extended.shape[1:]
-        spectrum = torch.fft.rfftn(extended, dim=axes, norm="forward")
-        spectrum = spectrum[..., : multiplier.shape[-1]].clone()  # a line keeps the wavenumbers it has, and no more
-        spectrum[(slice(None), *[0] * len(shape))] = 1  # k = 0 carries the shift: φ does not see the mean of a, since χ(0) = 0
-        product = multiplier[:, None] * spectrum
-        line = len(shape) == 1
-        waves = _synthesis(product, period[0]) if line else torch.fft.irfftn(product, s=period, dim=axes, norm="forward")
-        there: Any = (..., *map(slice, shape))
-        return activate(self.activation, waves[there]).transpose(0, 1)
-
-    def _evaluate_channels(
-        self, a: Float[Tensor, "n *shape"], multiplier: Complex[Tensor, "m channels *spectrum"], shift: Float[Tensor, "m 1"]
-    ) -> Float[Tensor, "n m *grid"]:
-        """Add filtered channels before the pointwise function. On a mesh, sums replace transforms."""
-        channels = a if self.domain.has_components else a[:, None]
-        nodes = self.domain.one_channel.grid_of(a)
+        """Filtered channels are added, then transformed for each pair (a_i, θ_j). On a mesh, sums replace transforms."""
+        multiplier, shift = prepared
+        channels, nodes = channelled(a, self.domain), self.domain.one_channel.grid_of(a)
+        axes, shape = tuple(range(-len(nodes.shape), 0)), channels.shape[:2]
         if isinstance(nodes, Mesh):
-            torus = self._torus_grid(self._grid_for(nodes))
-            forth, back = (matrix.to(multiplier) for matrix in waves(nodes, torus.shape, self.boundary))
+            matrices = waves(nodes, self._torus_grid(self._grid_for(nodes)).shape, self.boundary)
             count = multiplier[0, 0].numel()  # of a line, the wavenumbers it has
-            forth, back = forth[:, :count], back[:count]
-            spectrum = (channels.to(forth) @ forth).reshape(*channels.shape[:2], *multiplier.shape[2:])
+            forth, back = matrices[0].to(multiplier)[:, :count], matrices[1].to(multiplier)[:count]
+            spectrum = (channels.to(forth) @ forth).reshape(*shape, *multiplier.shape[2:])
         else:
             extended = self._reflected(channels.flatten(0, 1))
-            period, axes = extended.shape[1:], tuple(range(-len(nodes.shape), 0))
-            spectrum = torch.fft.rfftn(extended, dim=axes, norm="forward")[..., : multiplier.shape[-1]]
-            spectrum = spectrum.reshape(*channels.shape[:2], *spectrum.shape[1:])
-        product = sum_of(multiplier[:, i, None] * spectrum[:, i] for i in range(channels.shape[1]))
+            spectrum = torch.fft.rfftn(extended, dim=axes, norm="forward")[..., : multiplier.shape[-1]].unflatten(0, shape)
+        if not self._uses_means:
+            mean = spectrum[:, 0]
+            while mean.ndim > 2:
+                mean = mean[..., 0]
+            mean[:, 0] = 1  # k = 0 carries the shift: φ does not see the mean of a, since χ(0) = 0
+        product = sum_of(multiplier[:, i, None] * spectrum[:, i] for i in range(shape[1]))
         if isinstance(nodes, Mesh):
             values = (product.flatten(2) @ back).real
+        elif len(axes) == 1:
+            values = _synthesis(product, extended.shape[-1])[..., : nodes.size]
         else:
-            values = torch.fft.irfftn(product, s=period, dim=axes, norm="forward")[(..., *map(slice, nodes.shape))]
-        return activate(self.activation, values + shift.reshape(-1, *[1] * (values.ndim - 1))).transpose(0, 1)
+            values = torch.fft.irfftn(product, s=extended.shape[1:], dim=axes, norm="forward")[(..., *map(slice, nodes.shape))]
+        if self._uses_means:
+            values = values + shift.reshape(-1, *[1] * (values.ndim - 1))
+        return activate(self.activation, values).transpose(0, 1)
 
     def _line(self, xi: Float[Tensor, "m modes"], torus: Grid) -> Complex[Tensor, "m _"]:
         """The multipliers of the wavenumbers 1, 2, … of a line, without any transform."""
@@ -214,10 +197,7 @@ class FourierFeatures(FeatureMap):
     @property
     def _domain(self) -> Domain:
         """The torus or box of the inputs, for any discretisation."""
-        domain = self.domain.region
-        if not isinstance(domain, Domain) or domain.dim < 1:
-            raise RaffiaError(f"FourierFeatures needs functions on a line, a square or a cube; got {self.domain}.")
-        return domain
+        return region_of(self.domain.region, "FourierFeatures")
 
     def _grid_for(self, mesh: Mesh) -> Grid:
         """A grid on the domain of the mesh, with just enough points for all modes."""

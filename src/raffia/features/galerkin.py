@@ -49,6 +49,9 @@ class GalerkinFeatures(FeatureMap):
         The boundary condition: one for all axes, or one for each.
     bounds
         The ranges of α and β, (2, 2). Outside them a polynomial could change its sign.
+    limit
+        The largest norm of the coefficients of a solution with the load f. For inputs where it is larger, the equation is
+        nearly singular, and all solutions are scaled down.
     domain
         The space of the inputs.
 
@@ -77,6 +80,7 @@ class GalerkinFeatures(FeatureMap):
     boundary: Boundary | tuple[Boundary, ...] = "neumann"
     domain: Space = field(default_factory=lambda: Domain(2, periodic=False))
     bounds: Float[Tensor, "2 2"] | None = None
+    limit: Numbers | None = None
 
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space, **more: Any) -> "GalerkinFeatures":
@@ -115,7 +119,8 @@ class GalerkinFeatures(FeatureMap):
 
     def _solved(self, form: WeakForm, a: Tensor, prepared: Prepared) -> Float[Tensor, "n m r"]:
         """The coefficients of the solutions."""
-        loads, shares = prepared
+        fixed = self._given("load").to(a)
+        loads, shares = torch.cat([prepared[0], fixed[None]]), torch.cat([prepared[1], torch.ones_like(fixed[:1])])
         channels, count = channelled(a, self.domain), self.domain.channels
         q = (channels - per_channel(self.shift, channels)) / per_channel(self.scale, channels)
         mass, stiffness, source = (self._given(name).to(a) for name in ("mass", "stiffness", "source"))
@@ -132,7 +137,10 @@ class GalerkinFeatures(FeatureMap):
             (c * part for c, part in zip(source, form.sources(powers), strict=True)),
             torch.zeros_like(a[:, :1].flatten(1)[:, :1]),
         )
-        return torch.linalg.solve(matrices, (loads + driven[:, None] * shares[:, None]).mT).mT
+        u = torch.linalg.solve(matrices, (loads + driven[:, None] * shares[:, None]).mT).mT
+        if self.limit is None:
+            return u[:, :-1]
+        return u[:, :-1] * (self.limit / u[:, -1:].norm(dim=-1, keepdim=True)).clamp(max=1.0)
 
     def _given(self, name: str) -> Tensor:
         value = getattr(self, name)

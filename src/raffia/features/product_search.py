@@ -6,6 +6,7 @@ differencing are a fixed point, which is reached from none at all in a few repet
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Complex
@@ -24,6 +25,8 @@ CUTOFFS = (1.0, 2 / 3, 0.5)  # none, and what quadratic and cubic products ask f
 SUBSTEPS = (2, 3, 4, 5, 8, 10, 16, 20)
 SEARCHED = 2**17  # values of the pairs that choices are made by
 FEWEST = 16
+LARGER = 4.0  # times the largest input or output: what states between them may reach
+ROUNDING = 1e-14  # of the largest coefficients of a function: smaller ones are rounding, and nothing is proportional to them
 ENOUGH = {torch.float32: 1e-6, torch.float64: 1e-9}  # an error below which fewer kinds are as good
 
 
@@ -37,6 +40,11 @@ class Problem:
     """How many are learnt from: the first."""
     sourced: bool = False
 
+    @cached_property
+    def limit(self) -> float:
+        """The norm that states between inputs and outputs may have."""
+        return LARGER * max(float(torch.linalg.vector_norm(f.flatten(1), dim=1).max()) for f in (self.U, self.Y))
+
     def error(self, guess: Tensor) -> float:
         """The relative error on those to judge by, or on all where none are left."""
         judged = slice(self.learnt if self.learnt < len(self.U) else 0, None)
@@ -44,7 +52,7 @@ class Problem:
 
     def round(self, step: Substep, products: Products, substeps: int) -> tuple[Substep, Tensor]:
         """The multipliers that solve the problem which is linear with those given, and what they predict."""
-        sums = step.sums(products, self.U, substeps)
+        sums = step.sums(products, self.U, substeps, self.limit)
         channels, sizes = self.U.shape[1], [self.U.shape[1], products.count, products.count, int(self.sourced)]
         solved = [self._solved(i, *(part[:, i if substeps > 1 else 0] for part in sums)) for i in range(channels)]
         coef, guess = (torch.stack(parts, dim) for dim, parts in enumerate(zip(*solved, strict=True)))
@@ -71,7 +79,8 @@ def least_squares(columns: Complex[Tensor, "n p *modes"], y: Complex[Tensor, "n 
     modes = y.shape[1:]
     A, b = columns.flatten(2).permute(2, 0, 1), y.flatten(1).T[..., None]
     size = A.abs().square().sum(1).sqrt()
-    A = A / torch.where(size > 0, size, 1.0)[:, None]
+    size = torch.where(size > ROUNDING * size.amax(0), size, 0.0)
+    A = torch.where(size[:, None] > 0, A, 0.0) / torch.where(size > 0, size, 1.0)[:, None]
     G = A.mH @ A + RIDGE * torch.eye(A.shape[-1], dtype=A.dtype)
     coef = torch.linalg.solve_ex(G, A.mH @ b).result[..., 0].nan_to_num() / torch.where(size > 0, size, 1.0)
     return coef.T.reshape(-1, *modes)
@@ -190,7 +199,7 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
         return ProductFeatures(points=grid.shape, size=size, domain=domain), torch.inf
     whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).settled(ROUNDS)
     assert whole.step is not None  # as `settled` makes one
-    sums = torch.cat(whole.step.sums(best.products, U, best.substeps), 1).flatten(1, 2)
+    sums = torch.cat(whole.step.sums(best.products, U, best.substeps, whole.problem.limit), 1).flatten(1, 2)
     sizes, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))
     features = ProductFeatures(
         **vars(whole.step),
@@ -201,6 +210,7 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
         size=size,
         scales=torch.where(sizes > 0, usual.square().mean(0).sqrt() / sizes.clamp(min=1e-300), 0.0),
         sourced=best.problem.sourced,
+        limit=whole.problem.limit,
         domain=domain,
     )
     return features, best.error

@@ -16,6 +16,7 @@ from raffia.features.base import FeatureMap, Prepared, channelled
 from raffia.spaces import Domain, Grid, Space
 from raffia.spaces.spectral import wavenumbers
 
+Numbers = float | Float[Tensor, "..."]
 Spectra = Complex[Tensor, "_ _ *modes"]
 Sums = Complex[Tensor, "n weights products *modes"]
 
@@ -107,19 +108,31 @@ class Substep:
     E: Complex[Tensor, "channels products *modes"]
     f: Complex[Tensor, "channels *modes"]
 
-    def sums(self, products: Products, v: Spectra, steps: int) -> tuple[Sums, Sums]:
-        """Σ_j D_ii^(s−1−j) P(v_j) and the same of P(v'_j) − P(v_j), over all s steps, for each channel i: what outputs are linear in."""
+    def sums(self, products: Products, v: Spectra, steps: int, limit: Numbers | None = None) -> tuple[Sums, Sums]:
+        """Σ_j D_ii^(s−1−j) P(v_j) and the same of P(v'_j) − P(v_j), over all s steps, for each channel i: what outputs are linear in.
+
+        States v_j of a norm above the `limit` are scaled down to it, so that features are bounded.
+        """
         diagonal = self.D.diagonal(dim1=0, dim2=1).movedim(-1, 0)[:, None]  # (channels, 1, *modes)
         diagonal = diagonal if steps > 1 else diagonal[:1]  # there is one term only
         first = second = torch.zeros((), dtype=v.dtype, device=v.device)
         for j in range(steps):
+            v = limited(v, limit)
             before = products(v)
-            stage = applied(self.D, v) + applied(self.B, before) + self.f
+            stage = limited(applied(self.D, v) + applied(self.B, before) + self.f, limit)
             after = products(stage)
             first, second = (diagonal * total + part[:, None] for total, part in ((first, before), (second, after - before)))
             if j < steps - 1:
                 v = stage + applied(self.E, after - before)
         return first, second
+
+
+def limited(spectra: Spectra, limit: Numbers | None) -> Spectra:
+    """Functions with coefficients of this norm at most: larger ones are scaled down."""
+    if limit is None:
+        return spectra
+    norms = torch.linalg.vector_norm(spectra, dim=tuple(range(1, spectra.ndim)), keepdim=True)
+    return spectra * (limit / norms).clamp(max=1.0)
 
 
 def applied(multiplier: Complex[Tensor, "rows columns *modes"], spectra: Spectra) -> Spectra:
@@ -163,6 +176,8 @@ class ProductFeatures(FeatureMap):
         and (features, *modes).
     sourced
         Whether a model has a mean function.
+    limit
+        The largest norm of the coefficients of a state v_j. Larger states are scaled down, so that features are bounded.
     domain
         The torus, or `Channels` on it.
 
@@ -191,6 +206,7 @@ class ProductFeatures(FeatureMap):
     f: Complex[Tensor, "channels *modes"] | None = None
     scales: Float[Tensor, "features *modes"] | None = None
     sourced: bool = False
+    limit: Numbers | None = None
     domain: Space = field(default_factory=lambda: Domain(1))
 
     @property
@@ -220,7 +236,7 @@ class ProductFeatures(FeatureMap):
         channels = channelled(a, self.domain).double() / self.size
         shape, axes = channels.shape[2:], tuple(range(2, channels.ndim))
         v = refitted(torch.fft.rfftn(channels, dim=axes, norm="forward"), tuple(shape), self.points)
-        sums = torch.cat(self.substep(v).sums(products, v, self.substeps), 1).flatten(1, 2)
+        sums = torch.cat(self.substep(v).sums(products, v, self.substeps, self.limit), 1).flatten(1, 2)
         scaled = sums if self.scales is None else self.scales.to(sums) * sums
         fields = torch.fft.irfftn(refitted(scaled, self.points, tuple(shape)), s=shape, dim=axes, norm="forward").to(a)
 

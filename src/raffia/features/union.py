@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -79,36 +79,30 @@ class Union(FeatureMap):
 
     def __call__(self, a: Float[Tensor, "n *grid"], theta: Float[Tensor, "m size"]) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate each map for its own features."""
-        self._check()
-        parts, order = [], []
-        for i, mine in enumerate(self._members(theta)):
-            if mine.any():
-                parts.append(self._scale(i) * self.maps[i](a, self._own(i, theta[mine])))
-                order.append(mine.nonzero()[:, 0])
         _ = self.values_on(self.domain.grid_of(a))
-        return torch.cat(parts, dim=1).index_select(1, torch.cat(order).argsort())
+        members = self._members(theta)
+        phi = torch.cat([self._scale(i) * self.maps[i](a, own) for i, _, own in members], dim=1)
+        return phi.index_select(1, torch.cat([index for _, index, _ in members]).argsort())
 
     def combination(
         self, theta: Float[Tensor, "m *theta"], coef: Float[Tensor, "m *columns"], grid: Grid
     ) -> Callable[[Tensor], Tensor]:
         """The sum of the operators of the maps, each by its own shortcut."""
-        operators = [
-            self.maps[i].combination(self._own(i, theta[mine]), self._scale(i) * coef[mine], grid)
-            for i, mine in enumerate(self._members(theta))
-            if mine.any()
-        ]
+        members = self._members(theta)
+        operators = [self.maps[i].combination(own, self._scale(i) * coef[index], grid) for i, index, own in members]
         return lambda a: torch.stack([operator(a) for operator in operators]).sum(0)
 
-    def _members(self, theta: Tensor) -> list[Bool[Tensor, "m"]]:
-        """A mask of the features of each map."""
+    def _members(self, theta: Tensor) -> list[tuple[int, Tensor, Tensor]]:
+        """For each map that has features: its number, the indices of its features, and their θ."""
         shares = torch.tensor(self.shares or (1.0,) * len(self.maps), dtype=torch.float64)
         ends = (shares.cumsum(0) / shares.sum()).to(theta.device)
         which = torch.bucketize(torch.special.ndtr(theta[:, 0].double()), ends[:-1])
-        return [which == i for i in range(len(self.maps))]
-
-    def _own(self, i: int, theta: Tensor) -> Tensor:
-        shape = self.maps[i].theta_shape
-        return theta[:, 1 : 1 + math.prod(shape)].reshape(len(theta), *shape)
+        members = []
+        for i, shape in enumerate(feature_map.theta_shape for feature_map in self.maps):
+            index = (which == i).nonzero()[:, 0]
+            if len(index):
+                members.append((i, index, theta[index, 1 : 1 + math.prod(shape)].reshape(-1, *shape)))
+        return members
 
     def _scale(self, i: int) -> float | Tensor:
         return 1.0 if self.scales is None else self.scales[i]

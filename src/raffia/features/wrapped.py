@@ -43,13 +43,9 @@ class Wrapper:
         """The precomputed tensors of the wrapped map."""
         return self.of.prepare(theta, grid)
 
-    def __call__(self, a: Float[Tensor, "n *input"], theta: Float[Tensor, "m *theta"]) -> Float[Tensor, "n m *grid_or_none"]:
-        """Evaluate the wrapped map and change its features."""
-        return self.changed(a, self.of(a, theta))
-
     def evaluate(self, a: Float[Tensor, "n *grid"], prepared: Prepared) -> Float[Tensor, "n m *grid_or_none"]:
         """Evaluate the wrapped map and change its features."""
-        return self.changed(a, self.of.evaluate(a, prepared))
+        return self.precompute(a)(prepared)
 
     def precompute(self, a: Float[Tensor, "n *grid"]) -> Callable[[Prepared], Tensor]:
         """Precompute for the wrapped map."""

@@ -64,13 +64,17 @@ class ErrorMeasure(ABC):
 
     def errors(self, y: Float[Tensor, "n *output"], prediction: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
         """The error of each prediction."""
-        sizes = self.sizes(y, grid)
-        if (sizes == 0).any():
-            raise RaffiaError(
-                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
-                "Use metrics.bochner_error, or check the data."
-            )
-        return grid.norm(prediction - y) / sizes
+        return grid.norm(prediction - y) / not_zero(self.sizes(y, grid))
+
+
+def not_zero(sizes: Float[Tensor, "n"]) -> Float[Tensor, "n"]:
+    """The sizes that errors are divided by, refused where one is zero."""
+    if (sizes == 0).any():
+        raise RaffiaError(
+            f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
+            "Use metrics.bochner_error, or check the data."
+        )
+    return sizes
 
 
 class Deviations(ErrorMeasure):

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.metrics.error_measure import FLOOR
+from raffia.metrics.error_measure import FLOOR, not_zero
 from raffia.spaces import Nodes
 
 AT_ONCE = 2**22
@@ -75,12 +75,7 @@ class Sizes:
         off, norms = _norms(guess - truth, grid), _norms(truth, grid)
         if off.shape[1] != len(self.norms):
             raise RaffiaError(f"y must have {len(self.norms)} channels or components, as in training; got {off.shape[1]}.")
-        sizes = norms.norm(dim=1).clamp(min=FLOOR * float(self.norms.norm()))
-        if (sizes == 0).any():
-            raise RaffiaError(
-                f"the relative error is undefined: y[{int((sizes == 0).nonzero()[0])}] is zero, and so are the training outputs. "
-                "Use metrics.bochner_error, or check the data."
-            )
+        sizes = not_zero(norms.norm(dim=1).clamp(min=FLOOR * float(self.norms.norm())))
         varies = torch.where(self.spreads > ROUNDING * self.norms, self.spreads, torch.nan)
         return Errors(
             off.norm(dim=1) / sizes,

@@ -73,7 +73,7 @@ class Advection(Evolution, Problem):
 
     def grid_to_solve_on(self, grid: Grid) -> Grid:
         """Jumps are moved on the grid as it is, since their interpolant on a finer one would ring."""
-        return grid if self.profile == "jumps" else self.fine_grid(grid)
+        return grid if self.profile == "jumps" else super().grid_to_solve_on(grid)
 
     def flow(self, u: Float[Tensor, "n *shape"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times *shape"]:
         """Whole grid points, or ℓ_k = −i c·k and no N, for which exponential integration is exact."""

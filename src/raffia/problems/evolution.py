@@ -90,11 +90,7 @@ class Evolution:
     @property
     def times(self) -> tuple[float, ...]:
         """The output times."""
-        return tuple(self.time) if self._several else (self.time,)  # type: ignore[arg-type, return-value]
-
-    @property
-    def _several(self) -> bool:
-        return has_several(self.time)
+        return tuple(self.time) if isinstance(self.time, (tuple, list)) else (self.time,)
 
     def periodic_field(self, deviation: float | None, degree: int = 2) -> Measure:
         """N(0, C) on the torus, C = τ^(2α−d) (−Δ + τ²)^(−α).
@@ -110,13 +106,9 @@ class Evolution:
         scale = deviation / math.sqrt(float(total) / math.prod(self.domain.extents))
         return Pushforward(field, lambda g: scale * g)
 
-    def fine_grid(self, grid: Grid) -> Grid:
-        """At least `fine_points` points along each axis, and a multiple of those of the grid, so that nodes are shared."""
-        return refined(grid, self.fine_points)
-
     def grid_to_solve_on(self, grid: Grid) -> Grid:
-        """The grid on which inputs on `grid` are solved."""
-        return self.fine_grid(grid)
+        """The grid on which inputs on `grid` are solved: at least `fine_points` points along each axis, all nodes of `grid` among them."""
+        return refined(grid, self.fine_points)
 
     def check_together(self) -> None:
         """Refuse domains, laws and times that this equation does not have."""
@@ -140,7 +132,7 @@ class Evolution:
         fine = self.grid_to_solve_on(grid)
         end = self._checked_flow(resample(a.double(), grid, fine), fine, self.times)
         end = resample(end, fine, grid).to(a.dtype)
-        return end if self._several else end[:, 0]
+        return end if has_several(self.time) else end[:, 0]
 
     def trajectories(
         self, n: Rows, points: int | tuple[int, ...], steps: int, dt: float, seed: int = 0
@@ -170,7 +162,7 @@ class Evolution:
             raise RaffiaError(f"trajectories(dt=…) times steps must be finite; got dt={dt!r} and steps={steps}.")
         target, rows = grid_with(self.domain, points, type(self).__name__), as_rows(n, "n")
         times = [dt * i for i in range(1, steps + 1)]
-        fine = self.fine_grid(target)
+        fine = refined(target, self.fine_points)
         size, parts = max(1, NUMBERS_AT_ONCE // (fine.size * self.channels * (steps + 1))), []
         for first in range(rows.start, rows.stop, size):
             u = self.input_measure.sample(range(first, min(first + size, rows.stop)), fine, seed)

@@ -59,8 +59,8 @@ def leave_one_out(
     ridges
         The ridges to compare.
     max_points
-        Outputs with more points are projected on this many leading modes of the features of the first batch. The remainder of the
-        residual is left unchanged, since smooth features cannot reach it.
+        Outputs with more points are projected on this many leading modes of the features of the first batch, where there are more
+        features too. The remainder of the residual is left unchanged, since smooth features cannot reach it.
     measure
         The error measure. None is the usual one for outputs that are not normalised.
     """
@@ -74,7 +74,7 @@ def leave_one_out(
         first += n
         coefs = [path.projected / (path.s + ridge)[:, None] / m for ridge in ridges]
         stacked = torch.cat(coefs, dim=1)
-        if A.shape[1] > max_points:
+        if min(A.shape[1:]) > max_points:
             modes = _leading_modes(A, max_points) if modes is None else modes
             reach, values = (modes.mT @ A) @ path.V, A @ (path.V @ stacked)
         else:
@@ -84,15 +84,18 @@ def leave_one_out(
         for ridge, value in zip(ridges, values.split(coefs[0].shape[1], dim=2), strict=True):
             r = truth - value
             inside = r if modes is None else modes.mT @ r
-            H = (reach / (m * (path.s + ridge))) @ reach.mT
-            factor, failed = torch.linalg.cholesky_ex(torch.eye(H.shape[1], dtype=H.dtype, device=H.device) - H)
-            e = torch.where((failed == 0)[:, None, None], torch.cholesky_solve(inside, factor), inside)
+            scaled = reach * (m * (path.s + ridge)).rsqrt()  # H = scaled scaledᵀ; the smaller of both products is factorised
+            few = scaled.shape[2] < scaled.shape[1]
+            gram = scaled.mT @ scaled if few else scaled @ scaled.mT
+            factor, failed = torch.linalg.cholesky_ex(torch.eye(gram.shape[1], dtype=gram.dtype, device=gram.device) - gram)
+            solved = torch.cholesky_solve(scaled.mT @ inside if few else inside, factor)
+            e = torch.where((failed == 0)[:, None, None], inside + scaled @ solved if few else solved, inside)
             outside = 0 if modes is None else (r.square().sum((1, 2)) - inside.square().sum((1, 2))).clamp(min=0)
             error = (e.square().sum((1, 2)) + outside).sqrt() / norm
             batch.append(torch.where((failed == 0) & torch.isfinite(error), error, torch.inf))
         errors.append(torch.stack(batch))
         functions.append((e if modes is None else r + modes @ (e - inside)).reshape(n, -1))
-        leverages.append(torch.cholesky_solve(H, factor).diagonal(dim1=1, dim2=2).sum(-1))
+        leverages.append(torch.cholesky_solve(gram, factor).diagonal(dim1=1, dim2=2).sum(-1))
     return LeftOut(torch.cat(errors, dim=1), torch.cat(functions), torch.cat(leverages))
 
 

@@ -10,9 +10,10 @@ from raffia import papers, plotting
 from raffia.data import Dataset
 from raffia.metrics import bochner_error
 from raffia.model import RandomFeatureModel
-from raffia.pages import Picture, Table
+from raffia.pages import Picture
+from raffia.reproduce.comparison import Comparison
 from raffia.reproduce.lab import Lab, reported
-from raffia.reproduce.result import Result, mean_and_range
+from raffia.reproduce.result import Result
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,19 @@ class Bridge:
 
 def bb_compare(lab: Lab) -> Result:
     """The model approaches the piecewise linear interpolant as m grows."""
-    paper, theirs = papers.BROWNIAN_BRIDGE, reported()["bridge"]
-    bridges = [Bridge.drawn(seed) for seed in lab.seeds]
-    names = list(bridges[0].curves)
-    errors = np.array([list(bridge.errors.values()) for bridge in bridges])
-    rows = [[name, f"{theirs['test'][j]:.4f}", *mean_and_range(errors[:, j])] for j, name in enumerate(names)]
+    bridges = {seed: Bridge.drawn(seed) for seed in lab.seeds}
+    names = list(bridges[lab.seeds[0]].curves)
+    theirs = np.array(reported()["bridge"]["test"])[:, None]
+    compared = Comparison.of(lab, theirs, lambda seed: np.array(list(bridges[seed].errors.values()))[:, None], exact=False)
     return Result(
         item="fig:bb_compare",
         title="The Brownian bridge: the model and its limit m = ∞",
-        settings=f"n = {paper.n_samples}, λ = 0, {len(lab.seeds)} seeds",
+        settings=f"n = {papers.BROWNIAN_BRIDGE.n_samples}, λ = 0, {len(lab.seeds)} seeds",
         remark=(
             "The authors store no numbers; their column is from their script and seed, for one path. The error depends on the path and on "
             "where its 32 points fall, so only the approach to the interpolant can be compared."
         ),
-        tables=[Table("Relative L² error.", ["m", "authors' path", "ours", "range"], rows)],
-        pictures=[Picture.of(bridges[0].figure(), "Red: truth. Blue: model. Circles: training points.")],
-        numbers={name: float(errors[:, j].mean()) for j, name in enumerate(names)},
+        tables=[compared.table("Relative L² error.", [[name] for name in names], ["m"])],
+        pictures=[Picture.of(bridges[lab.seeds[0]].figure(), "Red: truth. Blue: model. Circles: training points.")],
+        numbers=dict(zip(names, compared.ours[-1][:, 0].tolist(), strict=True)),
     )

@@ -8,12 +8,11 @@ import torch
 from raffia import papers, plotting
 from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error, relative_errors
-from raffia.pages import Picture, Table
+from raffia.pages import Picture
+from raffia.reproduce.comparison import CAPTION, Comparison, panels, swept_result, transfer
 from raffia.reproduce.draws import ONE, TIMES
-from raffia.reproduce.lab import AUTHORS, Lab, reported
-from raffia.reproduce.pictures import panels
-from raffia.reproduce.result import BESIDE, Result, beside
-from raffia.reproduce.sweeps import swept_result, transfer
+from raffia.reproduce.lab import AUTHORS, Lab, authors_seconds, reported
+from raffia.reproduce.result import Result
 
 EXACT = (
     "The authors' inputs, features and splits follow from their seed; with these draws our numbers are theirs up to rounding where all "
@@ -24,7 +23,7 @@ EXACT = (
 
 def rf_and_filter(lab: Lab) -> Result:
     """fig:rf_and_filter: an input, a random feature of it, and the filter."""
-    study, draw = lab.burgers(AUTHORS)
+    study, draw = lab.draws("burgers", AUTHORS)
     a = draw.test_a[:1]
     phi = study.feature_map(a, draw.theta[:1])[0, 0].cpu()
     k = torch.arange(0, 513, dtype=torch.float64)
@@ -53,7 +52,7 @@ def rf_and_filter(lab: Lab) -> Result:
 
 def sample_burg(lab: Lab) -> Result:
     """fig:sample_burg: one test sample, n = 512, m = 1024, the finest grid."""
-    study, draw = lab.burgers(AUTHORS)
+    study, draw = lab.draws("burgers", AUTHORS)
     coef = lab.coef("burgers", AUTHORS, points=1024, n=512, m=1024, time=ONE)
     few = draw.on(1024, ONE)
     predicted = study.predict(coef, few.test_a[:64])
@@ -77,25 +76,25 @@ def sample_burg(lab: Lab) -> Result:
 def time_upscale(lab: Lab) -> Result:
     """tab:time_upscale: trained on the flow over 0.5, composed."""
     theirs = reported()["time_upscale"]
-    table = {}
-    for source in (AUTHORS, *lab.seeds):
-        study, draw = lab.burgers(source)
+
+    def ours(source: int) -> np.ndarray:
+        study, draw = lab.draws("burgers", source)
         coef = lab.coef("burgers", source, points=128, n=512, m=1024, time=0)
         u, errors = draw.on(128, 0).test_a, []
         for j in range(len(TIMES)):
             u = study.predict(coef, u)
-            errors.append(relative_error(draw.on(128, j).test_y, u))
-        table[source] = errors
-    fresh = np.array([table[seed] for seed in lab.seeds])
-    rows = [[f"{T}", *beside(theirs["test"][j], table[AUTHORS][j], fresh[:, j])] for j, T in enumerate(TIMES)]
+            errors.append([relative_error(draw.on(128, j).test_y, u)])
+        return np.array(errors)
+
+    compared = Comparison.of(lab, np.array(theirs["test"])[:, None], ours, exact=True)
+    same, fresh = (dict(zip(TIMES, values[:, 0].tolist(), strict=True)) for values in compared.ours)
     return Result(
         item="tab:time_upscale",
         title="Time upscaling: trained on the flow over 0.5 and composed",
         settings=f"n = 512, m = 1024, 128 points, λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds",
         remark=EXACT,
-        tables=[Table("Mean relative error at time T.", ["T", *BESIDE], rows)],
-        numbers={f"T={T}": table[AUTHORS][j] for j, T in enumerate(TIMES)}
-        | {f"fresh T={T}": float(fresh[:, j].mean()) for j, T in enumerate(TIMES)},
+        tables=[compared.table("Mean relative error at time T.", [[str(T)] for T in TIMES], ["T"])],
+        numbers={f"T={T}": error for T, error in same.items()} | {f"fresh T={T}": error for T, error in fresh.items()},
         authors_seconds=theirs["seconds"],
     )
 
@@ -103,35 +102,23 @@ def time_upscale(lab: Lab) -> Result:
 def gridtransfer_burg(lab: Lab) -> Result:
     """fig:gridtranfser_burg: trained on one grid and tested on another; error against m and n."""
     cells = papers.BURGERS_M_AND_N
-    both = transfer(lab, "burgers", papers.BURGERS_TRANSFER, cells, cells.n)
-    both.figure.axes[0].set_ylim(0.02, 0.1)
-    assert both.same is not None  # the authors' draws can be made again
-    (theirs, stored), (moved, same), fresh = both.theirs, both.same, both.fresh[1].mean(0)
-    study, draw = lab.burgers(AUTHORS)
-    here = draw.on(128, ONE)
-    quarters = study.block_errors(256, here.a[:500], here.y[:500], here.test_a, here.test_y)
-    slope = float(np.polyfit(np.log(cells.m), np.log(fresh[-1]), 1)[0])
-    caption = "Rings: authors. Lines: ours with their draws. Bands and dots: range and mean of ours with fresh draws."
+    moved, sized, figure, tables = transfer(lab, "burgers", papers.BURGERS_TRANSFER, cells, cells.n)
+    figure.axes[0].set_ylim(0.02, 0.1)
+    numbers = sized.differences("cells") | moved.differences("grids", 2)
+    numbers["slope"] = float(np.polyfit(np.log(cells.m), np.log(sized.ours[-1][-1]), 1)[0])
     return Result(
         item="fig:gridtranfser_burg",
         title="Burgers' equation: training and testing on different grids; error against m and n",
         settings=f"left: n = 512, m = 1024; right: 128 points; λ = 0, {lab.n_test['burgers']} tests, {len(lab.seeds)} seeds of fresh draws",
         remark=(
-            f"{EXACT} The largest difference over the 56 cells is {np.abs(same / stored - 1).max():.2%} with the authors' draws and "
-            f"{np.abs(fresh / stored - 1).max():.0%} with fresh ones, mostly above: the authors' features are a lucky draw. Models "
-            f"with each quarter of their own pool of 1,024 features have errors {', '.join(f'{value:.4f}' for value in quarters)} "
-            f"for n = 500, m = 256, and the published one is the first. The slope in m at n = 1000 is {slope:.2f}."
+            f"{EXACT} The largest difference over the 56 cells is {numbers['largest difference of the cells']:.2%} with the authors' draws "
+            f"and {numbers['fresh, largest difference of the cells']:.0%} with fresh ones, mostly above: the authors' features are a lucky "
+            f"draw. The slope in m at n = 1000 is {numbers['slope']:.2f}."
         ),
-        tables=both.tables,
-        pictures=[Picture.of(both.figure, caption)],
-        numbers={
-            "largest difference of the cells": float(np.abs(same / stored - 1).max()),
-            "largest difference of the grids": float(np.abs(moved[:, 2:] / theirs[:, 2:] - 1).max()),
-            "fresh, largest difference of the cells": float(np.abs(fresh / stored - 1).max()),
-            "slope": slope,
-            "largest quarter over the published one": max(quarters) / quarters[0],
-        },
-        authors_seconds=both.seconds,
+        tables=tables,
+        pictures=[Picture.of(figure, CAPTION)],
+        numbers=numbers,
+        authors_seconds=authors_seconds("burgers_transfer", "burgers_m_and_n"),
     )
 
 

@@ -5,10 +5,9 @@ import numpy as np
 from raffia import papers, plotting
 from raffia.metrics import relative_errors
 from raffia.pages import Picture
-from raffia.reproduce.lab import Lab, reported
-from raffia.reproduce.pictures import panels
+from raffia.reproduce.comparison import CAPTION, panels, swept_result, transfer
+from raffia.reproduce.lab import Lab, authors_seconds, reported
 from raffia.reproduce.result import Result
-from raffia.reproduce.sweeps import swept_result, transfer
 
 FRESH = (
     "The authors' data came from a MATLAB program that is not published, so all draws are ours. Modes of the random fields that are "
@@ -19,7 +18,7 @@ FRESH = (
 
 def rf_and_coef_darcy(lab: Lab) -> Result:
     """fig:rf_and_coef_darcy: an input and a feature of it."""
-    study, draw = lab.darcy(lab.seeds[0])
+    study, draw = lab.draws("darcy", lab.seeds[0])
     a = draw.test_a[:1]
     phi = study.feature_map(a, draw.theta[:1])[0, 0].cpu()
     figure, (left, right) = panels(2)
@@ -41,7 +40,7 @@ def darcy_inputoutput(lab: Lab) -> Result:
     """fig:darcy_inputoutput: one test sample."""
     seed, points = lab.seeds[0], 65 if lab.quick else 257
     n, m = (128, 350) if lab.quick else (256, 350)
-    study, draw = lab.darcy(seed)
+    study, draw = lab.draws("darcy", seed)
     here = draw.on(points)
     coef = lab.coef("darcy", seed, points=65, n=n, m=m)
     predicted = study.predict(coef, here.test_a[:64])
@@ -66,32 +65,25 @@ def darcy_inputoutput(lab: Lab) -> Result:
 def gridtransfer_darcy(lab: Lab) -> Result:
     """fig:gridtranfser_darcy: trained on one grid and tested on another; error against m and n."""
     cells = papers.DARCY_M_AND_N
-    both = transfer(lab, "darcy", papers.DARCY_TRANSFER, cells, [n for n in cells.n if n <= lab.darcy_samples])
-    far, far_cells = (ours.mean(0) / theirs - 1 for ours, theirs in zip(both.fresh, both.theirs, strict=True))
-    near = int((np.abs(far_cells) <= 0.15).sum())
-    study, draw = lab.darcy(lab.seeds[0])
-    here = draw.on(cells.train_points[0])
-    eighths = study.block_errors(64, here.a, here.y, here.test_a, here.test_y)
+    counts = [n for n in cells.n if n <= lab.darcy_samples]
+    moved, sized, figure, tables = transfer(lab, "darcy", papers.DARCY_TRANSFER, cells, counts)
+    off = np.abs(sized.ours[-1] / sized.theirs - 1)
+    numbers = moved.differences("grids") | sized.differences("cells") | {"cells within 15 %": int((off <= 0.15).sum())}
+    numbers["fresh, largest difference of the cells from n=10, m=64"] = float(off[1:, 3:].max())
     return Result(
         item="fig:gridtranfser_darcy",
         title="Darcy flow: training and testing on different grids; error against m and n",
         settings=f"left: n = 128, m = 256; right: 33² points; λ = 1e-8, {lab.n_test['darcy']} tests, {len(lab.seeds)} seeds of fresh draws",
         remark=(
             f"{FRESH} The caption in the paper says m = 512, n = 256 for the left panel; the stored run has m = 256, n = 128. "
-            f"Differences: grids {np.abs(far).max():.0%} at most, cells {np.abs(far_cells).max():.0%} at most, "
-            f"{np.abs(far_cells[1:, 3:]).max():.0%} from n = 10 and m = 64 up; {near} of the {far_cells.size} cells agree within 15 %. "
-            "The others have few samples or few features, where one realisation says little: models with each 64 of our 512 features "
-            f"have errors from {min(eighths):.4f} to {max(eighths):.4f} (n = {len(here.a)}; authors: {both.theirs[1][-1, 3]:.4f})."
+            f"Differences: grids {numbers['fresh, largest difference of the grids']:.0%} at most, cells {off.max():.0%} at most, "
+            f"{off[1:, 3:].max():.0%} from n = 10 and m = 64 up; {numbers['cells within 15 %']} of the {off.size} cells agree within 15 %. "
+            "The others have few samples or few features, where one realisation says little."
         ),
-        tables=both.tables,
-        pictures=[Picture.of(both.figure, "Rings: authors. Bands and dots: range and mean of ours.")],
-        numbers={
-            "cells within 15 %": near,
-            "fresh, largest difference of the grids": float(np.abs(far).max()),
-            "fresh, largest difference of the cells": float(np.abs(far_cells).max()),
-            "fresh, largest difference of the cells from n=10, m=64": float(np.abs(far_cells[1:, 3:]).max()),
-        },
-        authors_seconds=both.seconds,
+        tables=tables,
+        pictures=[Picture.of(figure, CAPTION)],
+        numbers=numbers,
+        authors_seconds=authors_seconds("darcy_transfer", "darcy_m_and_n"),
     )
 
 

@@ -54,9 +54,9 @@ class AliasedFeatures(FeatureMap):
         folded.index_add_(1, points - place[~low], coef[:, ~low].conj())
         folded[:, half] = 2 * folded[:, half].real  # k and −k meet in the Nyquist mode
         chi = wavenumber_filter(2 * math.pi * of.delta * torch.arange(half + 1, device=xi.device).to(xi), of.beta)
-        multiplier = of.amplitude * chi * folded
-        multiplier[:, 0] = of.bias * theta[:, 0]
-        return (multiplier,)
+        multiplier, shift = of.amplitude * chi * folded, of.bias * theta[:, :1]
+        multiplier[:, :1] = shift
+        return multiplier[:, None], shift
 
     def evaluate(self, a: Float[Tensor, "n points"], prepared: Prepared) -> Float[Tensor, "n m points"]:
         """As the features do."""

@@ -4,10 +4,10 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from raffia.problems import GrayScott, NavierStokes, Scenario
 from raffia.problems.evolution import Evolution
 from raffia.spaces import Domain
 from raffia.surrogate import Surrogate, fit
-from raffia.validation import check_count
 
+Data = Literal["own", "apebench"]
 States = Float[Tensor, "n states *grid"]
 MAZE = GrayScott(
     feed=0.029, kill=0.057, domain=Domain(2, extent=2.0), tau=7.5, fine_points=256
@@ -44,7 +44,7 @@ def in_deviations(path: States, truth: States) -> Float[Tensor, "n steps"]:
     return (square / (truth[:, 1:] - mean).square().mean(axes).clamp(min=1e-7)).sqrt().mean(2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """An equation, how its trajectories are drawn, and what errors are counted in."""
 
@@ -65,32 +65,46 @@ class Case:
     """The name of the same data in the package APEBench, if it has them."""
 
 
+APEBENCH = Case(
+    problem=Scenario(), points=160, dt=1.0, trajectories=50, steps=50, tests=30, followed=200, shown=(1, 100, 200), averaged=100
+)
+FLOW = Case(problem=FORCED, points=64, dt=1.0, trajectories=200, steps=20, tests=20, followed=40, shown=(1, 5, 10, 20, 40))
+MAZES = Case(
+    problem=MAZE,
+    points=128,
+    dt=10.0,
+    trajectories=20,
+    steps=20,
+    tests=5,
+    followed=20,
+    shown=(1, 5, 10, 20),
+    errors=in_deviations,
+)
 CASES = {
-    "burgers": Case(Scenario(), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100, scenario="diff_burgers"),
-    "kdv": Case(
-        Scenario((0.0, 0.0, 0.0, -14.0, -9.0), 2.0), 160, 1.0, 50, 50, 30, 200, (1, 100, 200), averaged=100, scenario="diff_kdv"
+    "burgers": replace(APEBENCH, scenario="diff_burgers"),
+    "kdv": replace(APEBENCH, problem=Scenario((0.0, 0.0, 0.0, -14.0, -9.0), 2.0), scenario="diff_kdv"),
+    "ks": replace(APEBENCH, problem=Scenario((0.0, 0.0, -2.0, 0.0, -18.0), 1.0, warm_up=500), scenario="diff_ks_cons"),
+    "navier-stokes": replace(
+        FLOW, problem=DECAYING, dt=0.1, trajectories=100, steps=10, followed=100, shown=(1, 5, 10, 30, 100)
     ),
-    "ks": Case(
-        Scenario((0.0, 0.0, -2.0, 0.0, -18.0), 1.0, warm_up=500),
-        160,
-        1.0,
-        50,
-        50,
-        30,
-        200,
-        (1, 100, 200),
-        averaged=100,
-        scenario="diff_ks_cons",
+    "navier-stokes-forced": FLOW,
+    "gray-scott": replace(
+        FLOW,
+        problem=MAZE,
+        points=128,
+        dt=10.0,
+        trajectories=20,
+        tests=5,
+        followed=20,
+        shown=(1, 5, 10, 20),
+        errors=in_deviations,
     ),
-    "navier-stokes": Case(DECAYING, 64, 0.1, 100, 10, 20, 100, (1, 5, 10, 30, 100)),
-    "navier-stokes-forced": Case(FORCED, 64, 1.0, 200, 20, 20, 40, (1, 5, 10, 20, 40)),
-    "gray-scott": Case(MAZE, 128, 10.0, 20, 20, 5, 20, (1, 5, 10, 20), errors=in_deviations),
 }
 """Three of APEBench's scenarios, two-dimensional flows, and a reaction with the parameters of The Well."""
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RolloutErrors:
     """How a model did on one case."""
 
     name: str
@@ -125,55 +139,48 @@ def published(name: str) -> dict[str, Any]:
     return json.loads(files("raffia.reproduce").joinpath("published.json").read_text())[name]
 
 
-def drawn(name: str, seed: int, trajectories: int | None = None) -> tuple[States, Float[Tensor, "tests followed *grid"]]:
-    """Trajectories to train on and others to test on: functions of the case and the seed alone."""
-    if name not in CASES:
-        raise RaffiaError(f"the case must be one of {', '.join(CASES)}; got {name!r}.")
+def check_case(name: str, data: Data = "own") -> None:
+    """Refuse names of no case, and of cases that APEBench does not have."""
+    known = [known for known, case in CASES.items() if data == "own" or case.scenario]
+    if name not in known:
+        raise RaffiaError(f"--only must be one of {', '.join(known)} with --data {data}; got {name!r}.")
+
+
+def drawn(name: str, seed: int, trajectories: int | None = None, data: Data = "own") -> tuple[Tensor, Tensor]:
+    """Trajectories to train on and others to test on: functions of the case and the seed alone.
+
+    Those of the package APEBench are in single precision, and its tests have one seed.
+    """
     case = CASES[name]
-    if trajectories is not None:
-        check_count("trajectories", trajectories)
-    n = case.trajectories if trajectories is None else trajectories
-    train = case.problem.trajectories(n, case.points, case.steps, case.dt, seed=10 * seed)
-    return train, case.problem.trajectories(case.tests, case.points, case.followed, case.dt, seed=10 * seed + 1)
-
-
-def drawn_by_apebench(name: str, seed: int) -> tuple[States, States]:
-    """The same by the package APEBench, in single precision, whose tests have one seed."""
-    if name not in CASES or not CASES[name].scenario:
-        named = ", ".join(known for known, case in CASES.items() if case.scenario)
-        raise RaffiaError(f"of APEBench's own data, the case must be one of {named}; got {name!r}.")
+    if data == "own":
+        train = case.problem.trajectories(trajectories or case.trajectories, case.points, case.steps, case.dt, seed=10 * seed)
+        return train, case.problem.trajectories(case.tests, case.points, case.followed, case.dt, seed=10 * seed + 1)
     try:
         from apebench.scenarios import scenario_dict
     except ImportError:
         raise RaffiaError("APEBench's own data need its package: pip install apebench.") from None
-    scenario = scenario_dict[CASES[name].scenario](train_seed=seed)
+    scenario = scenario_dict[case.scenario](train_seed=seed)
     train, test = (torch.from_numpy(np.array(part)[:, :, 0]) for part in (scenario.get_train_data(), scenario.get_test_data()))
     return train, test
 
 
-def fitted(name: str, train: States, seed: int, device: str | None = None, **settings: Any) -> Surrogate:
-    """A surrogate of one step, from a file of trajectories as users have them."""
-    case = CASES[name]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "steps.npz"
-        write_trajectories(path, train, case.problem.domain.grid(case.points), case.dt, {})
-        return fit(path, seed=seed, device=device, **settings)
-
-
-def followed(name: str, method: str, path: States, test: States, seconds: float, parameters: int) -> Comparison:
+def followed(name: str, method: str, path: States, test: States, seconds: float, parameters: int) -> RolloutErrors:
     """The errors of paths from the beginnings of test trajectories."""
-    errors = CASES[name].errors(path.to(test), test)
-    return Comparison(name, method, errors.mean(0).cpu(), seconds, parameters)
+    errors = CASES[name].errors(path.to(test), test).mean(0).cpu()
+    return RolloutErrors(name=name, method=method, errors=errors, seconds=seconds, parameters=parameters)
 
 
 def compared(
-    name: str, seed: int, device: str | None = None, trajectories: int | None = None, apebench: bool = False, **settings: Any
-) -> tuple[Comparison, Surrogate]:
-    """raffia's model of one step, on trajectories of another seed, ours or those of the package APEBench."""
-    train, test = drawn_by_apebench(name, seed) if apebench else drawn(name, seed, trajectories)
+    name: str, seed: int, device: str | None = None, trajectories: int | None = None, data: Data = "own", **settings: Any
+) -> tuple[RolloutErrors, Surrogate]:
+    """raffia's model of one step, from a file of trajectories as users have them, on trajectories of another seed."""
+    case, (train, test) = CASES[name], drawn(name, seed, trajectories, data)
     begun = time.perf_counter()
-    surrogate = fitted(name, train, seed, device, **settings)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "steps.npz"
+        write_trajectories(path, train, case.problem.domain.grid(case.points), case.dt, {})
+        surrogate = fit(path, seed=seed, device=device, **settings)
     seconds = time.perf_counter() - begun
     method = "given features" if surrogate.contest is None else surrogate.contest.best.candidate.name
-    path = torch.as_tensor(surrogate.model.rollout(test[:, 0], test.shape[1] - 1))
-    return followed(name, f"raffia, {method}", path, test, seconds, surrogate.model.coef_.numel()), surrogate
+    states = torch.as_tensor(surrogate.model.rollout(test[:, 0], test.shape[1] - 1))
+    return followed(name, f"raffia, {method}", states, test, seconds, surrogate.model.coef_.numel()), surrogate

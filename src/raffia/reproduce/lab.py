@@ -25,6 +25,11 @@ def reported() -> dict[str, Any]:
     return json.loads(files("raffia.reproduce").joinpath("authors.json").read_text())
 
 
+def authors_seconds(*names: str) -> float:
+    """How long the authors' runs took."""
+    return sum(reported()[name]["seconds"] for name in names)
+
+
 @dataclass(eq=False)
 class Lab:
     """The scale, the device and the seeds of experiments; results of its methods are cached."""
@@ -34,7 +39,7 @@ class Lab:
     seeds: tuple[int, ...] = SEEDS
 
     def __post_init__(self) -> None:
-        for method in (self.burgers, self.darcy, self.trained, self.coef):
+        for method in (self.draws, self.trained, self.coef):
             setattr(self, method.__name__, cache(torch.no_grad()(method)))
 
     @property
@@ -52,26 +57,24 @@ class Lab:
         """Training pairs of Darcy flow, at most."""
         return 128 if self.quick else max(papers.DARCY_M_AND_N.n)
 
-    def burgers(self, source: int) -> tuple[Study, Draw]:
-        """The authors' draws, or those of a seed."""
+    def draws(self, problem: str, source: int) -> tuple[Study, Draw]:
+        """The authors' draws, of Burgers' equation, or those of a seed."""
+        if problem == "darcy":
+            draw = darcy(self.darcy_samples, self.n_test["darcy"], source, self.device)
+            return Study(papers.DARCY.feature_map, draw.theta, papers.DARCY.ridge, collapses=True), draw
         sizes = max(papers.BURGERS_M_AND_N.n), self.n_test["burgers"]
         made = authors_burgers(*sizes, self.device) if source == AUTHORS else fresh_burgers(*sizes, source, self.device)
         features, draw = made
         return Study(features, draw.theta, papers.BURGERS.ridge), draw
 
-    def darcy(self, seed: int) -> tuple[Study, Draw]:
-        """Draws of a seed."""
-        draw = darcy(self.darcy_samples, self.n_test["darcy"], seed, self.device)
-        return Study(papers.DARCY.feature_map, draw.theta, papers.DARCY.ridge, collapses=True), draw
-
     def trained(self, problem: str, source: int, *, points: int, n: int, m: int, time: int | None) -> NormalEquations:
         """Normal equations of n pairs on so many points, and of the first m features."""
-        study, draw = getattr(self, problem)(source)
+        study, draw = self.draws(problem, source)
         here, some = draw.on(points, time), Study(study.feature_map, study.theta[:m], study.ridge)
         return some.equations(here.a[:n], here.y[:n], (n,))[n]
 
     def coef(self, problem: str, source: int, *, points: int, n: int, m: int, time: int | None = None) -> Tensor:
         """α of one model, by the normal equations of as many features or more."""
-        study, _ = getattr(self, problem)(source)
+        study, _ = self.draws(problem, source)
         enough = len(study.theta) if problem == "burgers" else min(len(study.theta), 256 * math.ceil(m / 256))
         return study.coef(self.trained(problem, source, points=points, n=n, m=enough, time=time), m)

@@ -5,8 +5,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from raffia.errors import RaffiaError
 from raffia.pages import Picture, Section, Table
 from raffia.storage import atomic
@@ -47,25 +45,6 @@ def read(path: Path) -> Result:
         raise RaffiaError(
             f"{path} is damaged or no result of raffia reproduce ({error}): delete it, and it is made again."
         ) from None
-
-
-def percent(ours: float, theirs: float) -> str:
-    """The relative difference."""
-    return f"{ours / theirs - 1:+.1%}" if abs(ours / theirs - 1) >= 5e-4 else "0.0%"
-
-
-def mean_and_range(values: np.ndarray) -> list[str]:
-    """Two cells of a table, of the values that seeds give: their mean, and the least and the greatest."""
-    return [f"{values.mean():.4f}", f"{values.min():.4f} … {values.max():.4f}"]
-
-
-BESIDE = ["authors", "ours, their draws", "difference", "ours, fresh draws", "range", "difference"]
-
-
-def beside(theirs: float, same: float | None, seeds: np.ndarray) -> list[str]:
-    """The cells of a table under `BESIDE`; without the second and third where we cannot make the authors' draws."""
-    exact = [] if same is None else [f"{same:.4f}", percent(same, theirs)]
-    return [f"{theirs:.4f}", *exact, *mean_and_range(seeds), percent(float(seeds.mean()), theirs)]
 
 
 def anchor(item: str) -> str:

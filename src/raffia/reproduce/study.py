@@ -34,11 +34,6 @@ class Study:
         gram = equations.gram[:m, :m] * (equations.n_features / m)
         return direct_solution(NormalEquations(gram, equations.rhs[:m], equations.energy, equations.n_samples), self.ridge).coef
 
-    def coefs(self, a: Tensor, y: Tensor, counts: Sequence[int]) -> list[Tensor]:
-        """α of the models with the first m features, for each m of `counts`, trained on all of these pairs."""
-        equations = self.equations(a, y, (len(a),))[len(a)]
-        return [self.coef(equations, m) for m in counts]
-
     def errors(self, coefs: Sequence[Tensor], a: Tensor, y: Tensor) -> list[float]:
         """The mean relative error of each model."""
         grid = self.feature_map.domain.grid_of(a)
@@ -53,11 +48,6 @@ class Study:
             wrong = (rows.mT @ columns).reshape(len(truth), grid.size, -1) - truth
             total += (wrong.norm(dim=1) / truth.norm(dim=1)).sum(0)
         return (total / len(a)).tolist()
-
-    def block_errors(self, size: int, a: Tensor, y: Tensor, test_a: Tensor, test_y: Tensor) -> list[float]:
-        """Errors of models with each block of `size` features alone: how much one realisation says."""
-        blocks = [Study(self.feature_map, theta, self.ridge, self.collapses) for theta in self.theta.split(size)]
-        return [one.errors(one.coefs(a, y, [size]), test_a, test_y)[0] for one in blocks]
 
     def predict(self, coef: Tensor, a: Tensor) -> Tensor:
         """The model's values, on the grid of a."""

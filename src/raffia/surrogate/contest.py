@@ -26,8 +26,9 @@ from raffia.model.splitting import folds_of, split
 from raffia.progress import Standings
 from raffia.surrogate.budget import DEFAULTS as BUDGET
 from raffia.surrogate.budget import Clock
-from raffia.surrogate.candidates import Candidate, Glance, candidates
+from raffia.surrogate.candidates import Candidate, candidates
 from raffia.surrogate.entries import DEFAULTS, Contest, Entry
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.judge import Entrant, Judge
 from raffia.surrogate.options import ModelOptions
 from raffia.tuning import GradientSearch
@@ -36,7 +37,7 @@ from raffia.validation import check_device
 
 
 def contest(
-    data: Glance,
+    data: ExamplePairs,
     options: ModelOptions,
     clock: Clock,
     *,
@@ -128,9 +129,14 @@ class _Rounds:
         return self.best < DEFAULTS.enough.get(self.judge.a.dtype, 0.0)
 
     def hold(self, entrants: list[Entrant]) -> None:
-        """The first by itself, since it takes no time; then what has a closed form; then searches."""
-        self._judge(entrants[:1])
-        self._judge([one for one in entrants[1:] if not one.candidate.steps])
+        """The first by itself, since it takes no time; then what has a closed form; then what is made of the pairs; then searches."""
+        plain = [one for one in entrants[1:] if not one.candidate.steps]
+        for group in (
+            entrants[:1],
+            [one for one in plain if not one.candidate.learn],
+            [one for one in plain if one.candidate.learn],
+        ):
+            self._judge(group)
         if not self.searching:
             return
         alive = [one for one in entrants if one.searched and (one.candidate.steps or self._hopeful(one))]

@@ -17,8 +17,8 @@ from raffia.spaces import interpolate
 from raffia.surrogate.plan import Choice
 from raffia.tuning.workers import side_by_side
 
-FEWEST_HELD = 40
-"""Pairs that a fifth of the data must have for errors and error bars; else all pairs are left out in turn."""
+FEW, FEW_VECTORS = 200, 1000
+"""Pairs below which all are left out in turn, and the same of vectors; of more, one fifth is held out once."""
 FOLDS, FEWER_FOLDS, FOLDS_OF_VECTORS = 10, 5, 30
 """Folds in which they are left out in turn; of many large outputs; and of vectors, where errors fall steeply with the number of pairs."""
 LARGE, MANY = 128, 40
@@ -47,21 +47,30 @@ class Fold:
         return self.test.y - self.predicted
 
 
-def left_out_count(n: int) -> int:
-    """How many of n pairs are left out by `cross_validated`: all, or one fifth of many."""
-    return n if n < FEWEST_HELD * FEWER_FOLDS else n // FEWER_FOLDS
+def left_in_turn(data: Dataset) -> bool:
+    """Whether there are so few pairs that each is left out once."""
+    return len(data) < (FEW_VECTORS if data.domain.tabular else FEW)
+
+
+def left_out_count(data: Dataset) -> int:
+    """How many pairs are left out by `cross_validated`: all, or one fifth of many."""
+    return len(data) if left_in_turn(data) else len(data) // FEWER_FOLDS
 
 
 def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: int) -> list[Fold]:
-    """Train the choice without each fold in turn; of many pairs, without one fifth of them."""
-    few = left_out_count(len(data)) == len(data)
+    """Train the choice without each fold in turn; of many pairs, without one fifth of them.
+
+    Of vectors there are many folds; where there are many pairs too, hyperparameters are not found again in each.
+    """
+    vectors, in_turn = data.domain.tabular, left_in_turn(data)
     large = len(data) > MANY and data.y[0].numel() > LARGE
-    count = FEWER_FOLDS if large or not few else FOLDS_OF_VECTORS if data.domain.tabular else FOLDS
-    splits = folds_of(data.a, count, seed, "cross-validation", labels)[: None if few else 1]
+    count = FEWER_FOLDS if not in_turn else FOLDS_OF_VECTORS if vectors else FEWER_FOLDS if large else FOLDS
+    splits = folds_of(data.a, count, seed, "cross-validation", labels)[: None if in_turn else 1]
+    again = choice.refitted if vectors and len(data) > MANY else choice.repeated
 
     def fold(sides: tuple[Tensor, Tensor]) -> Fold:
         train, test = data.part(sides[0].tolist()), data.part(sides[1].tolist())
-        return Fold(choice.repeated(train.a, train.y), train, test, sides[1].tolist())
+        return Fold(again(train.a, train.y), train, test, sides[1].tolist())
 
     return side_by_side(fold, splits)
 

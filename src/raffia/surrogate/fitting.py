@@ -24,9 +24,10 @@ from raffia.model.trained import WorkPlan
 from raffia.regression import available_memory
 from raffia.storage import archive
 from raffia.surrogate.budget import Clock, ended_by_ctrl_c, planned, seconds_for, workers_for
-from raffia.surrogate.candidates import Candidate, Glance, named
-from raffia.surrogate.cross_validation import FEWEST_HELD, Fold, calibrate, cross_validated, left_out_count
+from raffia.surrogate.candidates import Candidate, named
+from raffia.surrogate.cross_validation import Fold, calibrate, cross_validated, left_in_turn, left_out_count
 from raffia.surrogate.entries import Contest
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.holding import Groups, check_test, count_of, groups_for, hold, known, labels_for, spread
 from raffia.surrogate.judgement import Judgement
 from raffia.surrogate.options import ModelOptions
@@ -86,7 +87,8 @@ def fit(
         leave-one-out error.
     held_out, test, refit
         The pairs kept for the errors, a share or a count; or a dataset instead; and whether to train on all pairs in the end.
-        By default a fifth is held out, and fewer than 200 pairs are cross-validated in ten folds.
+        By default a fifth is held out, and fewer than 200 pairs (1,000 of vectors) are
+        cross-validated.
     seed, tune, normalize
         The seed; a search for the hyperparameters of features that were named; and whether to normalise, None leaves it to
         the features.
@@ -98,19 +100,13 @@ def fit(
     band, drop, groups, blocks
         A level for which `model.band` must be possible; indices of pairs to leave out; labels of groups, or the name of an
         array of them, which are held out together; and whether to hold out blocks of consecutive rows.
-    one_step, stream, batches, scheduler
+    one_step, stream, batches, scheduler, **settings
         Whether to judge models of trajectories by one step; whether to read a file in batches, and options of
-        `raffia.model.batches.fit_batches`; and the address of a Dask scheduler.
-    **settings
-        Further parameters of `RandomFeatureModel`.
+        `raffia.model.batches.fit_batches`; the address of a Dask scheduler; and further parameters of `RandomFeatureModel`.
 
     Examples
     --------
     See `examples/plot_01_first_surrogate.py` in the gallery. The result is a `Surrogate`.
-
-    >>> import raffia
-    >>> from raffia.problems import Burgers
-    >>> surrogate = raffia.fit(Burgers(fine_points=64).dataset(30, points=32, seed=0), "linear")
     """
     begun = time.perf_counter()
     check_numbers(n_features, ridge)
@@ -183,14 +179,14 @@ def _whole(
         kept = data.along.preceded()[0]
         data, test, groups = data.widened(), test and test.widened(), groups and groups.part(kept)
         holding, chosen = holding.part(kept), [*chosen, why]
-    n, in_turn = len(data), request.held_out is None and refit and 0 < count < FEWEST_HELD and data.along is None
+    n, in_turn = len(data), request.held_out is None and refit and count > 0 and left_in_turn(data) and data.along is None
     in_turn = in_turn and len(groups_of(data.a).unique()) >= FEW
-    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(n))
+    request.check_band(len(holding.held) if test is None and not in_turn else left_out_count(data))
     holding = replace(holding, notes=[*holding.notes, *chosen])
     request.report(holding.notes)
     train = data.part(holding.train) if count else data
     paths, each = paths_of(data, holding.train), 0 if data.along is None else data.along.each
-    choice = request.chosen(_summary(train), groups=holding.labels, paths=paths)
+    choice = request.chosen(ExamplePairs.of(train), groups=holding.labels, paths=paths)
     fitted = data if in_turn else request.affordable(choice, train)  # few pairs are all trained on, as in each fold
     reduced = len(fitted) < len(data if in_turn else train)
     begun = time.perf_counter()
@@ -288,17 +284,9 @@ def _whole(
     )
 
 
-def _summary(data: Dataset | Source, a: Tensor | None = None, y: Tensor | None = None, streamed: bool = False) -> Glance:
-    """What features are chosen by: pairs of a dataset, or some of those of a source."""
-    if a is None or y is None:
-        whole = data.dataset()
-        a, y = whole.a, whole.y
-    return Glance(a, y, data.domain, data.output_space, streamed)
-
-
 def _trained(request: Request, choice: Choice, train: Dataset, paths: Paths | None, each: int) -> tuple[Choice, list[str]]:
     """The choice, trained; models of time steps conserve what the data do, and stay bounded where that can be had; and what was done."""
-    data, kept = _summary(train), conserving(choice, train)
+    data, kept = ExamplePairs.of(train), conserving(choice, train)
     choice = request.trained(choice, data)
     if paths is None or request.one_step:
         return choice, [kept] if kept else []
@@ -323,7 +311,7 @@ def _streamed(request: Request, source: Source, batches: Mapping[str, Any], sche
     if kept is not None and kept.is_file() and (content := archive.read(kept, CLASSES)).get("asked") == asked:
         choice = Choice(request.model(Candidate("kept", content["features"], **content["settings"]), source.output_space))
     else:
-        choice = request.chosen(_summary(source, some.a, some.y, streamed=True))
+        choice = request.chosen(replace(ExamplePairs.of(some), streamed=True))
         if kept is not None:  # for the same command after a kill: searches on other numbers of threads end in other digits
             told = {"normalize": choice.model.normalize}
             archive.write(kept, {"asked": asked, "features": choice.model.feature_map, "settings": told})

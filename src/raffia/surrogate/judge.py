@@ -16,8 +16,9 @@ from raffia.model.preprocessing import Frame, prepare
 from raffia.model.search import searched
 from raffia.model.settings import Settings
 from raffia.model.splitting import firsts, groups_of
-from raffia.surrogate.candidates import Candidate, Glance
+from raffia.surrogate.candidates import Candidate
 from raffia.surrogate.entries import DEFAULTS, Contest, Entry, noise_between
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.tuning import History
 from raffia.tuning.workers import side_by_side
 
@@ -116,8 +117,8 @@ class Judge:
         """The same for one split."""
         (train, judged), settings, history = sides, entrant.settings, None
         if entrant.candidate.learn is not None:
-            glance = Glance(self.a[train], self.y[train], self.frame.input, self.frame.output)
-            features, error = entrant.candidate.learn(glance, DEFAULTS.hopeless * best)
+            pairs = ExamplePairs(self.a[train], self.y[train], self.frame.input, self.frame.output)
+            features, error = entrant.candidate.learn(pairs, DEFAULTS.hopeless * best)
             settings = replace(settings, feature_map=features)
             if error > DEFAULTS.hopeless * best:
                 return settings, None, None, error

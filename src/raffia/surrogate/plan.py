@@ -21,10 +21,11 @@ from raffia.model.search import searched
 from raffia.model.trained import LEFT_OUT, Trained
 from raffia.surrogate.budget import DEFAULTS as BUDGET
 from raffia.surrogate.budget import Clock
-from raffia.surrogate.candidates import Candidate, Glance, named
+from raffia.surrogate.candidates import Candidate, named
 from raffia.surrogate.contest import contest
 from raffia.surrogate.entries import DEFAULTS as CONTEST
 from raffia.surrogate.entries import Contest, Entry
+from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.options import ModelOptions
 from raffia.surrogate.rollouts import Paths
 from raffia.surrogate.sweeping import composed, left_out, swept
@@ -108,7 +109,7 @@ class Request:
         wanted = self.options.n_features if self.clock.plan.searched else CONTEST.modal_features
         return RandomFeatureModel(**self.options.arguments(candidate, output, wanted))
 
-    def chosen(self, data: Glance, groups: Tensor | None = None, paths: Paths | None = None) -> "Choice":
+    def chosen(self, data: ExamplePairs, groups: Tensor | None = None, paths: Paths | None = None) -> "Choice":
         """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for.
 
         Where the pairs are steps of `paths`, these decide on the last hyperparameters of features.
@@ -133,7 +134,7 @@ class Request:
             return Choice(model, candidates=(candidate,))
         return Choice(model, history=model.tune(data.a, data.y, self.tune).history_, candidates=(candidate,))
 
-    def _compared(self, data: Glance, groups: Tensor | None) -> tuple[Glance, Tensor | None]:
+    def _compared(self, data: ExamplePairs, groups: Tensor | None) -> tuple[ExamplePairs, Tensor | None]:
         """The pairs that features are chosen on: all, or as many as the plan has, evenly spread."""
         count = self.clock.plan.compared
         if data.n <= count:
@@ -167,7 +168,7 @@ class Request:
         self.report([f"the model is trained on {count} of {len(data)} pairs, as many as the budget allows."])
         return data.part(torch.linspace(0, len(data) - 1, count).round().long().tolist())
 
-    def trained(self, choice: "Choice", data: Glance) -> "Choice":
+    def trained(self, choice: "Choice", data: ExamplePairs) -> "Choice":
         """The choice, trained on these pairs; or another entry of the contest, if its leave-one-out error here is less.
 
         The contest compared models of fewer pairs, and some gain more from the others than the winner does. The linear map and the kernel
@@ -195,7 +196,7 @@ class Request:
             return entry.error < DEFAULTS.near * best or not entry.candidate.tuned  # a linear map takes no time
         return entry.error < DEFAULTS.close * best and not entry.candidate.feature_map.fitted_to_data
 
-    def others(self, choice: "Choice", data: Glance) -> Iterator[tuple[str, "Choice"]]:
+    def others(self, choice: "Choice", data: ExamplePairs) -> Iterator[tuple[str, "Choice"]]:
         """The other entries of a contest that are not far behind, the best first, each trained when it is reached."""
         if choice.contest is None:
             return
@@ -207,14 +208,14 @@ class Request:
             other.fit(data.a, data.y, self.options.ridge)
             yield entry.candidate.name, other
 
-    def _alone(self, choice: "Choice", entry: Entry, data: Glance) -> "Choice":
+    def _alone(self, choice: "Choice", entry: Entry, data: ExamplePairs) -> "Choice":
         """Another entry of the contest in place of the winner."""
         model = self._final(entry, data, refine=False)
         other = replace(choice, model=model, partner=None, history=entry.history, candidates=(entry.candidate,))
         other.constrain(choice.model.constraints)
         return other
 
-    def _final(self, entry: Entry, data: Glance, paths: Paths | None = None, refine: bool = True) -> RandomFeatureModel:
+    def _final(self, entry: Entry, data: ExamplePairs, paths: Paths | None = None, refine: bool = True) -> RandomFeatureModel:
         """The untrained model of an entry. Kernels are searched again where more pairs can change them, and the hyperparameters of
         some families refined one by one."""
         model, candidate = self.model(entry.candidate, data.output), entry.candidate
@@ -301,8 +302,8 @@ class Choice:
 def fitted_to(model: RandomFeatureModel, candidate: Candidate, a: Tensor, y: Tensor) -> FeatureMap:
     """The features of a model, fitted to these pairs where its family does that, or its kernel has hyperparameters."""
     if candidate.learn is not None:
-        glance = Glance(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
-        return candidate.learn(glance, math.inf)[0]
+        pairs = ExamplePairs(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
+        return candidate.learn(pairs, math.inf)[0]
     if candidate.kernel and candidate.tuned:
         return searched(model.settings, prepare(model.settings, a, y))[0].feature_map
     return model.feature_map

@@ -177,11 +177,8 @@ def _mesh_in_file(field: Variable, pool: Variables, guesses: Guesses) -> Places 
         return None
     nodes, cells, weights = (None if part is None else part.glance() for part in parts)
     assert nodes is not None
-    divided = ""
-    if cells is not None:
-        kind = {2: "intervals", 3: "triangles", 4: "tetrahedra"}[cells.shape[1]]
-        of = " of a curve or surface" if cells.shape[1] <= nodes.shape[1] else ""
-        divided = f", divided into {len(cells)} {kind}{of}"
+    kinds = {2: "intervals", 3: "triangles", 4: "tetrahedra"}
+    divided = "" if cells is None else f", divided into {len(cells)} {kinds[cells.shape[1]]}"
     guesses.note(f"{parts[0].name} gives the {len(nodes)} nodes of a mesh{divided}")
     for text in field.attributes[NOTES]:
         guesses.note(text)

@@ -10,7 +10,8 @@ from pathlib import Path
 from raffia.data.infer.guess import Confidence, Guesses
 from raffia.data.options import FLAGS, Names, listed
 from raffia.data.parts import part_of
-from raffia.data.readers import NAMES, NUMBERS, SPLITS, Variable, only_folder, test_sets, variables
+from raffia.data.readers import Variable, variables
+from raffia.data.readers.folders import NAMES, NUMBERS, SPLITS, only_folder, test_sets
 from raffia.data.readers.meshes.content import PART
 from raffia.errors import RaffiaError
 
@@ -198,13 +199,18 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
         return [first], [second], f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
     if not matches and (sides := _by_roles(candidates)):
         return sides
+    raise _unclear(path, arrays, matches)
+
+
+def _unclear(path: object, arrays: Variables, matches: Sequence[tuple[Variable, Variable]]) -> RaffiaError:
+    """The question for inputs and outputs, with what may be meant."""
     _check_one_kind(path, arrays)
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
-    raise RaffiaError(
+    return RaffiaError(
         f"{path}: which arrays are inputs and which outputs? {what}. {contents(arrays)} "
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…){_offered(arrays)}"
-        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)" if len(numeric) == 1 else "")
+        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)" if len(_numbers(arrays)) == 1 else "")
         + (f", or a table with the inputs of each file: {FLAGS['parameters']} FILE (parameters=…)." if NAMES in arrays else ".")
     )
 

@@ -17,7 +17,7 @@ from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import Variables, shapes, unpaired
 from raffia.data.options import FLAGS, SamplesAxis
 from raffia.data.pace import UNRELATED, neighbour_ratio
-from raffia.data.readers import LOOKED_AT, Variable, decode
+from raffia.data.readers.variable import LOOKED_AT, Variable, decode
 from raffia.data.row_reader import spread
 from raffia.errors import RaffiaError
 
@@ -91,17 +91,13 @@ def _as_asked(both: Sequence[Variable], asked: SamplesAxis, guesses: Guesses) ->
     fits = len(axes) == len(both) and all(
         a is None or -len(v.shape) <= a < len(v.shape) for a, v in zip(axes, both, strict=True)
     )
-    if not fits:
+    found = tuple(a if a is None else a % len(v.shape) for a, v in zip(axes, both, strict=True)) if fits else ()
+    counts = [1 if a is None else v.shape[a] for a, v in zip(found, both, strict=fits)]
+    if len(set(counts)) != 1:
+        came = f", with {' and '.join(map(str, counts))} samples" if counts else ""
         raise RaffiaError(
-            f"samples_axis=… ({FLAGS['samples_axis']}) must be the number of an axis, from 0, for all of {shapes(both)}, one for each with "
-            f"commas between them, or {ONE} where they are one sample; got {asked!r}."
-        )
-    found = tuple(a if a is None else a % len(v.shape) for a, v in zip(axes, both, strict=True))
-    counts = {1 if a is None else v.shape[a] for a, v in zip(found, both, strict=True)}
-    if len(counts) > 1:
-        raise RaffiaError(
-            f"inputs and outputs must pair up; along {FLAGS['samples_axis']} {asked} they have {' and '.join(map(str, sorted(counts)))} "
-            f"samples: {shapes(both)}."
+            f"samples_axis=… ({FLAGS['samples_axis']}) must be the number of an axis, from 0, for all of {shapes(both)}, or one for each "
+            f"with commas between them, along which they pair up; or {ONE} where they are one sample. Got {asked!r}{came}."
         )
     one = "the arrays are one sample, as asked for"
     guesses.note(one if found[0] is None else "samples are along the axis that was asked for", "samples_axis", asked)

@@ -20,7 +20,7 @@ from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, lik
 from raffia.data.infer.sample_axis import ONE, Look, axes_asked
 from raffia.data.options import FLAGS, ReadingOptions
 from raffia.data.pace import UNRELATED, pace_notes, step_of
-from raffia.data.readers import LOOKED_AT, Variable
+from raffia.data.readers.variable import LOOKED_AT, Variable
 from raffia.data.trajectories import Steps, first_states
 from raffia.errors import RaffiaError
 

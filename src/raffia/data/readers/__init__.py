@@ -8,29 +8,9 @@ from typing import Any
 
 from raffia.data.readers import folders, hdf5, in_memory, matlab, meshes, numpy_files, pytorch, tables, zarr_store
 from raffia.data.readers.damage import guarded, naming
-from raffia.data.readers.folders import NAMES, NUMBERS, SPLITS, only_folder, parameters_in, test_sets
-from raffia.data.readers.layout import TABLES, WIDE, Layout, resampling
-from raffia.data.readers.tables.wide import selected
-from raffia.data.readers.variable import LOOKED_AT, Rows, Variable, check_whole, decode, files_of, has_wildcards, real_parts
+from raffia.data.readers.layout import TABLES, Layout
+from raffia.data.readers.variable import Variable, has_wildcards, real_parts
 from raffia.errors import RaffiaError
-
-__all__ = [
-    "BY_SUFFIX",
-    "LOOKED_AT",
-    "NAMES",
-    "NUMBERS",
-    "WIDE",
-    "Layout",
-    "Rows",
-    "Variable",
-    "check_whole",
-    "decode",
-    "files_of",
-    "naming",
-    "resampling",
-    "selected",
-    "variables",
-]
 
 Reader = Callable[[Path], dict[str, Variable]]
 """Takes the path of a file, and gives the arrays in it by name."""

@@ -167,20 +167,26 @@ def _apart(path: Path, paths: list[Path], asked: Layout, read: Callable[..., dic
     if len(kinds) < len(paths) or len(paths) > MOST_APART:
         return {}
     held = [{name: v for name, v in read(file, asked).items() if v.numeric} for file in paths]
-    alike = len({tuple((name if len(arrays) > 1 else "", v.shape) for name, v in arrays.items()) for arrays in held}) == 1
-    names, rows = {tuple(arrays) for arrays in held}, {tuple(v.shape[1:] for v in arrays.values()) for arrays in held}
-    same = len(names) == 1 < len(held[0])
-    if (alike and len(paths) > 2) or (same and len(rows) == 1):
+    if len(paths) > 2 and len({tuple(v.shape for v in arrays.values()) for arrays in held}) == 1:
         return {}
-    if same:
+    if len({tuple(arrays) for arrays in held}) == 1 < len(held[0]):
+        _check_parts(path, paths, held)
+        return {}
+    notes, arrays = (f"{len(paths)} files, one an array, which are named after them.",), {}
+    for file, inside in zip(paths, held, strict=True):
+        for name, v in inside.items():
+            key = file.stem if len(inside) == 1 else f"{file.stem}/{name}"
+            arrays[key] = replace(v, name=key, path=path, notes=(*v.notes, *notes))
+    return arrays
+
+
+def _check_parts(path: Path, paths: list[Path], held: list[dict[str, Variable]]) -> None:
+    """Refuse files with arrays of the same names that do not go together: they are sets of their own."""
+    if len({tuple(v.shape[1:] for v in arrays.values()) for arrays in held}) > 1:
         raise RaffiaError(
             f"{path}: {' and '.join(file.name for file in paths)} hold arrays of the same names, {', '.join(held[0])}. Pass one of them, "
             f"such as {paths[0]}; or, if one has inputs and the other outputs, {paths[0]} with --outputs {paths[-1]} (output_path=…)."
         )
-    by_file = [(file.stem if len(arrays) == 1 else f"{file.stem}/{name}", v) for file, arrays in zip(paths, held, strict=True)
-               for name, v in arrays.items()]  # fmt: skip
-    notes = (f"{len(paths)} files, one an array, which are named after them.",)
-    return {name: replace(v, name=name, path=path, notes=(*v.notes, *notes)) for name, v in by_file}
 
 
 def _check_one_kind(path: Path, paths: list[Path]) -> None:
@@ -260,9 +266,9 @@ def _stacked(files: _Files) -> dict[str, Variable]:
     for name in files.common:
         if name not in along and len(set(files.shapes(name))) > 1:
             raise files.unequal(name)
-        if curves is not None and curves.grid is not None and name not in along:
+        if curves is not None and curves.resampled and name not in along:
             _check_apart(files, name, curves)
-    notes = files.described("one a sample") + ([curves.note] if curves is not None and curves.note else [])
+    notes = [*files.described("one a sample"), *(() if curves is None else curves.notes)]
     arrays, places = _from_names(files)
     layout = Layout(files=SAMPLES, numbers=places)
     if curves is not None:
@@ -306,11 +312,7 @@ def _curves(files: _Files) -> Curves | None:
             continue
         values = [line.glance().astype(np.float64).reshape(-1) for line in files.of(name)]
         if all(map(_is_sorted, values)):
-            orders = tuple(np.argsort(x, kind="stable") for x in values)
-            curves = common(files.path, name, [x[order] for x, order in zip(values, orders, strict=True)], files.asked)
-            moved = sum(bool((np.diff(order) != 1).any()) for order in orders)
-            note = f"the values of {moved} files are sorted by {name}. " if moved else ""
-            return replace(curves, orders=orders, note=f"{note}{curves.note}".strip())
+            return common(files.path, name, values, files.asked)
     return None
 
 

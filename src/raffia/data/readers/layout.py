@@ -62,41 +62,40 @@ def resampling(text: str | int | None) -> tuple[float | None, float | None, int 
 
 @dataclass(frozen=True)
 class Curves:
-    """The coordinates of each curve, sorted, and the points that values are interpolated to; None where all are equal.
+    """The coordinates of each curve, sorted, the orders that sort them, and the points of all curves.
 
-    The values of curves come in other orders, if `orders` are given, that sort them.
+    Values are interpolated to these points if they are `resampled`, as curves have other coordinates.
     """
 
     name: str
     lines: tuple[np.ndarray, ...]
-    grid: np.ndarray | None
-    note: str = ""
-    orders: tuple[np.ndarray, ...] = ()
-
-    @property
-    def points(self) -> np.ndarray:
-        """The points of all curves."""
-        return self.lines[0] if self.grid is None else self.grid
+    orders: tuple[np.ndarray, ...]
+    points: np.ndarray
+    resampled: bool
+    notes: tuple[str, ...]
 
     def values(self, curve: int, values: np.ndarray) -> np.ndarray:
         """One curve at these points."""
-        ordered = values[self.orders[curve]] if self.orders else values
-        return ordered if self.grid is None else np.interp(self.grid, self.lines[curve], ordered)
+        ordered = values[self.orders[curve]]
+        return np.interp(self.points, self.lines[curve], ordered) if self.resampled else ordered
 
     def in_other_files(self, layout: Layout) -> Layout:
         """The layout that brings the curves of another file to the same points."""
-        if self.grid is None:
+        if not self.resampled:
             return layout
-        return replace(layout, first=float(self.grid[0]), last=float(self.grid[-1]), points=len(self.grid))
+        return replace(layout, first=float(self.points[0]), last=float(self.points[-1]), points=len(self.points))
 
 
-def common(path: Path, name: str, lines: Sequence[np.ndarray], asked: Layout) -> Curves:
-    """Curves with these coordinates, each sorted: as they are if all have the same, else on points that they share."""
-    for line in lines:
-        if not np.isfinite(line).all():
-            raise RaffiaError(f"{path}: the coordinates {name} have missing values. Leave those rows out.")
+def common(path: Path, name: str, coordinates: Sequence[np.ndarray], asked: Layout) -> Curves:
+    """Curves with these coordinates, sorted by them: on these if all have the same, else on points that they share."""
+    orders = tuple(np.argsort(x, kind="stable") for x in coordinates)
+    lines = tuple(x[order] for x, order in zip(coordinates, orders, strict=True))
+    if not all(np.isfinite(line).all() for line in lines):
+        raise RaffiaError(f"{path}: the coordinates {name} have missing values. Leave those rows out.")
+    moved = sum(bool((np.diff(order) != 1).any()) for order in orders)
+    notes = (f"the values of {moved} of {len(lines)} curves are sorted by {name}.",) if moved else ()
     if asked.points is None and _equal(lines):
-        return Curves(name, tuple(lines), None)
+        return Curves(name, lines, orders, lines[0], False, notes)
     first = max(float(line[0]) for line in lines) if asked.first is None else asked.first
     last = min(float(line[-1]) for line in lines) if asked.last is None else asked.last
     points = min(MOST, max(2, int(np.median([len(line) for line in lines])))) if asked.points is None else asked.points
@@ -118,7 +117,7 @@ def common(path: Path, name: str, lines: Sequence[np.ndarray], asked: Layout) ->
         f"{len(lines)} curves of {min(map(len, lines))} to {max(map(len, lines))} points are resampled linearly to {points} points of "
         f"{name} from {first:g} to {last:g}{held}; --resample FIRST:LAST:POINTS says otherwise."
     )
-    return Curves(name, tuple(lines), np.linspace(first, last, points), note)
+    return Curves(name, lines, orders, np.linspace(first, last, points), True, (*notes, note))
 
 
 def _equal(lines: Sequence[np.ndarray]) -> bool:

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,22 +105,24 @@ class _Element:
                 at += 8 + size + -size % 8 * (kind != COMPRESSED)
             damaged_if(size < 0 or at > end, "a part of a variable ends behind it")
 
-    def described(self, content: bytes, at: int, end: int) -> tuple[tuple[int, ...], str, list[Part]]:
+    def described(self, content: bytes, at: int, end: int) -> tuple[tuple[int, ...], str, Iterator[Part]]:
         """The shape and the name of a matrix, and the parts with its values."""
-        parts = list(self._parts(content, at, end))
-        if [kind for kind, _, _ in parts[:3]] != [6, 5, 1] or len(parts) > MOST:
-            raise Damaged("a variable has no class, shape or name, or too many cells")
-        _, (_, shaped, axes), (_, named, length), *values = parts
+        parts = self._parts(content, at, end)
+        first = list(islice(parts, 3))
+        if [kind for kind, _, _ in first] != [6, 5, 1]:
+            raise Damaged("a variable has no class, shape or name")
+        _, (_, shaped, axes), (_, named, length) = first
         shape = self.integers(content, shaped, axes // 4)
         damaged_if(min(shape, default=-1) < 0, f"a variable has shape {shape}")
-        return shape, content[named : named + length].decode("latin-1"), values
+        return shape, content[named : named + length].decode("latin-1"), parts
 
     def matrix(self, content: bytes, at: int, end: int, depth: int = 0) -> tuple[str, Any]:
         """The name and the values of a matrix: an array, a list for a cell, a dictionary for a struct; None for texts and the like."""
         if at == end:
             return "", None
-        damaged_if(depth > DEEPEST, "its cells are too deep in one another")
-        shape, name, values = self.described(content, at, end)
+        shape, name, parts = self.described(content, at, end)
+        values = list(parts)
+        damaged_if(depth > DEEPEST or len(values) > MOST, "it has too many cells, or cells too deep in one another")
         (flags,) = self.integers(content, at + 8, 1)
         kind = flags & 0xFF
         if kind in CLASSES:

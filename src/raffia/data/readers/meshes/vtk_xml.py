@@ -41,6 +41,8 @@ ZLIB, LZMA, LZ4 = "vtkZLibDataCompressor", "vtkLZMADataCompressor", "vtkLZ4DataC
 POLYDATA = {"Verts": POLY_VERTEX, "Lines": POLY_LINE, "Polys": POLYGON, "Strips": STRIP}
 ORDERS: dict[str, Literal["<", ">"]] = {"LittleEndian": "<", "BigEndian": ">"}
 COLLECTION = "Collection"
+IMAGE = {"Origin": "", "Spacing": "", "Direction": "1 0 0 0 1 0 0 0 1"}
+"""What places an image in space, and what it is if it is not given."""
 
 
 def content(path: Path) -> Content | Lattice:
@@ -54,7 +56,7 @@ def content(path: Path) -> Content | Lattice:
     damaged_if(not parts, "it has no pieces")
     whole, extent = joined(parts), file.body.get("WholeExtent")
     if len(parts) > 1 and type(parts[0]) is Lattice and extent:
-        filled = type(whole) is Lattice and whole.shape == _shape(_spans(extent))
+        filled = type(whole) is Lattice and whole.shape == tuple(last - first + 1 for first, last in _spans(extent))
         damaged_if(not filled, f"its pieces leave out points of {extent!r:.40}")
     return whole
 
@@ -155,8 +157,7 @@ class _File:
         if how == "ascii":
             values = numbers(array.text or "", dtype)
         else:
-            stored = self._stored(array, how)
-            values = np.frombuffer((self._unpacked if self.compressor else self._plain)(stored, count * dtype.itemsize), dtype)
+            values = np.frombuffer(self._unpacked(self._stored(array, how), count * dtype.itemsize), dtype)
         damaged_if(len(values) != count, f"{name} has {len(values)} values, not {count}")
         return values.reshape(rows, many)
 
@@ -164,35 +165,31 @@ class _File:
         """The bytes of an array as they are stored: sizes, and values."""
         if how == "binary":
             stored = "".join((array.text or "").split()).encode("ascii", "replace")
-        elif how == "appended":
+        else:
+            damaged_if(how != "appended", f"{array.get('Name')} has the format {how[:20]}")
             start = integer(array.get("offset"))
             damaged_if(not 0 <= start <= len(self.appended), f"{array.get('Name')} begins behind the end")
             stored = self.appended[start : next((other for other in self.starts if other > start), None)]
-        else:
-            raise Damaged(f"{array.get('Name')} has the format {how[:20]}")
         if how == "binary" or self.encoded:
             with guarded(self.path):  # sizes may be encoded alone, or with the values
                 return b"".join(base64.b64decode(part) for part in re.findall(rb"[^=]+=*", stored))
         return stored
 
-    def _plain(self, stored: bytes, size: int) -> bytes:
-        """Values of this size in bytes, which stands before them."""
-        (claimed,), head = self._integers(stored, 1), self.header.itemsize
-        damaged_if(claimed != size or len(stored) < head + size, f"{claimed} bytes are there, not {size}")
-        return stored[head : head + size]
-
     def _unpacked(self, stored: bytes, size: int) -> bytes:
-        """Values of this size in bytes, from blocks that are packed each for itself; their sizes stand before them."""
-        (blocks,) = self._integers(stored, 1)
-        damaged_if(not 0 <= blocks <= len(stored), f"{blocks} blocks are claimed, and {len(stored)} bytes are there")
+        """Values of this size in bytes: as they are, or from blocks that are packed each for itself; their sizes stand before them."""
+        (first,), at = self._integers(stored, 1), self.header.itemsize
+        if self.compressor is None:
+            damaged_if(first != size or len(stored) < at + size, f"{first} bytes are there, not {size}")
+            return stored[at : at + size]
+        damaged_if(not 0 <= first <= len(stored), f"{first} blocks are claimed, and {len(stored)} bytes are there")
         self.left -= size
         if self.left < 0:
             raise RaffiaError("it unpacks to many more values than it has bytes. Write it without a compressor.")
-        _, whole, last, *lengths = self._integers(stored, 3 + blocks)
-        sizes = [whole] * (blocks - 1) + [last or whole] * (blocks > 0)
+        _, whole, last, *lengths = self._integers(stored, 3 + first)
+        sizes = [whole] * (first - 1) + [last or whole] * (first > 0)
         wrong = min([0, *lengths, *sizes]) < 0 or sum(sizes) != size
         damaged_if(wrong, f"its blocks unpack to {sum(sizes)} bytes, not to {size}")
-        content, at = [], (3 + blocks) * self.header.itemsize
+        content, at = [], (3 + first) * at
         for length, most in zip(lengths, sizes, strict=True):
             with guarded(self.path):
                 content.append(_inflated(str(self.compressor), stored[at : at + length], most))
@@ -226,13 +223,12 @@ class _Piece:
 
     def fields(self, points: int, cells: int) -> list[Fields]:
         """Values at its points and in its cells; of texts there are none."""
+        sections = (
+            (self.element.findall(f"{tag}/DataArray"), count) for tag, count in (("PointData", points), ("CellData", cells))
+        )
         return [
-            {
-                array.get("Name", ""): self.file.read(array, count)
-                for array in self.element.findall(f"{tag}/DataArray")
-                if array.get("type") in TYPES
-            }
-            for tag, count in (("PointData", points), ("CellData", cells))
+            {array.get("Name", ""): self.file.read(array, count) for array in arrays if array.get("type") in TYPES}
+            for arrays, count in sections
         ]
 
     def points(self, count: int) -> np.ndarray:
@@ -241,25 +237,19 @@ class _Piece:
             raise Damaged("it has no points")
         return self.file.read(array, count)
 
-    def named(self, tag: str, name: str, count: int) -> np.ndarray:
-        """The array of a name in an element, of so many numbers."""
-        for array in self.element.findall(f"{tag}/DataArray"):
-            if array.get("Name", "").lower() == name:
-                return self.file.read(array, count).reshape(-1)
-        raise Damaged(f"it has no array of {name}")
-
     def cells(self, tag: str, count: int, kind: int | None = None) -> Cells:
         """The cells in an element, of one kind or of any."""
         if not count:
             return Cells.joined([])
-        ends = self.named(tag, "offsets", count)
-        kinds = self.named(tag, "types", count) if kind is None else np.full(count, kind)
-        return Cells.of(kinds, ends, self.named(tag, "connectivity", int(ends[-1])))
+        arrays = {array.get("Name", "").lower(): array for array in self.element.findall(f"{tag}/DataArray")}
+        ends = self.file.read(entry(arrays, "offsets", "list of cells"), count).reshape(-1)
+        kinds = np.full(count, kind) if kind else self.file.read(entry(arrays, "types", "list of cells"), count).reshape(-1)
+        return Cells.of(kinds, ends, self.file.read(entry(arrays, "connectivity", "list of cells"), int(ends[-1])).reshape(-1))
 
     def grid(self) -> tuple[list[tuple[int, int]], tuple[int, ...], list[Fields]]:
         """First and last point of a grid along each axis, its shape, and values at its points and in its cells."""
         spans = _spans(self.element.get("Extent"))
-        shape = _shape(spans)
+        shape = tuple(last - first + 1 for first, last in spans)
         fields = self.fields(*(math.prod(sizes_of(shape, less)) for less in LEFT_OUT))
         return spans, shape, fields
 
@@ -269,10 +259,6 @@ def _spans(extent: str | None) -> list[tuple[int, int]]:
     spans = list(zip(ends[::2], ends[1::2], strict=False))
     damaged_if(len(ends) != 6 or any(last < first for first, last in spans), f"its extent is {extent!r:.40}")
     return spans
-
-
-def _shape(spans: list[tuple[int, int]]) -> tuple[int, ...]:
-    return tuple(last - first + 1 for first, last in spans)
 
 
 def _unstructured(piece: _Piece) -> Content:
@@ -293,9 +279,8 @@ def _structured(piece: _Piece) -> Content:
 def _image(piece: _Piece) -> Lattice:
     spans, shape, fields = piece.grid()
     check_fields(shape, *fields)
-    body = piece.file.body
-    origin, spacing = (numbers(body.get(name, "")) for name in ("Origin", "Spacing"))
-    return Lattice(lines_of(origin, spacing, spans, numbers(body.get("Direction", "1 0 0 0 1 0 0 0 1"))), *fields)
+    origin, spacing, direction = (numbers(piece.file.body.get(name, start)) for name, start in IMAGE.items())
+    return Lattice(lines_of(origin, spacing, spans, direction), *fields)
 
 
 def _rectilinear(piece: _Piece) -> Lattice:

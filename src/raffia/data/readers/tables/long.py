@@ -121,7 +121,7 @@ def variables(table: Table, layout: Layout) -> dict[str, Variable]:
     else:
         arrays = {name: variable(table, name, values, (SAMPLE,), layout) for name, values in constant.items()}
     for name in layout.functions:
-        if curves is not None and curves.grid is not None:
+        if curves is not None:
             values = np.stack([curves.values(index, curve) for index, curve in enumerate(groups.split(numbers[name]))])
         else:
             shape = [len(coordinates[axis][0]) for axis in axes]
@@ -153,14 +153,15 @@ def _in_blocks(values: np.ndarray) -> bool:
 
 
 def _groups(table: Table, layout: Layout) -> Groups:
-    """The rows of each sample, sorted by their places."""
+    """The rows of each sample, those of fields sorted by their places."""
     missing = [name for name in layout.coordinates if name not in table.numbers]
     if missing:
         raise RaffiaError(
             f"there is no column of numbers {missing[0]!r} for coordinates=… (--coordinates). It has {table.listed()}."
         )
     keys = {name: column(table, name) for name in layout.samples}
-    groups = Groups.of(keys, [table.numbers[name] for name in layout.coordinates])
+    several = layout.coordinates if len(layout.coordinates) > 1 else ()  # curves are sorted one by one
+    groups = Groups.of(keys, [table.numbers[name] for name in several])
     if len(groups) > MOST:
         raise RaffiaError(f"it is a long table of more than {MOST} samples. Write them as an array, into an .npz file.")
     lone = groups.first[np.bincount(groups.samples) < 2]
@@ -176,13 +177,10 @@ def _axes(table: Table, layout: Layout, groups: Groups) -> Axes:
     """Where values are: along a line that curves share, on a grid, or on scattered nodes, which all samples share."""
     places, listed = layout.coordinates, " and ".join(layout.coordinates)
     notes = [f"{len(groups)} samples, distinguished by {' and '.join(layout.samples)}, with values along {listed}."]
-    moved = (np.diff(groups.order) < 0) & (np.diff(groups.samples) == 0)
-    if moved.any():
-        notes.append(f"the rows of {len(np.unique(groups.samples[1:][moved]))} samples are sorted by {listed}.")
     each = groups.split(np.stack([table.numbers[name].astype(np.float64) for name in places], axis=1))
     if len(places) == 1:
         curves = common(table.path, places[0], [nodes[:, 0] for nodes in each], layout)
-        return curves, places, {places[0]: (curves.points, places)}, [*notes, *filter(None, [curves.note])]
+        return curves, places, {places[0]: (curves.points, places)}, [*notes, *curves.notes]
     nodes, size = each[0], np.abs(each[0]).max() or 1.0
     if any(other.shape != nodes.shape or not np.abs(other - nodes).max() <= 1e-9 * size for other in each):
         raise RaffiaError(

@@ -100,7 +100,6 @@ METHODS = {
     "compose": lambda model, a, y: model.compose(a, 2),
     "errors": lambda model, a, y: model.errors(a, y),
     "score": lambda model, a, y: torch.tensor(model.score(a, y)),
-    "draws": lambda model, a, y: model.sample_posterior(a, 2, seed=1),
     "band": lambda model, a, y: torch.stack(model.conformal(a, y, 0.8)(a)),
     "covers": lambda model, a, y: model.conformal(a, y, 0.8).covers(a, y).double(),
     "partial_fit": lambda model, a, y: (
@@ -141,9 +140,7 @@ def methods():
             }
         for where_from, model in models.items():
             for method, call in METHODS.items():
-                why_no_error_bars = not functions and method in ("std", "draws")
-                likeless = name in ("modal", "kernel", "linear") and method == "likelihood"
-                if why_no_error_bars or likeless or (not model_has(model) and method in ("likelihood", "partial_fit")):
+                if (not functions and method == "std") or (not model_has(model) and method == "partial_fit"):
                     continue
                 wanted = call(here, new, truth).double()
                 for where in ("cpu", "cuda"):

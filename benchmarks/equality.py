@@ -144,7 +144,6 @@ def numbers_of(make, a, y, folder, name, options):
         "saved": lambda: load(path).predict(a),
         "loo": lambda: torch.as_tensor(model.loo_error_),
         "std": lambda: model.predict(a, return_std=True)[1],
-        "draws": lambda: model.sample_posterior(a[:3], 2, seed=1),
         "band": lambda: torch.stack(model.conformal(a, y, 0.8)(a)),
         "novelty": lambda: model.novelty(a),
         "rollout": lambda: model.rollout(a[:3], 2),

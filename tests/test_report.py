@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from raffia import Channels, Dataset, Domain, FourierFeatures, Mesh, RaffiaError, RandomFeatureModel, Surrogate, Vectors
+from raffia import Channels, Dataset, Domain, FourierFeatures, Mesh, RandomFeatureModel, Surrogate, Vectors
 from raffia.data import Schema, SideSchema
 from raffia.metrics import Errors, Sizes
 from raffia.pages import Picture, Section, Table, write
@@ -235,14 +235,6 @@ def test_hostile_names_do_no_harm_and_instructions_quote_them(page):
     line = next(line for line in code.splitlines() if line.startswith("model = "))
     assert eval(line.removeprefix("model = raffia.load")) == name
     assert """raffia predict 'it'"'"'s <b> $(rm).safetensors' inputs.npy""" in code
-
-
-def test_a_report_wants_an_error_and_a_prediction_for_each_sample(page, tmp_path):
-    data = held_out(3)
-    for predicted, errors, rows in ((data.y, np.ones(2), None), (data.y[:2], np.ones(3), None), (data.y, np.ones(3), [1])):
-        with pytest.raises(RaffiaError, match="each of the 3 samples held out"):
-            page(data, predicted, errors, rows=rows)
-    assert not list(tmp_path.iterdir())
 
 
 def test_errors_are_worded_in_per_cent():

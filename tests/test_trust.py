@@ -93,10 +93,6 @@ class TestErrorBars:
         mean, std = RandomFeatureModel(FourierFeatures(), 100, "auto").fit(a[:60], y[:60]).predict(a[60:], return_std=True)
         assert 0.85 <= float(((y[60:] - mean).abs() < 1.6449 * std).double().mean()) <= 0.95
 
-    def test_draws_have_the_shape_of_predictions(self, flow):
-        model = fourier().fit(flow.a[:30], flow.y[:30, None])
-        assert model.sample_posterior(flow.a[:4], 3).shape == (3, *model.predict(flow.a[:4]).shape)
-
 
 class TestCopies:
     def test_leaving_one_out_leaves_its_copies_out(self, flow):

@@ -1,12 +1,9 @@
-import math
-
 import numpy as np
 import pytest
 import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, load
 from raffia.features import BrownianBridge
-from raffia.model.coefficients.ordinary import CoefficientPosterior
 from raffia.model.error_bars import ConformalBand, band_of, scores_of
 from raffia.regression import LeftOut, Noise, noise_of
 
@@ -25,18 +22,6 @@ def test_variance_is_the_quadratic_form_of_the_posterior_covariance(fitted, burg
     noise = fitted.noise_
     wanted = noise.variance + noise.scale(fitted.output_grid_) / 60 * torch.einsum("njx,jk,nkx->nx", phi, inverse, phi)
     torch.testing.assert_close(std**2, wanted, rtol=1e-6, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_posterior_draws_have_the_mean_and_the_variance_that_are_told(fitted, burgers):
-    a = burgers.a[30:32]
-    draws = fitted.sample_posterior(a, 1000, seed=1)
-    mean, std = fitted.predict(a, return_std=True)
-    spread = (std**2 - fitted.noise_.variance).sqrt()
-    assert draws.shape == (1000, 2, 64)
-    assert ((draws.mean(0) - mean).abs() / spread).max() < 5 / math.sqrt(1000)
-    assert (draws.std(0) / spread - 1).abs().max() < 5 / math.sqrt(2000)
-    assert torch.equal(draws, fitted.sample_posterior(a, 1000, seed=1))
 
 
 def test_error_bars_do_not_depend_on_the_grid(fitted):
@@ -71,7 +56,6 @@ def test_arrays_in_give_arrays_out(fitted, burgers):
     mean, std = fitted.predict(burgers.a[:2].numpy(), return_std=True)
     assert isinstance(mean, np.ndarray)
     assert isinstance(std, np.ndarray)
-    assert isinstance(fitted.sample_posterior(burgers.a[:2].numpy(), 3), np.ndarray)
 
 
 def test_error_bars_survive_saving_with_statistics(fitted, burgers, tmp_path):
@@ -107,19 +91,6 @@ def test_error_bars_are_finite_for_a_tiny_ridge_and_for_zero_outputs(burgers):
     nothing = RandomFeatureModel(FourierFeatures(n_modes=24), 20, ridge=1e-3).fit(a, 0 * y)
     for model in (tiny, nothing):
         assert torch.isfinite(model.predict(a, return_std=True)[1]).all()
-
-
-def test_impossible_requests_are_refused(fitted, burgers):
-    with pytest.raises(RaffiaError, match="count must be a positive integer"):
-        fitted.sample_posterior(burgers.a, 0)
-
-
-def test_posterior_variance_at_once():
-    factor = torch.linalg.cholesky(torch.tensor([[2.0, 0.5], [0.5, 1.0]]).double())
-    phi = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).double()
-    posterior = CoefficientPosterior(torch.zeros(2).double(), factor, scale=3.0)
-    wanted = 1.5 * torch.linalg.inv(factor @ factor.T).diagonal()
-    torch.testing.assert_close(posterior.variance(phi), wanted)
 
 
 class TestConformal:

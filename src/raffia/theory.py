@@ -59,9 +59,7 @@ def rate(sizes: Sequence[int], errors: Sequence[Sequence[float]]) -> Rate:
     """Fit the rate to errors of shape (sizes, repetitions), on logarithmic scales, by least squares."""
     table = np.asarray(errors, dtype=float)
     if table.ndim != 2 or len(table) != len(sizes) or table.size < 3 or len(set(sizes)) < 2 or not (table > 0).all():
-        raise RaffiaError(
-            f"rate needs positive errors of shape (sizes, repetitions), two sizes and three errors or more; got shape {table.shape}."
-        )
+        raise RaffiaError(f"rate needs positive errors (sizes, repetitions), two sizes and three errors; got {table.shape}.")
     x = np.repeat(np.log(np.asarray(sizes, dtype=float)), table.shape[1])
     fit = stats.linregress(x, np.log(table).ravel())
     half = stats.t.ppf(0.975, table.size - 2) * fit.stderr

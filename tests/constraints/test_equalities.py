@@ -78,13 +78,6 @@ def test_the_integral_stays_when_a_model_is_applied_again_and_again(shifted):
     assert (path.mean(2) - a[:4].mean(1, keepdim=True)).abs().max() < 1e-13
 
 
-def test_posterior_draws_conserve_too(shifted):
-    a, y = shifted
-    model = model_of([Conserved()]).fit(a, y)
-    assert (model.sample_posterior(a[:3], 4).mean(2) - a[:3].mean(1)).abs().max() < 1e-13
-    assert (model.predict(a[:3], return_std=True)[1] > 0).all()
-
-
 def test_coefficients_are_the_least_squares_of_projected_features(burgers):
     a, y, ridge, m = burgers.a, burgers.y, 1e-3, 20
     model = model_of([Integral(0.0)], n_features=m, ridge=ridge).fit(a, y)

@@ -80,12 +80,6 @@ def test_error_bars_of_a_sum_of_models_have_derivatives():
     assert gradcheck(lambda a: model.predict(a, return_std=True), inputs(model).requires_grad_(), fast_mode=True, **CHECKS)
 
 
-def test_draws_of_a_kernel_are_refused_where_they_would_have_none():
-    model = BARS["kernel"]()
-    with pytest.raises(RaffiaError, match="no derivatives"):
-        model.sample_posterior(inputs(model).requires_grad_(), 2)
-
-
 def test_a_path_of_steps_has_the_derivative_of_the_chain_rule():
     model = trained(MAPS["fourier 0"])
     a, v = inputs(model, 1), normal(inputs(model, 1))

@@ -75,7 +75,7 @@ def test_outputs_on_a_grid_of_their_own_stay_there():
 def test_bad_settings_are_refused():
     a = inputs(2)
     short = ScalarFeatures(n_modes=4, lengthscale=torch.ones(3).double())
-    with pytest.raises(RaffiaError, match="or 4 numbers, one a mode; got 3"):
+    with pytest.raises(RaffiaError, match="or 4, one a mode; got 3"):
         short(a, short.draw(2, seed=0))
     unknown = ScalarFeatures(n_modes=4).set_params(law="uniform")
     with pytest.raises(RaffiaError, match="'gaussian', 'student', 'cauchy' or 'affine'; got 'uniform'"):

@@ -145,7 +145,7 @@ def test_every_parameter_says_by_its_annotation_what_it_may_be():
         (lambda: Darcy(low=5.0, high=4.0).dataset(1, 8), r"low=…\) must be at most high; got low=5\.0 and high=4\.0"),
         (lambda: Darcy(domain=Domain(2)).dataset(1, 8), r"Darcy\(domain=…\) must be a rectangle"),
         (lambda: Helmholtz(domain=Domain(1, periodic=False)).dataset(1, 8), r"Helmholtz\(domain=…\) must be a rectangle"),
-        (lambda: AllenCahn(regularity=1.0).dataset(1, 8), "more than 1, half the dimension of the domain; got 1"),
+        (lambda: AllenCahn(regularity=1.0).dataset(1, 8), "more than 1, half the dimension; got 1"),
         (lambda: AllenCahn(domain=Domain(2, extent=math.inf)).dataset(1, 8), r"domain=…\) must be finite"),
         (lambda: Scenario(cutoff=80).dataset(1, 8), "below half of fine_points"),
         (lambda: Burgers(forcing=torch.full((8,), math.nan)).dataset(1, 8), r"forcing=…\) must be finite"),

@@ -370,7 +370,7 @@ def test_error_bars_are_those_of_the_linear_gaussian_model(n):
     a, y = _pairs("torus", n)
     model = _model("torus", m=12, ridge="auto").fit(a, y)
     new = _rough((6, 5), 7, 2)
-    mean, std = model.predict(new, return_std=True)
+    std = model.predict(new, return_std=True)[1]
     trained, equations = model.trained_, model.equations_.primal
     frame = trained.frame
     stream = Modal(trained.settings).stream(Prepared(frame, new, new, frame.output_nodes))
@@ -383,10 +383,6 @@ def test_error_bars_are_those_of_the_linear_gaussian_model(n):
     spread = torch.stack(spread)
     total = (equations.twice[:, None] * noise[:, None] * (1 + spread)).sum(0) / frame.output_nodes.volume
     torch.testing.assert_close(std.square().mean((1, 2)), total, rtol=1e-6, atol=0)
-    draws = model.sample_posterior(new, 2000, seed=1)
-    moved = (equations.twice[:, None] * noise[:, None] * spread).sum(0) / frame.output_nodes.volume
-    torch.testing.assert_close(draws.mean(0), mean, rtol=0, atol=5 * float(moved.max() / 2000) ** 0.5)
-    torch.testing.assert_close(draws.var(0).mean((1, 2)), moved, rtol=0.1, atol=0)
 
 
 @pytest.mark.parametrize("smooth", [False, True])
@@ -414,7 +410,6 @@ def test_several_channels_have_error_bars_too():
     std = model.predict(a, return_std=True)[1]
     assert std.shape == y.shape
     assert (std[:, 1] > 3 * std[:, 0]).all()
-    assert model.sample_posterior(a[:2], 3).shape == (3, 2, *y.shape[1:])
 
 
 def test_training_on_fewer_points_is_training_on_those(burgers):

@@ -49,9 +49,7 @@ class BoundaryValues(Equality):
         without = [kind.name for kind in region.kinds if not kind.periodic and (kind.before or kind.after)]
         if not region.gridded or without or all(kind.periodic for kind in region.kinds):
             where = f"axes of kind {without[0]}, which have no nodes at their ends" if without else repr(region)
-            raise RaffiaError(
-                f"constraints: {self} needs grids with both ends of an axis, as Domain(1, periodic=False); got {where}."
-            )
+            raise RaffiaError(f"constraints: {self} needs both ends of an axis, as Domain(1, periodic=False) has; got {where}.")
         if self.value == "input":
             if inputs.one_channel != region or inputs.channels != outputs.channels:
                 raise RaffiaError(f"constraints: {self} needs inputs where outputs are; got {inputs} and {outputs}.")
@@ -66,7 +64,7 @@ class BoundaryValues(Equality):
             return self.value + _vanishing(f - self.value, nodes)
         if given.nodes != nodes:
             raise RaffiaError(
-                f"constraints: {self} needs inputs on the grid of outputs; got {given.nodes.shape}, {nodes.shape}."
+                f"constraints: {self} needs inputs on the grid of outputs, {nodes.shape}; got {given.nodes.shape}."
             )
         return given.a + _vanishing(f - given.a, nodes)
 

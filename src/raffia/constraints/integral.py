@@ -119,9 +119,7 @@ def integrals(f: Fields, nodes: Nodes) -> Tensor:
 def _with_integral(f: Fields, wanted: Tensor, nodes: Nodes, ends_fixed: bool) -> Fields:
     profile = (parabolas(nodes) if ends_fixed else torch.ones(nodes.shape)).to(f)
     if not profile.any():
-        raise RaffiaError(
-            f"constraints: values at ends and an integral need 3 points or more along an axis; got {nodes.shape}."
-        )
+        raise RaffiaError(f"constraints: fixed ends and an integral need 3 points or more along an axis; got {nodes.shape}.")
     lacking = (wanted - integrals(f, nodes)) / integrals(profile, nodes)
     return f + lacking.reshape(*lacking.shape, *[1] * len(nodes.shape)) * profile
 

@@ -52,9 +52,7 @@ class MonotoneAlong(Inequality):
         super().check(inputs, outputs)
         kinds = outputs.one_channel.kinds
         if not outputs.one_channel.gridded or self.axis not in range(len(kinds)) or kinds[self.axis].periodic:
-            raise RaffiaError(
-                f"constraints: {self} needs outputs on a grid with an axis {self.axis} that is not periodic; got {outputs}."
-            )
+            raise RaffiaError(f"constraints: {self} needs a grid with an axis {self.axis} that is not periodic; got {outputs}.")
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
         """Differences of neighbouring values."""

@@ -26,7 +26,7 @@ def on_nodes(path: Path) -> bool:
 def check(path: Path, space: Space) -> None:
     """Refuse a format that does not hold functions on a space: before the work, not after it."""
     one = space.one_channel
-    fitting = Content.suffixes if type(one) is Mesh else Lattice.suffixes if one.dim else ()
+    fitting = (".vtu",) if type(one) is Mesh else (".vti",) if one.dim else ()
     if path.suffix in writing.SUFFIXES and path.suffix not in fitting:
         raise RaffiaError(f"{path}: outputs, {space.in_words}, are written to {' '.join((*fitting, *writing.WRITERS))}.")
 

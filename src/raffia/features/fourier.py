@@ -187,8 +187,7 @@ class FourierFeatures(FeatureMap):
         reach = min(self.n_modes // 2, (points - 1) // 2)
         if reach < 1:
             raise RaffiaError(
-                f"FourierFeatures(n_modes={self.n_modes}) on a grid of {points} point(s) has no wavenumber left: "
-                "it needs n_modes >= 2 and 3 points or more."
+                f"FourierFeatures(n_modes={self.n_modes}) on {points} point(s) has no wavenumber left: use more of both."
             )
         wave = 2 * math.pi / extent * torch.arange(1, reach + 1, dtype=xi.dtype, device=xi.device)
         sine, cosine = xi[:, 0 : 2 * reach : 2], xi[:, 1 : 2 * reach : 2]

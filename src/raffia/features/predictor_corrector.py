@@ -171,9 +171,7 @@ class PredictorCorrectorFeatures(FeatureMap):
     def _ratio(self, a: Tensor, grid: Grid) -> Float[Tensor, "n inner1 inner2"]:
         """f/a at inner nodes, with the raw a."""
         if not is_abstract(a) and not (a > 0).all():
-            raise RaffiaError(
-                "PredictorCorrectorFeatures needs a strictly positive a, a permeability; take exp of a log-permeability."
-            )
+            raise RaffiaError("PredictorCorrectorFeatures needs a strictly positive a: pass exp of a log-permeability.")
         f = torch.as_tensor(self.source, dtype=a.dtype, device=a.device)
         if f.ndim and tuple(f.shape) != grid.shape:
             f = resample(f, self.domain.grid_of(f), grid)

@@ -49,9 +49,7 @@ class Products:
     def __post_init__(self) -> None:
         domain = self.grid.domain
         if not set(self.kinds) <= set(possible := Products.possible(domain, self.channels)):
-            raise RaffiaError(
-                f"ProductFeatures(kinds=…) must be some of {possible} for {self.channels} channels on {domain}; got {self.kinds}."
-            )
+            raise RaffiaError(f"ProductFeatures(kinds=…) must be some of {possible} for {self.grid.domain}; got {self.kinds}.")
 
     @property
     def count(self) -> int:

@@ -141,7 +141,7 @@ class ScalarFeatures(FeatureMap):
         if self.domain.tabular:
             if a.shape[-1] > self._modes:
                 raise RaffiaError(
-                    f"ScalarFeatures(n_modes={self.n_modes}) takes vectors of that size or less; got {a.shape[-1]}."
+                    f"ScalarFeatures(n_modes={self._modes}) takes that many components or fewer; got {a.shape[-1]}."
                 )
             return a
         basis, nodes = self._basis, self.domain.one_channel.grid_of(a)
@@ -161,13 +161,12 @@ class ScalarFeatures(FeatureMap):
         """A weighted sum of the affine kernel (x·y/ℓ² + 1) · affine² and a stationary one, a function of |x − y|/ℓ."""
         inner = x @ y.mT
         scale = self._shared_lengthscale**2
-        affine = 1.0 if self.law == "affine" else 0.0 if self.affine is None else AFFINE_SHARE
-        straight = (inner / scale + 1) * (self.affine or 1.0) ** 2 if affine else None
-        if self.law == "affine" and straight is not None:
+        straight = (inner / scale + 1) * (self.affine or 1.0) ** 2
+        if self.law == "affine":
             return straight
         squared = x.square().sum(1)[:, None] + y.square().sum(1) - 2 * inner
         waves = _stationary(self.law, self.dof, squared / scale)
-        return waves if straight is None else affine * straight + (1 - affine) * waves
+        return waves if self.affine is None else AFFINE_SHARE * straight + (1 - AFFINE_SHARE) * waves
 
     @property
     def _shared_lengthscale(self) -> Number:
@@ -183,17 +182,13 @@ class ScalarFeatures(FeatureMap):
     def _basis(self) -> LaplacianBasis:
         domain = self.domain.region
         if not isinstance(domain, Domain):
-            raise RaffiaError(
-                f"ScalarFeatures(domain=…) must be a Domain, a Mesh, Channels of one, or Vectors; got {self.domain!r}."
-            )
+            raise RaffiaError(f"ScalarFeatures(domain=…) must be a Domain, Mesh, Channels or Vectors; got {self.domain!r}.")
         return LaplacianBasis(domain, self.boundary or domain.natural_boundary, self._modes)
 
     @property
     def _modes(self) -> int:
         if self.n_modes is None:
-            raise RaffiaError(
-                "ScalarFeatures(n_modes=None) uses the whole input and needs n_features=inf: pass a number of modes."
-            )
+            raise RaffiaError("ScalarFeatures(n_modes=None) needs n_features=inf: pass a number of modes.")
         return self.n_modes
 
     @property
@@ -203,9 +198,7 @@ class ScalarFeatures(FeatureMap):
     def _lengthscales(self, like: Tensor) -> Float[Tensor, "modes"]:
         if self._own_lengthscales is not None:
             if len(self._own_lengthscales) != (many := self._modes * self.domain.channels):
-                raise RaffiaError(
-                    f"lengthscale must be a number or {many} numbers, one a mode; got {len(self._own_lengthscales)}."
-                )
+                raise RaffiaError(f"lengthscale must be a number or {many}, one a mode; got {len(self._own_lengthscales)}.")
             return self._own_lengthscales.to(like)
         if self.domain.tabular:
             return torch.as_tensor(self.lengthscale, dtype=like.dtype, device=like.device).expand(self._modes)

@@ -110,9 +110,7 @@ class Union(FeatureMap):
     def _check(self) -> Space:
         """Check the arguments, and return the domain. Each map is asked once, since nested unions would multiply calls."""
         if not self.maps or not all(isinstance(feature_map, FeatureMap) for feature_map in self.maps):
-            raise RaffiaError(
-                f"Union(maps=…) must be a tuple of feature maps, such as (FourierFeatures(), …); got {self.maps!r}."
-            )
+            raise RaffiaError(f"Union(maps=…) must be a tuple of feature maps; got {self.maps!r}.")
         domains = [feature_map.domain for feature_map in self.maps]
         if len(set(domains)) > 1:
             raise RaffiaError(f"Union(maps=…) needs maps of one domain; got {domains}.")

@@ -44,29 +44,29 @@ class Roles:
         fits = dim <= 3 and (given or self.alone or (self.velocity, count, dim) == ("made", 3, 3))
         if steps < 1 or not fits or (sourced and not self.alone):
             raise RaffiaError(
-                "CarriedFeatures needs steps >= 1 and, in one to three dimensions, functions of one channel, in three also of three, which "
-                "make a velocity, or velocity='first' or 'last' and at least as many channels as dimensions; a source is for one channel "
-                f"that makes a velocity. Got steps={steps!r}, velocity={self.velocity!r}, {'a' if sourced else 'no'} source and "
-                f"{self.space!r}."
+                "CarriedFeatures needs steps >= 1, one to three dimensions and one channel (in three also three, a vorticity), or "
+                "velocity='first' or 'last' and a channel for each dimension; a source needs a single channel. "
+                f"Got steps={steps!r}, velocity={self.velocity!r}, {'a' if sourced else 'no'} source and {self.space!r}."
             )
 
     def searched(self, sourced: bool) -> dict[str, Range | Choice]:
         """The active parameters, the number of steps, and which channels are the velocity."""
         dim, count = self.space.dim, self.space.channels
-        ranges: dict[str, Range | Choice] = {"climb": Range(-5.0, 5.0, log=False)} if self.alone else {}
         steep = self.velocity == "made" and not self.region.periodic  # a smaller power makes velocities without bounds at walls
-        ranges |= {
-            "power": Range(1.0 if steep else 0.0, 4.0, log=False),
-            "spread": Range(0.01, 1.0),
-            "shape": Range(1e-3, 1.0),
-            "damping": Range(1e-6, 0.3),
-            "steps": Choice((1, 4)),
+        ways = ("first", "made") if count == dim == 3 else ("first", "last")
+        ranges: dict[str, tuple[bool, Range | Choice]] = {
+            "climb": (self.alone, Range(-5.0, 5.0, log=False)),
+            "power": (True, Range(1.0 if steep else 0.0, 4.0, log=False)),
+            "spread": (True, Range(0.01, 1.0)),
+            "shape": (True, Range(1e-3, 1.0)),
+            "damping": (True, Range(1e-6, 0.3)),
+            "steps": (True, Choice((1, 4))),
+            "gain": (sourced, Range(-5.0, 5.0, log=False)),
+            "turn": (dim < 3 or not self.alone, Range(0.01, 5.0)),
+            "sense": (dim < 3 and self.alone, Choice((1, -1))),  # a velocity, or a vorticity, has one
+            "velocity": (self.weights > 0 and (count > dim or count == dim == 3), Choice(ways)),
         }
-        ranges |= {"gain": Range(-5.0, 5.0, log=False)} if sourced else {}
-        ranges |= {"turn": Range(0.01, 5.0)} if dim < 3 or not self.alone else {}
-        ranges |= {"sense": Choice((1, -1))} if dim < 3 and self.alone else {}  # a velocity, or a vorticity, has one
-        ways = ("first", "made") if count == dim == 3 else ("first", "last") if count > dim else ()
-        return ranges | ({"velocity": Choice(ways)} if self.weights and ways else {})
+        return {name: searched for name, (active, searched) in ranges.items() if active}
 
     def parts(self, a: Tensor, shift: Numbers, scale: Numbers) -> tuple[Float[Tensor, "n functions *grid"], Tensor | None]:
         """The advected functions, and the velocity if it is given, with root mean square one and without a shift."""

@@ -31,6 +31,4 @@ class Measure(BaseEstimator, ABC):
 
     def expansion(self, grid: Any) -> tuple[int, Callable[[Float[Tensor, "n numbers"]], Float[Tensor, "n *shape"]]]:
         """The number of independent standard normal variables ξ behind a draw on the grid, and the map from ξ to the draw."""
-        raise RaffiaError(
-            f"{type(self).__name__} is not a function of Gaussian variables: pass a GaussianField, or a Pushforward of one."
-        )
+        raise RaffiaError(f"{type(self).__name__} has no Gaussian variables: pass a GaussianField, or a Pushforward of one.")

@@ -70,7 +70,7 @@ class GaussianField(Measure):
         eigenvalues = self.eigenvalues
         if not torch.isfinite(eigenvalues).all() or eigenvalues[0] <= 0:
             raise RaffiaError(
-                f"tau={self.tau} and regularity={self.regularity} give variances outside the range of float64. Pass smaller ones."
+                f"tau={self.tau} and regularity={self.regularity} give variances outside float64. Pass smaller ones."
             )
         return eigenvalues
 
@@ -84,12 +84,9 @@ class GaussianField(Measure):
             raise RaffiaError(
                 f"the prior lives on {self.domain}, the inputs on {grid.space.region}: pass GaussianField(domain=…)."
             )
-        held = self.basis.held_by(grid) if grid.space.gridded else torch.ones(self.n_modes, dtype=torch.bool)
-        places = held.nonzero()[:, 0]
+        places = self.basis.held_by(grid).nonzero()[:, 0] if grid.space.gridded else torch.arange(self.n_modes)
         if not len(places):
-            raise RaffiaError(
-                f"a grid of shape {grid.shape} resolves none of the {self.n_modes} modes of the prior. Use more points."
-            )
+            raise RaffiaError(f"a grid of shape {grid.shape} resolves none of the {self.n_modes} modes. Use more points.")
 
         def made(xi: Float[Tensor, "n held"]) -> Float[Tensor, "n *shape"]:
             whole = xi.new_zeros(len(xi), self.n_modes)

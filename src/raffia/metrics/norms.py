@@ -35,9 +35,7 @@ def relative_errors(y: Array, prediction: Array, grid: Nodes | None = None) -> T
     error, norm = _norms(y, prediction, grid)
     if (norm == 0).any():
         index = int(torch.nonzero(norm == 0)[0])
-        raise RaffiaError(
-            f"the relative error is undefined: y[{index}] is zero. Use metrics.bochner_error, or leave that sample out."
-        )
+        raise RaffiaError(f"the relative error is undefined: y[{index}] is zero. Use bochner_error, or leave it out.")
     return error / norm
 
 
@@ -96,7 +94,7 @@ def _norms(y: Array, prediction: Array, grid: Nodes | None) -> tuple[Tensor, Ten
     truth, guess = (torch.as_tensor(values, dtype=torch.float64).detach().cpu() for values in (y, prediction))
     if truth.shape != guess.shape or truth.ndim == 0 or len(truth) == 0:
         raise RaffiaError(
-            f"y and prediction must have one shape (n, *grid), n >= 1; got {tuple(truth.shape)} and {tuple(guess.shape)}."
+            f"y and prediction must have one shape (n, *grid); got {tuple(truth.shape)} and {tuple(guess.shape)}."
         )
     if not torch.isfinite(truth).all():
         raise RaffiaError("y must be finite; it holds NaN or infinite values. Leave those samples out.")

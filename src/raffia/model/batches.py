@@ -10,6 +10,7 @@ import hashlib
 import math
 import operator
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data import Batch, Pairs, elements_of
+from raffia.data import Array, Batch, Pairs, elements_of
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.coefficients import coefficients_of
@@ -71,28 +72,45 @@ def fit_batches(
     count = folds if settings.ridge == "auto" else 1
     reader = _reader(source, batch_size, count)
     first = begin(settings, *reader.first)
-    empty, done, file = first.empty(), 1, None
+    empty, done, file, batches = first.empty(), 1, None, reader.after(1)
     sums: list[Statistics | None] = [first.total] + [None] * (count - 1)
     if checkpoint is not None:
         file = Checkpoint(Path(checkpoint), _problem(settings, reader, count), checkpoint_every)
-        if file.path.exists():
-            content, done = file.read()
-            sums = [None if one is None else unpacked(one, first.total.rhs.device) for one in content]
-        else:
-            file.write(sums, done)
+        sums, done, batches = _resumed(file, reader, sums, first.total.rhs.device)
     with Progress("training", reader.count, verbose and reader.count > 0) as bar:
         bar.step(count=done)
-        for a, y in reader.after(done):
+        for a, y in batches:
             new, before = empty.add(a, y).total, sums[done % count]
             sums[done % count] = new if before is None else before + new
             done += 1
             bar.step()
-            if file is not None and file.due:
-                file.write(sums, done)
+            if file is not None:
+                file.add(a, y)
+                if file.due:
+                    file.write(sums, done)
     trained = finish(settings, [replace(empty, statistics=one) for one in sums if one is not None])
     if file is not None:
         file.remove()
     return trained
+
+
+def _resumed(
+    file: "Checkpoint", reader: "_Reader", sums: list[Statistics | None], device: torch.device
+) -> tuple[list[Statistics | None], int, Iterator[Batch]]:
+    """The sums in the file, the number of their batches, and the batches that follow. A file that does not exist is written."""
+    file.add(*reader.first)
+    if not file.path.exists():
+        file.write(sums, 1)
+        return sums, 1, reader.after(1)
+    content, done, check = file.read()
+    batches = reader.after(done if reader.stamp else 1)
+    if not reader.stamp:  # nothing but the batches tells these pairs from others
+        for a, y in islice(batches, done - 1):
+            file.add(a, y)
+        if file.check != check:
+            raise RaffiaError(f"the pairs have changed since {file.path} was written: delete it to start from the first batch.")
+    file.check = check
+    return [None if one is None else unpacked(one, device) for one in content], done, batches
 
 
 def begin(settings: Settings, a: object, y: object, scalings: Scalings | None = None) -> Accumulator:
@@ -213,6 +231,8 @@ class Checkpoint:
         self.path = path
         self.problem = problem
         self.every = every
+        self.check = 0
+        """The checksum of the finished batches."""
         self._written = time.monotonic()
 
     @property
@@ -220,19 +240,23 @@ class Checkpoint:
         """Whether it is time to write."""
         return time.monotonic() - self._written >= self.every
 
+    def add(self, a: Array, y: Array) -> None:
+        """Add a batch to the checksum."""
+        self.check = zlib.crc32(bytes_of(torch.as_tensor(y)), zlib.crc32(bytes_of(torch.as_tensor(a)), self.check))
+
     def write(self, sums: Sequence[Statistics | None], done: int) -> None:
         """Replace the file; if that fails, the old one stays."""
         content = [None if one is None else one.packed() for one in sums]
-        digest = _digest(content, done)
-        archive.write(self.path, {"problem": self.problem, "done": done, "sums": content, "digest": digest})
+        state = {"problem": self.problem, "done": done, "check": self.check, "sums": content}
+        archive.write(self.path, state | {"digest": _digest(content, done, self.check)})
         self._written = time.monotonic()
 
-    def read(self) -> tuple[list[Packed | None], int]:
-        """The sums and the number of their batches. Refuses damaged files and those of other problems."""
+    def read(self) -> tuple[list[Packed | None], int, int]:
+        """The sums, the number of their batches and their checksum. Refuses damaged files and those of other problems."""
         try:
             content = archive.read(self.path)
-            problem, sums, done = content["problem"], content["sums"], content["done"]
-            intact = content["digest"] == _digest(sums, done)
+            problem, sums, done, check = (content[name] for name in ("problem", "sums", "done", "check"))
+            intact = content["digest"] == _digest(sums, done, check)
         except (RaffiaError, KeyError, TypeError, AttributeError):
             intact = False
         if not intact:
@@ -246,7 +270,7 @@ class Checkpoint:
             raise RaffiaError(
                 f"{self.path} is the checkpoint of another problem: {'; '.join(differs)}. Delete it, or pass another checkpoint."
             )
-        return sums, done
+        return sums, done, check
 
     def remove(self) -> None:
         """Remove the file and temporary files of killed processes; files that another run is writing stay."""
@@ -255,9 +279,9 @@ class Checkpoint:
         remove_leftovers(target)
 
 
-def _digest(sums: Sequence[Packed | None], done: int) -> str:
+def _digest(sums: Sequence[Packed | None], done: int, check: int) -> str:
     """A hash that detects damage."""
-    hashed = hashlib.sha256(str(done).encode())
+    hashed = hashlib.sha256(f"{done} {check}".encode())
     for one in sums:
         for name, value in ({} if one is None else one).items():
             hashed.update(name.encode())

@@ -275,12 +275,6 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """Predictions and their errors."""
         return self._operator().compare(*pairs_of(self, a, y))
 
-    def sample_posterior(self, a: Array, count: int, seed: int = 0) -> Array:
-        """Posterior draws of the functions F(a_i), (count, n, *grid)."""
-        check_count("count", count)
-        operator = self._operator()
-        return like(a, self._posterior(operator).sample(operator.inputs(inputs_of(self, a)), count, seed))
-
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
         """A conformal band that contains a whole new function with probability at least `level`, from pairs not used in training."""
         return self._posterior(self._operator()).band(inputs_of(self, a), y, level)

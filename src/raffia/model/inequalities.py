@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raffia.constraints import Collocation, Equality, Inequality
+from raffia.constraints import Collocation, Equality
 from raffia.errors import RaffiaError
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
@@ -26,8 +26,12 @@ def bounded(settings: Settings, pairs: Prepared, equations: NormalEquations, rid
     bounds = Bounds(*(torch.cat([getattr(part, name) for part in parts]) for name in Bounds.__dataclass_fields__))
     try:
         solution, multipliers = bounded_solution(equations, ridge, bounds)
-    except Contradiction as contradiction:
-        raise _contradiction([inequalities[i] for i in contradiction.sources], pairs.frame.equalities) from None
+    except Contradiction:
+        equalities = f", where {' and '.join(map(str, pairs.frame.equalities))} holds" if pairs.frame.equalities else ""
+        raise RaffiaError(
+            f"constraints: no coefficients satisfy {' and '.join(map(str, inequalities))} at all collocation points{equalities}. They "
+            "contradict one another, or the features cannot reach these bounds: drop one, widen its bounds, or take more features."
+        ) from None
     words = []
     for number, one in enumerate(inequalities):
         mine = bounds.source == number
@@ -97,13 +101,3 @@ def _check(settings: Settings, frame: Frame) -> None:
             f"constraints: {mixing[0]} changes predictions after the features have been summed, so {settings.inequalities[0]} cannot "
             "be imposed as well. Drop one of them, or use features that are functions and equalities for all channels."
         )
-
-
-def _contradiction(inequalities: Sequence[Inequality], equalities: Sequence[Equality]) -> RaffiaError:
-    names = " and ".join(map(str, inequalities))
-    beside = f", where {' and '.join(map(str, equalities))} always holds" if equalities else ""
-    alone = "they contradict one another: drop one, or widen its bounds."
-    few = "the features cannot reach these bounds: take more of them, or widen its bounds."
-    return RaffiaError(
-        f"constraints: no coefficients satisfy {names} at all collocation points{beside}; {alone if len(inequalities) > 1 else few}"
-    )

@@ -1,5 +1,6 @@
 """Error bars: the noise level, and the posterior distribution of predictions; and the state of a fitted model, which keeps them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,13 +11,11 @@ from torch import Tensor
 from raffia.data import Array
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
-from raffia.model.coefficients import Coefficients, coefficients_of
+from raffia.model.coefficients import coefficients_of
 from raffia.model.error_bars import ConformalBand, band_of, scores_of
 from raffia.model.operator import Operator
-from raffia.model.preprocessing import Prepared
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
-from raffia.regression import Statistics
 from raffia.transforms import outside_transforms
 from raffia.tuning import History
 
@@ -26,6 +25,7 @@ class Posterior:
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
+        self.kind = coefficients_of(operator.settings)
         self.trained = without_copies(operator)
         self.partner = None if operator.partner is None else Posterior(operator.partner)
 
@@ -60,48 +60,33 @@ class Posterior:
         if (bars := self.trained.error_bars) is not None:
             frame = self.trained.frame
             return bars.std(self.novelty(inputs).cpu(), frame.output_nodes, frame.nodes_for(inputs)).to(inputs)
-        variance = self.kind.variance(self.known(), self.posterior, inputs.double())
-        own = self.trained.frame.output_scaling.stretch(variance.sqrt()).to(inputs.dtype)
+        own = self.trained.frame.output_scaling.stretch(self.variance(inputs.double()).sqrt()).to(inputs.dtype)
         if self.partner is None:
             return own  # the standard deviation of a sum is at most the sum of both
         theirs = self.partner.std(self.partner.operator.inputs(self.trained.frame.input_scaling.undo(inputs)))
         return torch.lerp(own, theirs, self.trained.share)
 
-    def sample(self, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """Draws of the function F(a_i): (count, n, *grid), in the units of the data, for inputs in training units."""
-        if self.partner is not None:
-            raise RaffiaError("a sum of two models has no posterior to draw from; it has error bars and conformal bands.")
-        draws = self.kind.draws(self.known(), self.posterior, inputs.double(), count, seed)
-        return torch.stack([self.trained.frame.outputs(draw, inputs) for draw in draws]).to(inputs.dtype)
-
-    @property
-    def kind(self) -> Coefficients:
-        """The kind of coefficients, which defines their posterior distribution."""
-        return coefficients_of(self.operator.settings)
+    @cached_property
+    @outside_transforms()
+    def variance(self) -> Callable[[Tensor], Tensor]:
+        """The variance of y, in training units, as a function of inputs."""
+        return self.kind.variance(self.known)
 
     @cached_property
     @outside_transforms()
-    def posterior(self) -> Any:
-        """The posterior distribution of the coefficients."""
-        self._statistics("error bars")
-        return self.kind.posterior(replace(self.trained, noise=self.noise))
-
-    @cached_property
-    @outside_transforms()
-    def noise(self) -> Any:
-        """The noise level, from leaving out one training function at a time; needs the training pairs once."""
+    def known(self) -> Trained:
+        """The training result with the noise level, whose estimate needs the training pairs once."""
         trained = self.trained
         if why := self.kind.why_no_error_bars(trained):
             raise RaffiaError(why)
         if trained.noise is not None:
-            return trained.noise
+            return trained
         if trained.pairs is None and self.kind.noise_needs_pairs:
             raise RaffiaError(
                 "error bars need a noise level, which is estimated from the training data: call fit on all of them, and predict with "
                 "return_std=True once before saving with statistics=True."
             )
-        self._statistics("return_std")
-        return self.kind.noise(trained)
+        return replace(trained, noise=self.kind.noise(trained))
 
     @property
     def has_bars(self) -> bool:
@@ -112,17 +97,6 @@ class Posterior:
         known = trained.noise is not None or trained.pairs is not None or not self.kind.noise_needs_pairs
         own = known and trained.statistics is not None and not self.kind.why_no_error_bars(trained)
         return own and (self.partner is None or self.partner.has_bars)
-
-    def known(self) -> Trained:
-        """The training result, with the noise level if error bars need one."""
-        if self.trained.error_bars is not None or self.trained.noise is not None or not self.has_bars:
-            return self.trained
-        return replace(self.trained, noise=self.noise)
-
-    def _statistics(self, purpose: str) -> Statistics:
-        if self.trained.statistics is None:
-            raise RaffiaError(f"{purpose} needs the statistics of the training data: save the model with statistics=True.")
-        return self.trained.statistics
 
 
 def left_out_errors(trained: Trained) -> Tensor | None:
@@ -139,14 +113,14 @@ def left_out_errors(trained: Trained) -> Tensor | None:
 
 def without_copies(operator: Operator) -> Trained:
     """The training result with statistics of distinct inputs only: repeated ones would count as independent observations."""
-    trained, frame = operator.trained, operator.trained.frame
+    trained = operator.trained
     if trained.pairs is None or trained.statistics is None or trained.error_bars is not None:
         return trained
-    pairs = Prepared(frame, *trained.pairs, frame.output_nodes)
+    pairs = trained.known_pairs()
     distinct = pairs.distinct()
     if len(distinct) == len(pairs):
         return trained
-    sums = Accumulator(operator.settings, len(distinct), frame).take(distinct)
+    sums = Accumulator(operator.settings, len(distinct), trained.frame).take(distinct)
     ridge = trained.ridge * (len(distinct) / len(pairs))
     return replace(trained, statistics=sums.statistics, pairs=sums.pairs, ridge=ridge, noise=None)
 
@@ -173,7 +147,8 @@ class FittedState:
         """The error bars of an operator; its noise level is stored in the trained model."""
         if self.posterior is None or self.posterior.operator is not operator:
             self.posterior = Posterior(operator)
-            self.trained = replace(operator.trained, noise=self.posterior.known().noise)
+            if self.posterior.has_bars and operator.trained.error_bars is None:
+                self.trained = replace(operator.trained, noise=self.posterior.known.noise)
         return self.posterior
 
     def __getstate__(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from raffia.features.wrapped import Selected
 from raffia.model.coefficients.ordinary import positive_ridge
 from raffia.model.model_defaults import DEFAULTS
 from raffia.model.trained import Trained
-from raffia.regression import NormalEquations, Statistics, direct_solution
+from raffia.regression import NormalEquations, Statistics, direct_solution, factorised
 from raffia.validation import check_count
 
 
@@ -55,9 +55,7 @@ def pruned(trained: Trained, count: int) -> Trained:
 
 def _worth(statistics: Statistics, ridge: float) -> Tensor:
     """The increase of the misfit without each feature."""
-    shifted = statistics.gram.clone()
-    shifted.diagonal().add_(positive_ridge(ridge, statistics))
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(shifted))
+    inverse = torch.cholesky_inverse(factorised(statistics.gram, positive_ridge(ridge, statistics))[0])
     coef = inverse @ statistics.rhs.reshape(len(inverse), -1)
     return coef.square().sum(1) / inverse.diagonal()
 

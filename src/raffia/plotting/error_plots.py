@@ -82,8 +82,7 @@ def parity(y: Array, predicted: Array, labels: Sequence[str] | None = None) -> F
         raise RaffiaError(f"parity draws y and predicted (n,) or (n, size) of one shape; got {truth.shape} and {guess.shape}.")
     truth, guess = (values.reshape(len(values), -1) for values in (truth, guess))
     size = truth.shape[1]
-    if labels is None:
-        labels = [f"component {i}" for i in range(size)] if size > 1 else [""]
+    labels = labels or ([f"component {i}" for i in range(size)] if size > 1 else [""])
     if len(labels) != size:
         raise RaffiaError(f"parity(labels=…) needs {size} of them, one a component; got {len(labels)}.")
     count = min(size, MOST_COMPONENTS)

@@ -159,9 +159,7 @@ class Darcy(Problem):
         given = self.source(*grid.nodes().to(a.device).unbind(-1)) if callable(self.source) else self.source
         f = torch.as_tensor(given, dtype=torch.float64, device=a.device)
         if f.ndim and tuple(f.shape) != grid.shape:
-            raise RaffiaError(
-                f"Darcy(source=…) must be on the grid of a, {grid.shape}; got shape {tuple(f.shape)}. Pass a function."
-            )
+            raise RaffiaError(f"Darcy(source=…) must be on the grid of a, {grid.shape}; got {tuple(f.shape)}. Pass a function.")
         if not torch.isfinite(f).all():
             raise RaffiaError("Darcy(source=…) must be finite; it has values that are not.")
         return f.expand(grid.shape)

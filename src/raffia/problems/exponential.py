@@ -147,9 +147,7 @@ def integrate(
 def whole_steps(steps: float, name: str) -> int:
     """At least one, and no more than anybody waits for."""
     if not steps <= MOST_STEPS:
-        raise RaffiaError(
-            f"{name} would take {steps:.1g} steps, and 10**9 is the most. Pass a shorter time=, or a larger step= where there is one."
-        )
+        raise RaffiaError(f"{name} would take {steps:.1g} steps, more than 10**9. Pass a shorter time=, or a larger step=.")
     return max(1, math.ceil(steps))
 
 

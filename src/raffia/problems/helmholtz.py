@@ -123,8 +123,7 @@ class Helmholtz(Problem):
             factors = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
         except RuntimeError:
             raise RaffiaError(
-                f"Helmholtz: the equations are singular for frequency={self.frequency!r} on {grid.shape} points. "
-                "Pass another frequency, or more fine_points."
+                f"Helmholtz: frequency={self.frequency!r} is an eigenvalue on {grid.shape} points: pass another."
             ) from None
         solution = factors.solve(right.numpy().ravel())
         return torch.from_numpy(solution.reshape(grid.shape)).to(c.device)

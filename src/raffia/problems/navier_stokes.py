@@ -105,6 +105,6 @@ class NavierStokes(Evolution, Problem):
         values = torch.as_tensor(force(*grid.nodes().unbind(-1)), dtype=torch.float64)
         if (values.ndim and tuple(values.shape) != grid.shape) or not torch.isfinite(values).all():
             raise RaffiaError(
-                f"NavierStokes(forcing=…) must give a finite value for each node, {grid.shape}; got shape {tuple(values.shape)}."
+                f"NavierStokes(forcing=…) must give a finite value for each node; got shape {tuple(values.shape)}."
             )
         return values.expand(grid.shape)

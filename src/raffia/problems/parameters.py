@@ -93,9 +93,7 @@ def check_regularity(problem: Any) -> None:
     half, regularity = problem.domain.dim / 2, getattr(problem, "regularity", math.inf)
     if regularity <= half:
         name = type(problem).__name__
-        raise RaffiaError(
-            f"{name}(regularity=…) must be more than {half:g}, half the dimension of the domain; got {regularity!r}."
-        )
+        raise RaffiaError(f"{name}(regularity=…) must be more than {half:g}, half the dimension; got {regularity!r}.")
 
 
 def _options(hint: Any) -> list[tuple[Any, tuple[Range, ...]]]:

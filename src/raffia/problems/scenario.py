@@ -81,10 +81,7 @@ class Scenario(Evolution, Problem):
         """Waves that a grid holds."""
         super().check_together()
         if 2 * self.cutoff >= self.fine_points:
-            raise RaffiaError(
-                f"Scenario(cutoff=…) must be below half of fine_points, or waves are aliased; got cutoff={self.cutoff} "
-                f"and fine_points={self.fine_points}."
-            )
+            raise RaffiaError(f"Scenario(cutoff=…) must be below half of fine_points={self.fine_points}; got {self.cutoff}.")
 
     def flow(self, u: Float[Tensor, "n points"], grid: Grid, times: Sequence[float]) -> Float[Tensor, "n times points"]:
         """Whole steps of ETDRK2, as exponax 0.1.0 has it."""

@@ -8,7 +8,6 @@ from raffia.regression.kernel_ridge import (
     KernelSolution,
     KernelStream,
     LinearRidge,
-    Spread,
     kernel_coordinates,
 )
 from raffia.regression.leave_one_out import (
@@ -40,4 +39,4 @@ from raffia.regression.solvers import (
     choose_solver,
     direct_solution,
 )
-from raffia.regression.statistics import NormalEquations, Packed, Statistics, Streamed, unpacked
+from raffia.regression.statistics import NormalEquations, Packed, Statistics, Streamed, factorised, unpacked

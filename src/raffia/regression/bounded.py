@@ -50,11 +50,7 @@ class Bounds:
 
 
 class Contradiction(Exception):
-    """No coefficients meet all constraints; `sources` are the numbers of as few as contradict one another."""
-
-    def __init__(self, sources: list[int]) -> None:
-        super().__init__(sources)
-        self.sources = sources
+    """No coefficients meet all constraints."""
 
 
 def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -> tuple[Solution, Tensor]:
@@ -102,8 +98,8 @@ def _columns(white: Tensor, bounds: Bounds, free: Tensor, live: Tensor, toleranc
     steps, multipliers, rounds = torch.zeros_like(free), torch.zeros_like(start), 0
     for column in bounds.column.unique().tolist():
         mine = bounds.column == column
-        nearest = _Nearest(white[mine], bounds.part(mine), start[mine], live[mine], tolerance)
-        steps[:, column], multipliers[mine], taken = nearest.found()
+        nearest = _nearest(white[mine], bounds.part(mine), start[mine], live[mine], tolerance)
+        steps[:, column], multipliers[mine], taken = nearest
         rounds = max(rounds, taken)
     return steps, multipliers, rounds
 
@@ -124,59 +120,30 @@ def _optimality(
     return float(torch.stack([stationary, feasible, complementary]).max())
 
 
-@dataclass(frozen=True, eq=False)
-class _Nearest:
-    """The shortest w with low ≤ start + Ww ≤ high, for one column of coefficients."""
+def _nearest(
+    white: Float[Tensor, "p m"], bounds: Bounds, start: Vector, live: Bool[Tensor, "p"], tolerance: float
+) -> tuple[Float[Tensor, "m"], Vector, int]:
+    """The shortest w with low ≤ start + Ww ≤ high, for one column; the multiplier of each row, and how often rows were added.
 
-    white: Float[Tensor, "p m"]
-    bounds: Bounds
-    start: Vector
-    live: Bool[Tensor, "p"]
-    """Whether coefficients matter there."""
-    tolerance: float
-
-    def found(self) -> tuple[Float[Tensor, "m"], Vector, int]:
-        """w, the multiplier of each row, and how often rows were added."""
-        found = self._attempt()
-        if found is None:
-            raise Contradiction(self._contradicting())
-        return found
-
-    def _attempt(self) -> tuple[Float[Tensor, "m"], Vector, int] | None:
-        """None where there is no such w."""
-        if (self.bounds.excess(self.start) > self.tolerance)[~self.live].any():
-            return None
-        lengths, taken, rounds = self.white.norm(dim=1), torch.zeros_like(self.live), 0
-        w, multipliers = torch.zeros_like(self.white[0]), torch.zeros_like(self.start)
-        while True:
-            out = self.live & (self.bounds.excess(self.start + self.white @ w) > self.tolerance)
-            if not (out & ~taken).any():
-                return w, multipliers, rounds
-            taken, rounds = taken | out, rounds + 1
-            some, lengthy = self.bounds.part(taken), lengths[taken]
-            found = _shortest(
-                self.white[taken] / lengthy[:, None],
-                (some.low - self.start[taken]) / lengthy,
-                (some.high - self.start[taken]) / lengthy,
-            )
-            if found is None:
-                return None
-            w, multipliers = found[0], torch.zeros_like(self.start)
-            multipliers[taken] = found[1] / lengthy
-
-    def _contradicting(self) -> list[int]:
-        """Constraints that cannot hold together, though any fewer of them can."""
-        kept = self.bounds.source.unique().tolist()
-        for source in list(kept):
-            rest = [other for other in kept if other != source]
-            which = torch.isin(self.bounds.source, torch.tensor(rest, device=self.start.device))
-            part = _Nearest(self.white[which], self.bounds.part(which), self.start[which], self.live[which], self.tolerance)
-            if rest and part._attempt() is None:
-                kept = rest
-        return kept
+    `live` are the rows in which coefficients matter.
+    """
+    if (bounds.excess(start) > tolerance)[~live].any():
+        raise Contradiction
+    lengths, taken, rounds = white.norm(dim=1), torch.zeros_like(live), 0
+    w, multipliers = torch.zeros_like(white[0]), torch.zeros_like(start)
+    while True:
+        violated = live & (bounds.excess(start + white @ w) > tolerance)
+        if not (violated & ~taken).any():
+            return w, multipliers, rounds
+        taken, rounds = taken | violated, rounds + 1
+        some, length = bounds.part(taken), lengths[taken]
+        low, high = (some.low - start[taken]) / length, (some.high - start[taken]) / length
+        w, own = _shortest(white[taken] / length[:, None], low, high)
+        multipliers = torch.zeros_like(start)
+        multipliers[taken] = own / length
 
 
-def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Float[Tensor, "m"], Vector] | None:
+def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Float[Tensor, "m"], Vector]:
     """The shortest w with low ≤ rows·w ≤ high, and the multipliers of w + rowsᵀμ = 0, by daqp; in the span of few rows."""
     daqp, (k, m) = _daqp(), rows.shape
     basis, triangle = torch.linalg.qr(rows.mT) if 2 * k < m else (None, rows.mT)
@@ -193,7 +160,7 @@ def _shortest(rows: Float[Tensor, "k m"], low: Vector, high: Vector) -> tuple[Fl
         iter_limit=100 * k + 1000,
     )
     if answer == DEFAULTS.infeasible:
-        return None
+        raise Contradiction
     if answer != DEFAULTS.found:
         raise RaffiaError(
             f"daqp could not solve the quadratic programme of the inequalities (it answered {answer}). Pass a larger ridge."

@@ -82,8 +82,6 @@ class KernelEquations(Statistics):
         raise RaffiaError("a kernel model (n_features=inf) has no features, hence no Gram matrix of them.")
 
 
-Spread = Callable[[Tensor, Tensor], Tensor]
-"""The posterior covariance between inputs with these coordinates, in units of the noise variance."""
 PARTS = ("coef", "centres", "origin", "directions")
 
 
@@ -186,17 +184,17 @@ class KernelRidge:
         centres = solution.centres
         return lambda x: self.feature_map.kernel_of(solution.project(x), centres) @ solution.coef
 
-    def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Spread:
-        """Cov(F(a), F(b)) = (k(a, b) − k(a, ·) (K + λ)⁻¹ k(·, b)) / λ."""
+    def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Callable[[Tensor], Tensor]:
+        """Var F(a) = (k(a, a) − k(a, ·) (K + λ)⁻¹ k(·, a)) / λ, in units of the noise variance."""
         centres, origin, directions = kernel_coordinates(self.feature_map, equations.inputs)
         kernel = self.feature_map.kernel_of
 
-        def covariance(x: Tensor, y: Tensor) -> Tensor:
-            x, y = (project(values, origin, directions) for values in (x, y))
-            left, right = kernel(x, centres) @ path.U, kernel(y, centres) @ path.U
-            return (kernel(x, y) - (left / (path.s + ridge)) @ right.mT) / ridge
+        def variance(x: Tensor) -> Tensor:
+            x = project(x, origin, directions)
+            left = kernel(x, centres) @ path.U
+            return ((kernel(x, x) - (left / (path.s + ridge)) @ left.mT) / ridge).diagonal()
 
-        return covariance
+        return variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,15 +223,15 @@ class LinearRidge:
         """F as a function of coordinates."""
         return lambda x: solution.coef[0] + solution.project(x) @ solution.coef[1:]
 
-    def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Spread:
-        """Cov(F(a), F(b)) for coefficients with the prior N(0, 1/λ) and the intercept."""
+    def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Callable[[Tensor], Tensor]:
+        """Var F for coefficients with the prior N(0, 1/λ) and the intercept, in units of the noise variance."""
         origin, directions = equations.inputs.mean(0), path.directions
         assert directions is not None  # of rows
 
-        def covariance(x: Tensor, y: Tensor) -> Tensor:
-            x, y = (values - origin for values in (x, y))
-            left, right = x @ directions.mT, y @ directions.mT
-            outside = (x - left @ directions) @ (y - right @ directions).mT / ridge
-            return 1 / len(path.U) + (left / (path.s + ridge)) @ right.mT + outside
+        def variance(x: Tensor) -> Tensor:
+            x = x - origin
+            left = x @ directions.mT
+            outside = (x - left @ directions) @ (x - left @ directions).mT / ridge
+            return (1 / len(path.U) + (left / (path.s + ridge)) @ left.mT + outside).diagonal()
 
-        return covariance
+        return variance

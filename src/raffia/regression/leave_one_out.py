@@ -23,7 +23,7 @@ from raffia.regression.modal_stream import RealRows
 from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.ridge_path import DualPath, RidgePath, best_ridge, k_fold_errors
 from raffia.regression.solvers.base import columns_of
-from raffia.regression.statistics import NormalEquations, Statistics, Streamed
+from raffia.regression.statistics import NormalEquations, Statistics, Streamed, factorised
 from raffia.spaces import Nodes
 
 
@@ -224,8 +224,6 @@ def fold_ridge(folds: Sequence[Statistics]) -> tuple[float, float]:
 
 def _solved(equations: NormalEquations, ridge: float) -> Float[Tensor, "m columns"]:
     """α(λ) by Cholesky; NaN where G + λ is not positive definite in floating point."""
-    shifted = equations.gram.clone()
-    shifted.diagonal().add_(ridge)
-    factor, failed = torch.linalg.cholesky_ex(shifted)
+    factor, failed = factorised(equations.gram, ridge)
     coef = torch.cholesky_solve(columns_of(equations.rhs), factor)
     return torch.full_like(coef, torch.nan) if failed else coef

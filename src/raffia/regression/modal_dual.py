@@ -12,10 +12,10 @@ import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
-from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums, refuse_indefinite
-from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, factorised, ranges, squared
+from raffia.regression.modal_equations import ModalEquations, ModalProblem, check_sums
+from raffia.regression.modal_stream import Features, ModalStream, Sampled, Targets, ranges, squared
 from raffia.regression.regression_defaults import DEFAULTS
-from raffia.regression.statistics import Statistics, add_lower_triangle, mirror
+from raffia.regression.statistics import Statistics, add_lower_triangle, factorised, mirror
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +98,10 @@ class ModalDual(ModalProblem, Statistics):
         """Of ordinary coefficients, summed over all modes."""
         return torch.einsum("k,kij->ij", self.twice, (self.V @ self.Y).real)
 
-    @property
-    def scales(self) -> Float[Tensor, "blocks"]:
+    @cached_property
+    def traces(self) -> Float[Tensor, "blocks"]:
         """tr G_k over the random features."""
-        traces = torch.stack([squared(V[: self.features]).sum() for V in self.V]) / self.features
-        return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
+        return torch.stack([squared(V[: self.features]).sum() for V in self.V]) / self.features
 
     def residual(self, coef: Inexact[Tensor, "..."]) -> Float[Tensor, ""]:
         """Σ_i ‖y_i − F(a_i)‖², as `ModalEquations.residual`."""
@@ -116,21 +115,10 @@ class ModalDual(ModalProblem, Statistics):
         sides = torch.stack([V @ Y for V, Y in zip(self.V, self.Y, strict=True)])
         check_sums(diagonal.sum(0)[: self.features], sides, self.energy)
 
-    def solve(
-        self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
-    ) -> Inexact[Tensor, "blocks p columns"]:
-        """By a Cholesky factorisation of K_k + λ_k."""
-        start = start.to(self.V)
-        coef = self.V.new_empty(*self.V.shape[:2], start.shape[1])
-        for part in ranges(self._kernels):
-            factor, failed = factorised(self._kernels[part], ridges[part])
-            if failed.any() and not allow_failures:
-                refuse_indefinite(failed)
-            V = self.V[part]
-            step = V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
-            step[failed != 0] = torch.nan
-            coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
-        return coef
+    def step(self, part: slice, factor: Tensor, start: Tensor) -> Inexact[Tensor, "some p columns"]:
+        """V_k (K_k + λ_k)⁻¹ (Y_k − V_kᴴ α⁰/m)."""
+        V = self.V[part]
+        return V @ torch.cholesky_solve(self.Y[part] - V.mH @ start / self.features, factor)
 
     def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
         """Some of the samples, by their indices."""
@@ -145,9 +133,9 @@ class ModalDual(ModalProblem, Statistics):
         residuals, gaps = [], []
         unit = torch.zeros(self.n_samples, len(rows), dtype=self.V.dtype, device=self.V.device)
         unit[rows, torch.arange(len(rows), device=rows.device)] = 1
-        for part in ranges(self._kernels):
+        for part in ranges(self.matrices):
             ridge = ridges[part]
-            factor, failed = factorised(self._kernels[part], ridge)
+            factor, failed = factorised(self.matrices[part], ridge)
             targets = self.Y[part].repeat(1, 1, starts.shape[1] // self.Y.shape[2]) - self.V[part].mH @ starts / self.features
             right = torch.cat([unit.expand(len(ridge), -1, -1), targets], dim=2)
             S, w = torch.linalg.solve_triangular(factor, right, upper=False).split([len(rows), starts.shape[1]], dim=2)
@@ -165,7 +153,8 @@ class ModalDual(ModalProblem, Statistics):
         return squared(self.Y).sum((1, 2))
 
     @cached_property
-    def _kernels(self) -> Inexact[Tensor, "blocks n n"]:
+    def matrices(self) -> Inexact[Tensor, "blocks n n"]:  # type: ignore[override]
+        """K_k."""
         V, n = self.V, self.n_samples
         if V.is_cuda:
             return V.mH @ V / self.features

@@ -9,23 +9,32 @@ blocks, so their normal equations are the sum over the blocks.
 """
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
-from raffia.regression.modal_stream import ModalStream, Sampled, Targets, factorised, ranges, squared
+from raffia.regression.modal_stream import ModalStream, Sampled, Targets, ranges, squared
 from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.ridge_path import RidgePath
-from raffia.regression.statistics import NormalEquations, Statistics, add_lower_triangle, mirror, refuse_other_problem
+from raffia.regression.statistics import (
+    NormalEquations,
+    Statistics,
+    add_lower_triangle,
+    factorised,
+    mirror,
+    refuse_other_problem,
+)
+
+Problem = TypeVar("Problem", bound="ModalProblem")
 
 
-class ModalProblem:
+class ModalProblem(ABC):
     """What the two forms of modal statistics share: the ordinary coefficients α⁰, and the solution of all blocks."""
 
     twice: Float[Tensor, "blocks"]
@@ -42,10 +51,18 @@ class ModalProblem:
         """m."""
         return self.features
 
+    matrices: Inexact[Tensor, "blocks size size"]
+    """Those that are factorised: G_k, or the kernel K_k of the samples."""
+
     @property
     @abstractmethod
+    def traces(self) -> Float[Tensor, "blocks"]:
+        """tr G_k over the random features."""
+
+    @property
     def scales(self) -> Float[Tensor, "blocks"]:
-        """tr G_k over the random features: the size of ridges that matter. Never zero."""
+        """The traces, the size of ridges that matter. Never zero."""
+        return self.traces.clamp(min=max(1e-16 * float(self.traces.max()), torch.finfo(self.traces.dtype).tiny))
 
     @property
     def scale(self) -> float:
@@ -57,11 +74,36 @@ class ModalProblem:
     def start_shape(self) -> tuple[int, ...]:
         """The shape of the coefficients of one block."""
 
+    @property
     @abstractmethod
+    def dtype(self) -> torch.dtype:
+        """The type of the coefficients."""
+
+    @abstractmethod
+    def step(self, part: slice, factor: Tensor, start: Tensor) -> Inexact[Tensor, "some p columns"]:
+        """α(k) − α⁰ of some blocks, from the Cholesky factors of their matrices and α⁰ = `start`."""
+
     def solve(
         self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
     ) -> Inexact[Tensor, "blocks p columns"]:
         """α(k), from α⁰ = `start`, (p, columns). An infinite ridge gives α(k) = α⁰. With `allow_failures`, blocks that fail are NaN."""
+        start = start.to(self.twice.device, self.dtype)
+        coef = start.new_empty(len(self.twice), *self.start_shape)
+        for part in ranges(self.matrices):
+            factor, failed = factorised(self.matrices[part], ridges[part])
+            if failed.any() and not allow_failures:
+                raise RaffiaError(
+                    f"the equations of {int((failed != 0).sum())} of the modes are not positive definite with this ridge: pass a larger "
+                    "one, or ridge='auto'."
+                )
+            step = self.step(part, factor, start)
+            step[failed != 0] = torch.nan
+            coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
+        return coef
+
+    def thinned(self: Problem, a: Tensor, y: Tensor) -> tuple[Problem, Tensor, Tensor]:
+        """Fewer samples, evenly spread, where many would make large systems. Ridges do not depend on the number of samples."""
+        return self, a, y
 
     def apply(self, x: Float[Tensor, "p columns"]) -> Float[Tensor, "p columns"]:
         """G x, for ordinary coefficients."""
@@ -132,10 +174,6 @@ class ModalEquations(ModalProblem, Statistics):
         grams, sides, twice, energies = (part[blocks] for part in (self.grams, self.sides, self.twice, self.energies))
         return replace(self, grams=grams, sides=sides, twice=twice, energies=energies)
 
-    def thinned(self, a: Tensor, y: Tensor) -> tuple["ModalEquations", Tensor, Tensor]:
-        """The same statistics: their size does not depend on the number of samples."""
-        return self, a, y
-
     @property
     def dtype(self) -> torch.dtype:
         """The type of the coefficients."""
@@ -162,10 +200,14 @@ class ModalEquations(ModalProblem, Statistics):
         return torch.einsum("k,kij->ij", self.twice, self.sides.real)
 
     @property
-    def scales(self) -> Float[Tensor, "blocks"]:
+    def matrices(self) -> Inexact[Tensor, "blocks p p"]:  # type: ignore[override]
+        """G_k."""
+        return self.grams
+
+    @property
+    def traces(self) -> Float[Tensor, "blocks"]:
         """tr G_k over the random features."""
-        traces = self.grams.diagonal(dim1=1, dim2=2).real[:, : self.features].sum(1)
-        return traces.clamp(min=max(1e-16 * float(traces.max()), torch.finfo(traces.dtype).tiny))
+        return self.grams.diagonal(dim1=1, dim2=2).real[:, : self.features].sum(1)
 
     def nothing(self) -> "ModalEquations":
         """Zeros that take no memory."""
@@ -199,19 +241,9 @@ class ModalEquations(ModalProblem, Statistics):
         """Refuse features that are not finite or all zero on the data."""
         check_sums(self.grams.diagonal(dim1=1, dim2=2).real.sum(0)[: self.features], self.sides, self.energy)
 
-    def solve(
-        self, ridges: Float[Tensor, "blocks"], start: Tensor, allow_failures: bool = False
-    ) -> Inexact[Tensor, "blocks p columns"]:
-        """By a Cholesky factorisation of each block."""
-        coef, start = torch.empty_like(self.sides), start.to(self.sides)
-        for part in ranges(self.grams):
-            factor, failed = factorised(self.grams[part], ridges[part])
-            if failed.any() and not allow_failures:
-                refuse_indefinite(failed)
-            step = torch.cholesky_solve(self.sides[part] - self.grams[part] @ start, factor)
-            step[failed != 0] = torch.nan
-            coef[part] = start + torch.where(torch.isinf(ridges[part])[:, None, None], 0, step)
-        return coef
+    def step(self, part: slice, factor: Tensor, start: Tensor) -> Inexact[Tensor, "some p columns"]:
+        """(G_k + λ_k)⁻¹ (b_k − G_k α⁰)."""
+        return torch.cholesky_solve(self.sides[part] - self.grams[part] @ start, factor)
 
     def sampled(self, stream: ModalStream, a: Tensor, y: Tensor, rows: Tensor) -> Sampled:
         """Some of the samples, by their indices."""
@@ -243,14 +275,6 @@ class ModalEquations(ModalProblem, Statistics):
                 coef[part] = starts + torch.where(far[..., None], 0, moved)
             gaps[part] = torch.where((failed != 0)[:, None] | (gap < DEFAULTS.least_gap), 0.0, gap)
         return residuals, gaps
-
-
-def refuse_indefinite(failed: Tensor) -> None:
-    """Raise the error for blocks without a solution."""
-    raise RaffiaError(
-        f"the equations of {int((failed != 0).sum())} of the modes are not positive definite with this ridge: pass a larger one, "
-        "or ridge='auto'."
-    )
 
 
 def check_sums(diagonal: Float[Tensor, "m"], sides: Tensor, energy: Tensor) -> None:

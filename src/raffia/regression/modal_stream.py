@@ -27,15 +27,6 @@ def ranges(matrices: Inexact[Tensor, "blocks p p"]) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, len(matrices), size))
 
 
-def factorised(
-    matrices: Inexact[Tensor, "blocks p p"], ridges: Float[Tensor, "blocks"]
-) -> tuple[Inexact[Tensor, "blocks p p"], Int[Tensor, "blocks"]]:
-    """L of G + λ = L Lᴴ for each block, and whether the factorisation failed. For infinite λ, L is that of G + 1 and must not be used."""
-    shifted = matrices.clone()
-    shifted.diagonal(dim1=1, dim2=2).add_(torch.where(torch.isinf(ridges), 1.0, ridges)[:, None])
-    return torch.linalg.cholesky_ex(shifted)
-
-
 def squared(z: Inexact[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """|z|², without a square root on the way."""
     return torch.view_as_real(z.resolve_conj()).square().sum(-1) if z.is_complex() else z.square()

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Inexact, Int
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -192,6 +192,18 @@ def add_lower_triangle(gram: Tensor, phi: Tensor, block: int | None = None) -> N
     for start in range(0, len(phi), block):
         stop = min(start + block, len(phi))
         gram[start:stop, :stop].addmm_(phi[start:stop], phi[:stop].mH)
+
+
+def factorised(
+    matrices: Inexact[Tensor, "*blocks p p"], ridges: float | Float[Tensor, "*blocks"]
+) -> tuple[Inexact[Tensor, "*blocks p p"], Int[Tensor, "*blocks"]]:
+    """L of G + λ = L Lᴴ, of one matrix or of each block, and whether the factorisation failed.
+
+    For infinite λ, L is that of G + 1 and must not be used.
+    """
+    shifted, ridges = matrices.clone(), torch.as_tensor(ridges, dtype=torch.float64, device=matrices.device)
+    shifted.diagonal(dim1=-2, dim2=-1).add_(torch.where(torch.isinf(ridges), 1.0, ridges)[..., None])
+    return torch.linalg.cholesky_ex(shifted)
 
 
 def mirror(gram: Tensor, block: int = 1024) -> None:

@@ -79,53 +79,44 @@ def report(
     >>> report(surrogate, "train.html")  # doctest: +SKIP
     """
     held = _HeldOut(surrogate, level)
-    model, contest, errors = surrogate.model, surrogate.contest, held.errors
+    model, contest, name = surrogate.model, surrogate.contest, str(model_file)
+    band = [] if level is None else [sentence(band_in_words(surrogate, level))]
+    table = contest and Table(
+        f"{sentence(contest_title(contest))} None of them gives the errors above.", contest.header, contest.rows
+    )
+    known = {
+        "model file": name,
+        **facts,
+        "features": repr(model.feature_map) if model.n_features == math.inf else f"{model.n_features} of {model.feature_map!r}",
+        "normalised": NORMALISED[model.normalize],
+        "ridge": ridge_in_words(model.ridge_, ".3g"),
+        "time": f"{surrogate.seconds:.1f} s",
+        "plan": surrogate.plan and f"{surrogate.plan.words}; {surrogate.plan.beyond}",
+        "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
+        "split": surrogate.split,
+    }
     sections = [
         Section(title="What to know of these errors", anchor="warnings", points=[*map(sentence, surrogate.notes)]),
-        held.errors_section([] if level is None else [sentence(band_in_words(surrogate, level))]),
+        held.errors_section(band),
         rollout_section(surrogate.rollout, held.output.frame),
         Section(title="Where it errs", anchor="where", pictures=held.where()),
         held.cases_section(),
         held.outliers_section(),
         Section(title="What was inferred from the data", anchor="guesses", points=list(notes)),
-        Section(
-            title="Contest",
-            anchor="contest",
-            text=["What was tried before this model was chosen."] * bool(contest),
-            tables=[
-                Table(f"{sentence(contest_title(contest))} None of them gives the errors above.", contest.header, contest.rows)
-            ]
-            if contest
-            else [],
-        ),
+        table
+        and Section(title="Contest", anchor="contest", text=["What was tried before this model was chosen."], tables=[table]),
         _search_section(surrogate),
         Section(
             title="How to use it",
             anchor="use",
             text=[_shapes(held.data.a, held.data.y)],
-            code=_instructions(str(model_file), surrogate.rollout is not None),
+            code=_instructions(name, surrogate.rollout is not None),
         ),
-        Section(title="What these errors do not say", anchor="caveats", points=caveats(errors, surrogate.split)),
-        Section(
-            title="Facts",
-            anchor="facts",
-            facts={
-                "model file": str(model_file),
-                **facts,
-                "features": f"{model.n_features} of {model.feature_map!r}"
-                if model.n_features < math.inf
-                else repr(model.feature_map),
-                "normalised": NORMALISED[model.normalize],
-                "ridge": ridge_in_words(model.ridge_, ".3g"),
-                "time": f"{surrogate.seconds:.1f} s",
-                **({} if surrogate.plan is None else {"plan": f"{surrogate.plan.words}; {surrogate.plan.beyond}"}),
-                "versions": f"raffia {__version__}, torch {torch.__version__}, Python {platform.python_version()}",
-                "split": surrogate.split,
-            },
-        ),
+        Section(title="What these errors do not say", anchor="caveats", points=caveats(held.errors, surrogate.split)),
+        Section(title="Facts", anchor="facts", facts={key: value for key, value in known.items() if value}),
     ]
     filled = [one for one in sections if one and (one.points or one.text or one.tables or one.pictures or one.facts)]
-    write(path, title, headline(errors, surrogate.n_train, surrogate.by_blocks), filled)
+    write(path, title, headline(held.errors, surrogate.n_train, surrogate.by_blocks), filled)
 
 
 class _HeldOut:
@@ -137,15 +128,13 @@ class _HeldOut:
         self.surrogate, self.data, self.measured = surrogate, surrogate.test, surrogate.measured
         self.predicted = surrogate.predicted.detach().cpu()
         self.errors = self.measured.relative.detach().double().cpu().numpy()
-        self._check_counts()
         schema = getattr(surrogate.model, "schema_", None)
-        self.input, self.output = (
-            SideSchema(space=space) if side is None else replace(side, space=space)
-            for side, space in (
-                (schema and schema.input, self.data.domain),
-                (schema and schema.output, self.data.output_space),
+        self.input, self.output = SideSchema(space=self.data.domain), SideSchema(space=self.data.output_space)
+        if schema is not None:
+            self.input, self.output = (
+                replace(side, names=known.names, frame=known.frame)
+                for side, known in ((self.input, schema.input), (self.output, schema.output))
             )
-        )
         self.level = BAND_LEVEL if level is None else level
         try:
             self.widths: list[float] | None = surrogate.half_widths(self.level)
@@ -178,27 +167,23 @@ class _HeldOut:
 
     def where(self) -> list[Picture]:
         """Errors against parameters, by group and along it, and along the rows of a file that follow one another."""
-        pictures: list[Picture] = []
-        groups, rows = self.surrogate.groups, self.surrogate.rows
+        groups, rows, figures = self.surrogate.groups, self.surrogate.rows, {}
         if not np.isfinite(self.errors).any() or len(self.errors) < LEAST_STEPS:
-            return pictures
+            return []
         if self.data.domain.tabular:
             figure = plotting.errors_against_parameters(self.data.a, self.errors, self.input.names)
-            pictures.append(Picture.of(figure, "Error against each parameter, a dot for each sample held out."))
+            figures["Error against each parameter, a dot for each sample held out."] = figure
         if groups is not None:
+            places = np.array([sum(other == group for other in groups[:i]) for i, group in enumerate(groups)])
             if len(set(groups)) > 1:
-                figure = plotting.errors_by_group(groups, self.errors)
-                pictures.append(Picture.of(figure, "Error by group, the worst first, with medians."))
-            places = [sum(other == group for other in groups[:i]) for i, group in enumerate(groups)]
-            if max(places) + 1 >= LEAST_STEPS:
-                figure = plotting.errors_along(
-                    np.array(places), self.errors, "place within its group, in the order of the file"
-                )
-                pictures.append(Picture.of(figure, "Error along the groups: of trajectories, against time."))
+                figures["Error by group, the worst first, with medians."] = plotting.errors_by_group(groups, self.errors)
+            if places.max() + 1 >= LEAST_STEPS:
+                figure = plotting.errors_along(places, self.errors, "place within its group, in the order of the file")
+                figures["Error along the groups: of trajectories, against time."] = figure
         elif rows is not None and self.surrogate.in_order:
             figure = plotting.errors_along(np.array(rows), self.errors, "row of the file")
-            pictures.append(Picture.of(figure, "Error along the file, whose rows follow one another."))
-        return pictures
+            figures["Error along the file, whose rows follow one another."] = figure
+        return [Picture.of(figure, caption) for caption, figure in figures.items()]
 
     def cases_section(self) -> Section:
         """The best, the median and the worst sample, with the band where it can be drawn."""
@@ -231,16 +216,6 @@ class _HeldOut:
 
     def _names(self, count: int) -> list[str] | None:
         return list(self.output.names) if len(self.output.names) == count else None
-
-    def _check_counts(self) -> None:
-        """Refuse errors, predictions and rows that are not those of the test pairs."""
-        n, y, rows = len(self.data), self.data.y, self.surrogate.rows
-        if n == 0 or len(self.errors) != n or self.predicted.shape != y.shape or (rows is not None and len(rows) != n):
-            raise RaffiaError(
-                f"a report needs one error, one prediction and one row for each of the {n} samples held out, and at least one "
-                f"sample; got {len(self.errors)} errors, predictions {tuple(self.predicted.shape)} for outputs {tuple(y.shape)}, "
-                f"{'no' if rows is None else len(rows)} rows."
-            )
 
 
 def _summary(name: str, relative: Tensor, deviations: Tensor) -> list[str]:

@@ -163,7 +163,7 @@ def kinds_of(words: str | Sequence[str], dim: int, argument: str) -> tuple[Axis,
     wrong = [name for name in names if str(name) not in KINDS]
     if wrong or len(names) not in (1, dim):
         raise RaffiaError(
-            f"{argument} needs one of {', '.join(KINDS)} for each of {dim} axes, or one for all; got {wrong[0] if wrong else words!r}."
+            f"{argument} needs one of {', '.join(KINDS)} for each of {dim} axes, or for all; got {wrong[0] if wrong else words!r}."
         )
     return tuple(KINDS[name] for name in (names * dim if len(names) == 1 else names))
 

@@ -106,10 +106,7 @@ class Domain(Space):
                 raise RaffiaError(f"boundary must be one of {get_args(Boundary)}, or one for each axis; got {boundary!r}.")
         fits = [word == "periodic" for word in found] == [kind.periodic for kind in self.kinds]
         if not fits or (one and self.dim and (boundary == "periodic") != self.periodic):
-            raise RaffiaError(
-                f"boundary {boundary!r} does not go with a {self.noun}: 'periodic' is for axes that are so, "
-                "'neumann' and 'dirichlet' for others."
-            )
+            raise RaffiaError(f"boundary {boundary!r} does not go with a {self.noun}: only periodic axes are 'periodic'.")
         return cast(tuple[Boundary, ...], found)
 
     @property
@@ -129,7 +126,7 @@ class Domain(Space):
         """The grid of `f`, from the shape of its last axes."""
         if f.ndim < self.dim:
             raise RaffiaError(
-                f"a function on a domain of dimension {self.dim} has at least that many axes; got shape {tuple(f.shape)}."
+                f"a function on a domain of dimension {self.dim} has at least that many axes; got {tuple(f.shape)}."
             )
         return Grid(self, tuple(f.shape[f.ndim - self.dim :]))
 
@@ -163,8 +160,7 @@ class Grid(Nodes):
         if len(self.shape) != len(kinds) or any(points < kind.least for points, kind in zip(self.shape, kinds, strict=True)):
             least = max((kind.least for kind in kinds), default=1)
             raise RaffiaError(
-                f"a grid on a {self.domain.noun} of dimension {self.domain.dim} needs {self.domain.dim} axes "
-                f"of {least} point(s) or more; got shape {self.shape}."
+                f"a grid on a {self.domain.noun} needs {len(kinds)} axes of {least} point(s) or more; got shape {self.shape}."
             )
 
     @property

@@ -93,9 +93,7 @@ class LaplacianBasis:
     def at(self, mesh: Mesh) -> Float[Tensor, "modes points"]:
         """φ_k at the nodes of a mesh."""
         if mesh.domain != self.domain:
-            raise RaffiaError(
-                f"a mesh in {mesh.domain} does not go with functions on {self.domain}: pass Mesh(nodes, domain=…)."
-            )
+            raise RaffiaError(f"a mesh in {mesh.domain} does not go with {self.domain}: pass Mesh(nodes, domain=…).")
         return _at_nodes(self, mesh)
 
     def _layout(self, grid: Grid) -> tuple[Tensor, tuple[int, ...], Tensor]:
@@ -103,7 +101,7 @@ class LaplacianBasis:
         held = self.held_by(grid)
         if not held.any():
             raise RaffiaError(
-                f"a grid of shape {grid.shape} is too coarse: it holds none of the {self.n_modes} modes. Use more points."
+                f"a grid of shape {grid.shape} is too coarse for any of the {self.n_modes} modes. Use more points."
             )
         modes = self.modes[held]
         ranks = tuple(int(r) for r in modes.amax(0) + 1)

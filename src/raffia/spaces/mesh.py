@@ -54,9 +54,7 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
     def __post_init__(self) -> None:
         nodes = torch.as_tensor(self.nodes, dtype=torch.float64).detach().cpu()
         if nodes.ndim != 2 or not len(nodes) or nodes.shape[1] not in (1, 2, 3) or not torch.isfinite(nodes).all():
-            raise RaffiaError(
-                f"Mesh(nodes=…) must be finite coordinates (points, dim), dim 1 to 3; got shape {tuple(nodes.shape)}."
-            )
+            raise RaffiaError(f"Mesh(nodes=…) must be finite coordinates (points, dim), dim 1 to 3; got {tuple(nodes.shape)}.")
         low, high = nodes.amin(0), nodes.amax(0)
         if self.domain is None and not (high > low).all():
             raise RaffiaError("Mesh(nodes=…) must not lie in a plane or on a line: drop the coordinate that does not vary.")
@@ -65,24 +63,20 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
         origin = tuple(low.tolist() if around else self.origin or [0.0] * domain.dim)
         if domain.dim != nodes.shape[1] or len(origin) != domain.dim:
             raise RaffiaError(
-                f"Mesh(domain=…, origin=…) need {nodes.shape[1]} dimensions, as the nodes have; got {domain}, {origin}."
+                f"Mesh(domain=…, origin=…) need the {nodes.shape[1]} dimensions of the nodes; got {domain}, {origin}."
             )
         corner, lengths = (torch.tensor(values, dtype=torch.float64) for values in (origin, domain.extents))
         outside = ((nodes - corner < -1e-9 * lengths) | (nodes - corner > lengths * (1 + 1e-9))).any(1).nonzero()
         if len(outside):
             index = int(outside[0])
-            raise RaffiaError(
-                f"Mesh(nodes=…) must lie in {domain} from {origin}; nodes[{index}] = {nodes[index].tolist()} does not."
-            )
+            raise RaffiaError(f"Mesh(nodes=…) must lie in {domain} from {origin}; nodes[{index}] does not.")
         cells = None if self.cells is None else _checked(nodes, torch.as_tensor(self.cells).detach().cpu())
         if self.weights is not None:
             weights = torch.as_tensor(self.weights, dtype=torch.float64).detach().cpu()
         else:
             weights = _weights_of(nodes, domain) if cells is None else _weights_of_cells(nodes, cells)
         if weights.shape != (len(nodes),) or not (torch.isfinite(weights) & (weights > 0)).all():
-            raise RaffiaError(
-                f"Mesh(weights=…) must be {len(nodes)} positive numbers, one a node; got shape {tuple(weights.shape)}."
-            )
+            raise RaffiaError(f"Mesh(weights=…) must be {len(nodes)} positive numbers, one a node; got {tuple(weights.shape)}.")
         for name, value in (("nodes", nodes), ("weights", weights), ("domain", domain), ("origin", origin), ("cells", cells)):
             object.__setattr__(self, name, value)
 
@@ -165,9 +159,7 @@ def _weights_of(nodes: Points, domain: Domain) -> Float[Tensor, "points"]:
         try:
             triangulation = Delaunay(around.numpy())
         except QhullError:
-            raise RaffiaError(
-                f"weights cannot be estimated from {len(points)} distinct points in {domain.dim} dimensions: pass Mesh(weights=…)."
-            ) from None
+            raise RaffiaError(f"weights cannot be estimated from {len(points)} points: pass Mesh(weights=…).") from None
         weights = spread(around, torch.from_numpy(triangulation.simplices).long())
         for point, _, neighbour in triangulation.coplanar.tolist():  # too close to another point for the triangulation
             weights[point] = weights[neighbour] = weights[neighbour] / 2
@@ -203,9 +195,7 @@ def _checked(nodes: Points, cells: Tensor) -> Tensor:
     dim = nodes.shape[1]
     whole = not cells.is_complex() and cells.dtype != torch.bool and bool((cells == cells.long()).all())
     if not whole or cells.ndim != 2 or not len(cells) or not 2 <= cells.shape[1] <= dim + 1:
-        raise RaffiaError(
-            f"cells must be integer node indices, (cells, {dim + 1}); got {cells.dtype} of shape {tuple(cells.shape)}."
-        )
+        raise RaffiaError(f"cells must be integer node indices, (cells, {dim + 1}); got {cells.dtype}, {tuple(cells.shape)}.")
     if cells.min() < 0 or cells.max() >= len(nodes):
         raise RaffiaError(
             f"cells must be node indices from 0 to {len(nodes) - 1}; got {int(cells.min())} to {int(cells.max())}."

@@ -68,9 +68,7 @@ class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors
     def grid_of(self, f: Tensor) -> "Vectors":
         """Vectors of the size of `f`."""
         if f.ndim < 1 or f.shape[-1] == 0 or self.length not in (None, f.shape[-1]):
-            raise RaffiaError(
-                f"vectors need {'at least one' if self.length is None else self.length} components; got {tuple(f.shape)}."
-            )
+            raise RaffiaError(f"vectors need {self.length or 'at least one'} components; got {tuple(f.shape)}.")
         return Vectors(f.shape[-1])
 
 
@@ -149,8 +147,7 @@ class Channels(Space):
         """The grid of one channel, with their number."""
         if f.ndim < self.ndim or f.shape[-self.ndim] != self.count:
             raise RaffiaError(
-                f"functions with {self.count} channels have shape (n, {self.count}, *grid), the channels before the grid; "
-                f"got {tuple(f.shape)}."
+                f"functions with {self.count} channels have shape (n, {self.count}, *grid); got {tuple(f.shape)}."
             )
         return ChannelGrid(self.of.grid_of(f), self.count)
 

@@ -239,7 +239,22 @@ def _in_words(value: Any) -> str:
 
 @dataclass(repr=False, eq=False)
 class RidgeSearch(Search):
-    """Scores the present setting and changes nothing; `RandomFeatureModel.tune` then finds the ridge, as after every search."""
+    """A search that changes no hyperparameters: `RandomFeatureModel.tune` then finds the ridge, as after every search.
+
+    Parameters
+    ----------
+    verbose
+        Whether to show progress.
+
+    Examples
+    --------
+    >>> from raffia import FourierFeatures, RandomFeatureModel
+    >>> from raffia.problems import Burgers
+    >>> from raffia.tuning import RidgeSearch
+    >>> a, y = Burgers(fine_points=64).dataset(20, points=32, seed=0)
+    >>> bool(RandomFeatureModel(FourierFeatures(16), 32).tune(a, y, RidgeSearch()).held_out_error_ < 1)
+    True
+    """
 
     verbose: bool = False
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from raffia.data.readers import nested
 from raffia.data.readers.damage import Damaged, guarded
@@ -29,7 +28,9 @@ def variables(path: Path) -> dict[str, Variable]:
             stored = part.untyped_storage().nbytes()  # torch makes room for all that is claimed
             if stored > size or (records and stored and stored not in records):
                 raise RaffiaError(f"{path} is damaged: a tensor claims more bytes than there are of it.")
-        return _array(torch.as_tensor(part))
+        tensor = torch.as_tensor(part)
+        plain = not tensor.is_floating_point() or tensor.dtype in (torch.float16, torch.float32, torch.float64)
+        return (tensor if plain else tensor.float()).detach().resolve_conj().resolve_neg().numpy()
 
     arrays = nested.variables(path, content, FEW, ROOM * size, array)
     return {name or path.stem: replace(v, name=name or path.stem) for name, v in arrays.items()}
@@ -60,8 +61,3 @@ def _records(path: Path) -> set[int]:
         if (bad := archive.testzip()) is not None:
             raise Damaged(f"the checksum of {bad} is wrong")
         return {record.file_size for record in records}
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    known = not tensor.is_floating_point() or tensor.dtype in (torch.float16, torch.float32, torch.float64)
-    return (tensor if known else tensor.float()).detach().resolve_conj().resolve_neg().numpy()

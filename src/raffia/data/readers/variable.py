@@ -136,9 +136,13 @@ class Variable:
         """
         n = self.shape[0] if self.shape else 1
         wanted = self.shape if rows is None or not self.shape else (len(range(*rows.indices(n))), *self.shape[1:])
-        check_size(self.path, self.name, wanted, np.dtype(self.dtype).itemsize, *self.beside)
+        size = math.prod(wanted) * np.dtype(self.dtype).itemsize
+        if min(wanted, default=0) < 0 or (
+            size > MODEST and size > COMPRESSION * held(self.path, size // COMPRESSION + 1, *self.beside)
+        ):
+            raise RaffiaError(f"{self.path} is damaged: {self.name} claims shape {wanted}, more than such a file can hold.")
         with naming(self.path, self.name):
-            values = np.asarray(self.load(rows if self.shape else None))
+            values = np.asarray(self.load(rows if self.shape else None)).astype(self.dtype, copy=False)
             damaged_if(values.shape != wanted, f"it has shape {wanted} in its header and {values.shape} in its body")
             return values
 
@@ -213,13 +217,6 @@ def stacked(arrays: Sequence[Variable], **changes: Any) -> Variable:
     load = partial(stack, lambda index: arrays[index].read(), len(arrays), first.shape, dtype)
     news: dict[str, Any] = {"shape": (len(arrays), *first.shape), "dims": None, "dtype": dtype, "load": load, "block": 1}
     return replace(first, **news | changes)
-
-
-def check_size(path: Path, name: str, shape: tuple[int, ...], itemsize: int, *beside: Path) -> None:
-    """Refuse an array that cannot be in the file, or in those beside it, before memory is taken for it."""
-    size = math.prod(shape) * itemsize
-    if any(axis < 0 for axis in shape) or (size > MODEST and size > COMPRESSION * held(path, size // COMPRESSION + 1, *beside)):
-        raise RaffiaError(f"{path} is damaged: {name} claims shape {shape}, more than such a file can hold.")
 
 
 def check_stored(path: Path, name: str, shape: tuple[int, ...], itemsize: int, stored: int) -> None:

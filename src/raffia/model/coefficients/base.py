@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -12,9 +12,6 @@ from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
 from raffia.regression import Ridge, Solution, Statistics
-
-Law = TypeVar("Law")
-"""The type of the posterior distribution of the coefficients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +26,7 @@ class RidgeChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Coefficients(ABC, Generic[Law]):
+class Coefficients(ABC):
     """F(a) = Σ_k ψ_k (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩: operators that are diagonal in some basis (ψ_k) of the outputs.
 
     A kind of coefficients fixes the basis. It also fixes the statistics of the pairs, the choice of the ridge, the solution of the
@@ -95,13 +92,8 @@ class Coefficients(ABC, Generic[Law]):
         """The noise level, estimated from the training pairs or their statistics."""
 
     @abstractmethod
-    def posterior(self, trained: Trained) -> Law:
-        """The posterior distribution of the coefficients; `trained` has statistics and a noise level."""
+    def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
+        """The variance of y at every point, (n, *nodes), as a function of inputs, in training units.
 
-    @abstractmethod
-    def variance(self, trained: Trained, posterior: Law, inputs: Tensor) -> Tensor:
-        """The variance of y at every point, (n, *nodes), in training units."""
-
-    @abstractmethod
-    def draws(self, trained: Trained, posterior: Law, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """`count` posterior draws of F(a), in the form of `combination`."""
+        It is that of the posterior distribution of the coefficients; `trained` has statistics and a noise level.
+        """

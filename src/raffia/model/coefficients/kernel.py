@@ -1,8 +1,6 @@
 """Models with n_features=inf: kernel ridge regression, or linear regression if the kernel is affine."""
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import torch
@@ -15,6 +13,7 @@ from raffia.model.coefficients.base import Coefficients, RidgeChoice
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.trained import Trained
 from raffia.regression import (
+    DualPath,
     KernelEquations,
     KernelRidge,
     KernelSolution,
@@ -22,22 +21,12 @@ from raffia.regression import (
     LinearRidge,
     Ridge,
     Solution,
-    Spread,
     Statistics,
 )
 from raffia.spaces import interpolate
-from raffia.transforms import is_tracked
 
 
-@dataclass(frozen=True, eq=False)
-class KernelPosterior:
-    """Standardised leave-one-out errors, and the posterior covariance between new inputs."""
-
-    errors: Float[Tensor, "n columns"]
-    spread: Spread
-
-
-class Kernel(Coefficients[KernelPosterior]):
+class Kernel(Coefficients):
     """Coefficients that are functions: one for each training pair or, in a linear map, for each principal component of the inputs."""
 
     noise_needs_pairs: ClassVar[bool] = False
@@ -108,35 +97,29 @@ class Kernel(Coefficients[KernelPosterior]):
         return float(torch.linalg.vector_norm(equations.targets - guess) / equations.energy.sqrt())
 
     def noise(self, trained: Trained) -> Tensor:
-        """The variance of each embedded value of an output."""
-        return self.posterior(trained).errors.square().mean(0)
-
-    def posterior(self, trained: Trained) -> KernelPosterior:
-        """From leave-one-out errors: all e_i (1 − h_i)^½ have the same variance."""
+        """The variance of each embedded value of an output: all leave-one-out errors e_i (1 − h_i)^½ have the same."""
         method, equations = self._method, trained.known_statistics()
-        path = method.path(equations)
-        ridge = max(float(trained.ridge), torch.finfo(torch.float64).eps * len(path.U) * float(path.s.max()))
+        path, ridge = self._path(trained)
         errors = path.residuals(method.centred(equations.rhs), ridge) / path.unexplained(ridge).sqrt()[:, None]
-        return KernelPosterior(errors, method.spread(equations, path, ridge))
+        return errors.square().mean(0)
 
-    def variance(self, trained: Trained, posterior: KernelPosterior, inputs: Tensor) -> Tensor:
+    def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
         """s²(x) (1 + Var F / s²)."""
-        frame, x = trained.frame, coordinates(self.settings.feature_map, trained.frame, inputs.to(posterior.errors.device))
-        width = torch.cat([posterior.spread(part, part).diagonal() for part in x.split(256)]).clamp(min=0)
-        variance = (1 + width)[:, None] * posterior.errors.square().mean(0)
-        return frame.on_nodes(variance.sqrt().to(inputs.device), inputs).square()
+        frame, path_and_ridge = trained.frame, self._path(trained)
+        spread = self._method.spread(trained.known_statistics(), *path_and_ridge)
 
-    def draws(self, trained: Trained, posterior: KernelPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """Leave-one-out errors, with normal weights whose covariance is that of the inputs."""
-        if is_tracked(inputs):
-            raise RaffiaError("draws of a kernel's posterior have no derivatives in the inputs: pass a.detach().")
-        x = coordinates(self.settings.feature_map, trained.frame, inputs.to(posterior.errors.device))
-        s, U = torch.linalg.eigh(posterior.spread(x, x))
-        root = (U * s.clamp(min=0).sqrt()) @ U.mT  # the same on every machine, whatever signs eigenvectors have
-        generator = torch.Generator().manual_seed(seed)
-        z = torch.randn(count, len(x), len(posterior.errors), dtype=root.dtype, generator=generator).to(root.device)
-        mean = self.combination(trained.frame, trained.solution, inputs)(inputs)
-        return mean + (root @ z @ posterior.errors / math.sqrt(len(posterior.errors))).to(mean)
+        def variance(inputs: Tensor) -> Tensor:
+            x = coordinates(self.settings.feature_map, frame, inputs.to(trained.noise.device))
+            width = torch.cat([spread(part) for part in x.split(256)]).clamp(min=0)
+            values = (1 + width)[:, None] * trained.noise
+            return frame.on_nodes(values.sqrt().to(inputs.device), inputs).square()
+
+        return variance
+
+    def _path(self, trained: Trained) -> tuple[DualPath, float]:
+        """The eigendecomposition of the kernel, and a positive ridge."""
+        path = self._method.path(trained.known_statistics())
+        return path, max(float(trained.ridge), torch.finfo(torch.float64).eps * len(path.U) * float(path.s.max()))
 
 
 def coordinates(feature_map: FeatureMap, frame: Frame, inputs: Tensor) -> Tensor:

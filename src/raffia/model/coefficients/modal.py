@@ -5,11 +5,10 @@ Modes are waves on a torus, sines or cosines on a box, and principal components 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float, Inexact
 from torch import Tensor
 
 from raffia.errors import RaffiaError
@@ -28,59 +27,21 @@ from raffia.regression import (
     Solution,
     Statistics,
     available_memory,
+    factorised,
     modal_fold_ridges,
     modal_left_out,
     modal_ridges,
 )
-from raffia.regression.modal_stream import Features, factorised, ranges, squared
+from raffia.regression.modal_stream import ranges, squared
 from raffia.spaces import Modes, interpolate, resample
 
-DRAWS = 64
-"""Posterior draws that are evaluated together."""
 RAISED = 4
 """How often a ridge is raised tenfold where its block has no solution."""
 LEAST = 1e-12
 """The ridge of features that are few, in units of the scale of a block."""
 
 
-@dataclass(frozen=True, eq=False)
-class ModalPosterior:
-    """The Gaussian posterior of modal coefficients, through G_k + λ_k = L_k L_kᴴ. Blocks with an infinite ridge are fixed."""
-
-    mean: Inexact[Tensor, "blocks p columns"]
-    factors: Inexact[Tensor, "blocks p p"]
-    fixed: Tensor
-    noise: Float[Tensor, "blocks columns"]
-    features: int
-
-    def variance(self, V: Features) -> Float[Tensor, "blocks n columns"]:
-        """The variance of the modes of new outputs, with noise."""
-        squares = torch.cat([squared(self._half(part, V[part])).sum(1) for part in ranges(self.factors)])
-        moves = torch.where(self.fixed[:, None].to(V.device), 0.0, squares / self.features)
-        return (1 + moves)[..., None] * self.noise[:, None].to(V.device)
-
-    def moved(self, z: Inexact[Tensor, "count blocks p columns"]) -> Inexact[Tensor, "count blocks p columns"]:
-        """Draws of the coefficients from standard normal z."""
-        upper = self.factors.mH.to(z)
-        step = torch.linalg.solve_triangular(upper, z.permute(1, 2, 0, 3).flatten(2).to(upper), upper=True)
-        step = step.reshape(*step.shape[:2], len(z), -1).permute(2, 0, 1, 3)
-        size = torch.where(self.fixed[:, None], 0.0, self.noise.sqrt()).to(z.device)[:, None]
-        return self.mean.to(z) + math.sqrt(self.features) * size * step
-
-    def _half(self, part: slice, V: Tensor) -> Tensor:
-        return torch.linalg.solve_triangular(self.factors[part].to(V), V, upper=False)
-
-
-def modal_posterior(statistics: ModalEquations | ModalDual, ridges: Tensor, coef: Tensor, noise: ModalNoise) -> ModalPosterior:
-    """From statistics, ridges (λ₀, λ₁, …), the coefficients for them, (1 + blocks, p, columns), and the noise."""
-    equations, own = statistics.primal, ridges[1:].to(statistics.twice)
-    factors = torch.empty_like(equations.grams)
-    for part in ranges(equations.grams):
-        factors[part] = factorised(equations.grams[part], own[part])[0]
-    return ModalPosterior(coef[1:], factors, torch.isinf(own), noise.variance, statistics.features)
-
-
-class Modal(Coefficients[ModalPosterior]):
+class Modal(Coefficients):
     """F(a) = Σ_k ψ_k [ (1/m) Σ_j α_j(k) ⟨φ(a; θ_j), ψ_k⟩ + Σ_c β_c(k) ⟨a_c, ψ_k⟩ + γ(k) ].
 
     The second term is a linear map of the c-th channel of the input, the third a mean function; both are almost unpenalised.
@@ -206,39 +167,34 @@ class Modal(Coefficients[ModalPosterior]):
         measure = trained.frame.measure
         return modal_left_out(statistics, self.stream(pairs), pairs.inputs, pairs.outputs, ridges, measure, every)
 
-    def posterior(self, trained: Trained) -> ModalPosterior:
-        """Gaussian in every block."""
-        known = trained.known_statistics()
-        return modal_posterior(known, _ridges(trained.ridge, known, sure=True), trained.solution.coef, trained.noise)
+    def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
+        """Σ_k |ψ_k|² s_k² (1 + v(k)ᴴ (G_k + λ_k)⁻¹ v(k) / m), with a noise variance s_k² for every block.
 
-    def variance(self, trained: Trained, posterior: ModalPosterior, inputs: Tensor) -> Tensor:
-        """Σ_k |ψ_k|² s_k² (1 + v_k), with v_k s_k² the variance of F in block k."""
-        frame, modes, nodes = trained.frame, parts_of(trained.frame)[0], trained.frame.nodes_for(inputs)
-        there, one = frame.output_nodes, nodes.one_channel
-        inputs = interpolate(inputs, one, there)
-        nothing = torch.zeros(len(inputs), *there.shape, dtype=inputs.dtype, device=inputs.device)
-        stream = self.stream(Prepared(frame, inputs, nothing, there))
-        powers = (posterior.variance(V).permute(1, 2, 0) for V, _ in stream.blocks(inputs, nothing))  # (n, columns, blocks)
-        values = torch.cat([modes.density(power, modes.grid).to(inputs.device) for power in powers])
-        if one != modes.grid:
-            values = resample(values, modes.grid, one).clamp(min=0)
-        return values.reshape(len(inputs), *nodes.shape)
+        Blocks with an infinite ridge are fixed.
+        """
+        frame, modes, known = trained.frame, parts_of(trained.frame)[0], trained.known_statistics()
+        ridges, grams = _ridges(trained.ridge, known, sure=True)[1:].to(known.twice), known.primal.grams
+        factors = torch.cat([factorised(grams[part], ridges[part])[0] for part in ranges(grams)])
+        there, noise, m = frame.output_nodes, trained.noise.variance, known.features
 
-    def draws(self, trained: Trained, posterior: ModalPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """With coefficients drawn from their posterior."""
-        frame, modes, generator = trained.frame, parts_of(trained.frame)[0], torch.Generator().manual_seed(seed)
-        fields = (count, *trained.solution.coef.shape[1:], modes.grid.size)
-        white = modes.grid.unembed(torch.randn(fields, dtype=torch.float64, generator=generator))
-        z = modes.analysis(white, modes.grid).movedim(-1, 1)  # conjugate for conjugate modes
-        coefs = torch.cat(
-            [trained.solution.coef[:1].expand(count, 1, -1, -1), posterior.moved(z.to(trained.solution.coef))], dim=1
-        )
-        parts = []
-        for some in coefs.split(DRAWS):  # as so many columns, in one pass over the features
-            columns = some.permute(1, 2, 0, 3).flatten(2)
-            values = self.combination(frame, replace(trained.solution, coef=columns), inputs)(inputs)
-            parts.append(values.reshape(len(inputs), len(some), *frame.nodes_for(inputs).shape).transpose(0, 1))
-        return torch.cat(parts)
+        def powers(V: Tensor) -> Tensor:
+            """The variance of the modes of new outputs: (n, columns, blocks)."""
+            halves = (torch.linalg.solve_triangular(factors[part].to(V), V[part], upper=False) for part in ranges(factors))
+            squares = torch.cat([squared(half).sum(1) for half in halves])
+            moves = torch.where(torch.isinf(ridges)[:, None].to(V.device), 0.0, squares / m)
+            return ((1 + moves)[..., None] * noise[:, None].to(V.device)).permute(1, 2, 0)
+
+        def variance(inputs: Tensor) -> Tensor:
+            nodes = frame.nodes_for(inputs)
+            one, inputs = nodes.one_channel, interpolate(inputs, nodes.one_channel, there)
+            nothing = torch.zeros(len(inputs), *there.shape, dtype=inputs.dtype, device=inputs.device)
+            blocks = self.stream(Prepared(frame, inputs, nothing, there)).blocks(inputs, nothing)
+            values = torch.cat([modes.density(powers(V), modes.grid).to(inputs.device) for V, _ in blocks])
+            if one != modes.grid:
+                values = resample(values, modes.grid, one).clamp(min=0)
+            return values.reshape(len(inputs), *nodes.shape)
+
+        return variance
 
 
 def parts_of(frame: Frame) -> tuple[Modes, Tensor, Tensor]:

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from raffia.model.coefficients.base import Coefficients, RidgeChoice
@@ -26,6 +24,7 @@ from raffia.regression import (
     choose_solver,
     direct_solution,
     dual_ridge_for,
+    factorised,
     fold_ridge,
     leave_one_out,
     left_out_ridge,
@@ -34,28 +33,7 @@ from raffia.regression import (
 from raffia.spaces import POINT, Grid, interpolate
 
 
-@dataclass(frozen=True, eq=False)
-class CoefficientPosterior:
-    """The Gaussian posterior of ordinary coefficients: mean α and covariance s² m (G + λ)⁻¹, through G + λ = L Lᵀ."""
-
-    mean: Float[Tensor, "m"]
-    factor: Float[Tensor, "m m"]
-    scale: float
-
-    def variance(self, phi: Float[Tensor, "m points"]) -> Float[Tensor, "points"]:
-        """Var F at points where the features have the values φ."""
-        factor = self.factor.to(phi.device)
-        return self.scale / len(phi) * torch.linalg.solve_triangular(factor, phi, upper=False).square().sum(0)
-
-    def sample(self, count: int, seed: int) -> Float[Tensor, "count m"]:
-        """Draws of α."""
-        generator = torch.Generator().manual_seed(seed)
-        z = torch.randn(len(self.mean), count, dtype=self.mean.dtype, generator=generator).to(self.mean.device)
-        step = torch.linalg.solve_triangular(self.factor.mT, z, upper=True)
-        return self.mean + math.sqrt(self.scale * len(self.mean)) * step.mT
-
-
-class Ordinary(Coefficients[CoefficientPosterior]):
+class Ordinary(Coefficients):
     """F(a) = (1/m) Σ_j α_j φ(a; θ_j), with one α_j for the whole output."""
 
     def stream(self, pairs: Prepared) -> FeatureStream:
@@ -129,7 +107,7 @@ class Ordinary(Coefficients[CoefficientPosterior]):
         """Only a single column of coefficients has error bars."""
         if trained.solution.coef.ndim == 1:
             return ""
-        return "posterior draws and error bars are for outputs of one channel and features that are functions, not numbers."
+        return "error bars are for outputs of one channel and features that are functions, not numbers."
 
     def noise(self, trained: Trained) -> Noise:
         """From leaving out one training function at a time."""
@@ -147,30 +125,27 @@ class Ordinary(Coefficients[CoefficientPosterior]):
         ridge = positive_ridge(trained.ridge, statistics)
         return leave_one_out(RidgePath(statistics), stream, pairs.inputs, pairs.outputs, [ridge])
 
-    def posterior(self, trained: Trained) -> CoefficientPosterior:
-        """Gaussian, with covariance s² m (G + λ)⁻¹."""
-        statistics = trained.known_statistics()
-        shifted = statistics.gram.clone()
-        shifted.diagonal().add_(positive_ridge(trained.ridge, statistics))
-        scale = trained.noise.scale(trained.frame.output_nodes)
-        return CoefficientPosterior(trained.solution.coef, torch.linalg.cholesky(shifted), scale)
+    def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
+        """σ² + Var F. With white noise of variance s² in embedded coordinates and the prior α ~ N(0, s² m/λ), minimising
+        ‖y − Aα/m‖² + (λ/m)‖α‖² gives the posterior mean of α, and its covariance s² m (G + λ)⁻¹; so Var F(x) = s² φ(x)ᵀ(G + λ)⁻¹φ(x)/m.
+        """
+        frame, statistics = trained.frame, trained.known_statistics()
+        factor, _ = factorised(statistics.gram, positive_ridge(trained.ridge, statistics))
+        scale = trained.noise.scale(frame.output_nodes) / statistics.n_features
 
-    def variance(self, trained: Trained, posterior: CoefficientPosterior, inputs: Tensor) -> Tensor:
-        """σ² + Var F."""
-        nodes = trained.frame.nodes_for(inputs)
-        grid = nodes.one_channel
-        stream = self.settings.stream(inputs, grid, trained.frame.values_at(inputs))
-        values = torch.zeros(len(inputs), *grid.shape, dtype=torch.float64, device=inputs.device)
-        pointwise = torch.cat([posterior.variance(rows) for rows, _ in stream.blocks(inputs, values)]).reshape(
-            len(inputs), grid.size
-        )
-        pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
-        return (pointwise + trained.noise.variance).reshape(len(inputs), *nodes.shape)
+        def variance(inputs: Tensor) -> Tensor:
+            nodes = frame.nodes_for(inputs)
+            grid = nodes.one_channel
+            stream = self.settings.stream(inputs, grid, frame.values_at(inputs))
+            values = torch.zeros(len(inputs), *grid.shape, dtype=torch.float64, device=inputs.device)
+            halves = (
+                torch.linalg.solve_triangular(factor.to(phi), phi, upper=False) for phi, _ in stream.blocks(inputs, values)
+            )
+            pointwise = scale * torch.cat([half.square().sum(0) for half in halves]).reshape(len(inputs), grid.size)
+            pointwise = pointwise / grid.root_weights.to(pointwise) ** 2
+            return (pointwise + trained.noise.variance).reshape(len(inputs), *nodes.shape)
 
-    def draws(self, trained: Trained, posterior: CoefficientPosterior, inputs: Tensor, count: int, seed: int) -> Tensor:
-        """With coefficients drawn from their posterior."""
-        drawn = (replace(trained.solution, coef=coef) for coef in posterior.sample(count, seed))
-        return torch.stack([self.combination(trained.frame, one, inputs)(inputs) for one in drawn])
+        return variance
 
 
 def positive_ridge(ridge: float, statistics: Statistics) -> float:

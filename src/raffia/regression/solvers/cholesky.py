@@ -6,7 +6,7 @@ import torch
 
 from raffia.errors import RaffiaError
 from raffia.regression.solvers.base import Solution, Solver, columns_of, condition_of
-from raffia.regression.statistics import NormalEquations
+from raffia.regression.statistics import NormalEquations, factorised
 
 
 @dataclass(repr=False, eq=False)
@@ -24,9 +24,7 @@ class Cholesky(Solver[NormalEquations]):
 
     def solve(self, equations: NormalEquations, ridge: float) -> Solution:
         """Factor and solve."""
-        shifted = equations.gram.clone()
-        shifted.diagonal().add_(ridge)
-        factor, failed_at = torch.linalg.cholesky_ex(shifted)
+        factor, failed_at = factorised(equations.gram, ridge)
         m = equations.n_features
         if failed_at:
             raise RaffiaError(

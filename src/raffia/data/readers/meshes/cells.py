@@ -111,10 +111,6 @@ class Cells:
         """That of the cells of the highest dimension."""
         return max((kind.dim for kind, _ in self.groups), default=0)
 
-    def moved(self, points: int) -> "Cells":
-        """These cells, after so many points of others."""
-        return Cells(self.kinds, self.ends, self.nodes + points)
-
     def chosen(self, which: np.ndarray) -> "Cells":
         """The cells for which this is true."""
         return Cells(self.kinds[which], np.cumsum(self.sizes[which]), self.nodes[np.repeat(which, self.sizes)])

@@ -5,10 +5,10 @@ Fields name by their attributes the arrays of nodes and cells that they are give
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -31,9 +31,6 @@ Series = Mapping[str, Variable]
 class Content:
     """A mesh as it is in a file: all points (points, 3), cells of any kinds, and values at points and in cells."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".vtu",)
-    """What files it can be written to."""
-
     points: np.ndarray
     cells: Cells
     point_data: Fields = field(default_factory=dict)
@@ -43,10 +40,6 @@ class Content:
     def geometry(self) -> "Geometry":
         """The nodes and cells that count."""
         return Geometry.of(self.points, self.cells)
-
-    def as_mesh(self) -> "Content":
-        """As it is; a grid becomes a mesh."""
-        return self
 
     def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
@@ -136,14 +129,14 @@ def described(
             inner, dtype, name = int(np.prod(v.shape[2:])), np.dtype(v.dtype).newbyteorder("=").str, free_name(name, arrays)
             shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
             dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
-            load = partial(_chosen, v, chosen, shape[1:], dtype)
+            load = partial(_chosen, v, chosen, shape[1:])
             arrays[name] = Variable(path, name, shape, dtype, load, dims=dims, attributes=attributes, beside=beside)
     return arrays
 
 
-def _chosen(v: Variable, places: np.ndarray, shape: tuple[int, ...], dtype: str, rows: Rows) -> np.ndarray:
+def _chosen(v: Variable, places: np.ndarray, shape: tuple[int, ...], rows: Rows) -> np.ndarray:
     values = v.read(rows)[:, places]
-    return values.reshape(len(values), *shape).astype(dtype, copy=False)
+    return values.reshape(len(values), *shape)
 
 
 def unlike(name: str, fields: Collection[str]) -> str:
@@ -179,9 +172,6 @@ def sizes_of(shape: Sequence[int], less: int) -> tuple[int, ...]:
 @dataclass(frozen=True)
 class Lattice:
     """A grid as it is in a file: coordinates along x, y and z, and values listed with x running fastest."""
-
-    suffixes: ClassVar[tuple[str, ...]] = (".vti",)
-    """What files it can be written to."""
 
     axes: tuple[np.ndarray, ...]
     point_data: Fields = field(default_factory=dict)
@@ -249,7 +239,8 @@ def joined(parts: Sequence[Content | Lattice]) -> Content | Lattice:
         return parts[0]
     grids = [part for part in parts if type(part) is Lattice]
     grid = _tiled(grids) if len(grids) == len(parts) else None
-    return _joined([_without_ghosts(part.as_mesh()) for part in parts]) if grid is None else grid
+    meshes = [_without_ghosts(part.as_mesh() if type(part) is Lattice else part) for part in parts]
+    return _joined(meshes) if grid is None else grid
 
 
 def _joined(meshes: Sequence[Content]) -> Content:
@@ -257,7 +248,9 @@ def _joined(meshes: Sequence[Content]) -> Content:
     dim = max(mesh.cells.dim for mesh in meshes)
     meshes = [mesh for mesh in meshes if mesh.cells.dim == dim]
     before = np.cumsum([0, *(len(mesh.points) for mesh in meshes)])
-    cells = Cells.joined(mesh.cells.moved(int(start)) for mesh, start in zip(meshes, before, strict=False))
+    cells = Cells.joined(
+        replace(mesh.cells, nodes=mesh.cells.nodes + start) for mesh, start in zip(meshes, before, strict=False)
+    )
     fields = (
         {name: np.concatenate([part[name] for part in data]) for name in _common(data)}
         for data in ([mesh.point_data for mesh in meshes], [mesh.cell_data for mesh in meshes])

@@ -104,7 +104,7 @@ def _interpolated(field: Variable, count: int, shares: Callable[[], Between]) ->
 
     def read(rows: Rows) -> np.ndarray:
         values = shares()(np.moveaxis(field.read(rows), 1, -1))
-        return np.moveaxis(values, -1, 1).astype(dtype)
+        return np.moveaxis(values, -1, 1)
 
     return replace(field, shape=(field.shape[0], count, *field.shape[2:]), dtype=dtype, load=read)
 

@@ -16,7 +16,7 @@ from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content
 from raffia.data.readers.tables.headers import UNITS, Run, dates, names_places, names_samples, runs
 from raffia.data.readers.tables.parse import DECIMAL, WIDEST, Table
-from raffia.data.readers.variable import Rows, Variable, check_count
+from raffia.data.readers.variable import Rows, Variable, check_count, rows_of
 from raffia.errors import RaffiaError
 
 FEW = 8  # so many columns with a common stem are rather parameters than a function
@@ -122,8 +122,8 @@ def labels(table: Table, texts: dict[str, np.ndarray], layout: Layout) -> dict[s
     arrays = {}
     for name, values in texts.items():
         kind = f"<U{min(WIDEST, max((len(text) for text in values), default=1) or 1)}"
-        of_kind = partial(_texts, values, kind)
-        arrays[name] = Variable(table.path, name, values.shape, kind, of_kind, dims=(SAMPLE,), notes=table.notes, layout=layout)
+        load = partial(rows_of, values)  # which a variable gives as texts of its kind
+        arrays[name] = Variable(table.path, name, values.shape, kind, load, dims=(SAMPLE,), notes=table.notes, layout=layout)
     return arrays
 
 
@@ -137,10 +137,6 @@ def _run(table: Table, run: Run, layout: Layout) -> dict[str, Variable]:
         line = variable(table, places, np.array(run.numbers), (places,), layout)
         arrays[places] = replace(line, attributes={"units": run.units}) if run.units else line
     return arrays
-
-
-def _texts(values: np.ndarray, kind: str, rows: Rows) -> np.ndarray:
-    return (values if rows is None else values[rows]).astype(kind)
 
 
 def _rises(values: np.ndarray) -> bool:

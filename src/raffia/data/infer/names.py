@@ -210,7 +210,11 @@ def _unclear(path: object, arrays: Variables, matches: Sequence[tuple[Variable, 
     return RaffiaError(
         f"{path}: which arrays are inputs and which outputs? {what}. {contents(arrays)} "
         f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…){_offered(arrays)}"
-        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)" if len(_numbers(arrays)) == 1 else "")
+        + (
+            f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)"
+            if len(_numbers(arrays)) == 1
+            else ""
+        )
         + (f", or a table with the inputs of each file: {FLAGS['parameters']} FILE (parameters=…)." if NAMES in arrays else ".")
     )
 

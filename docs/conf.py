@@ -34,14 +34,20 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "raffia"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_copyright = False
 html_theme_options = {"sidebar_hide_name": False}
 
-autodoc_typehints = "description"
+autodoc_typehints = "none"  # descriptions have the shapes; types such as Float[Tensor, "n *grid"] would hide them
 autodoc_member_order = "bysource"
 autosummary_generate = True
 suppress_warnings = ["ref.python"]  # words such as "shape" in the types of parameters are not references
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
+napoleon_use_param = False  # parameters that share a description share a line
+napoleon_attr_annotations = False
+napoleon_use_ivar = True  # attributes are described where the class is, and not again one by one
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -62,7 +68,7 @@ def escape_mathematics(app, what, name, obj, options, lines):
     """Keep shapes such as (n, *grid) and norms such as |x| in docstrings from being read as markup."""
     code = (">>>", "...")
     lines[:] = [
-        line if line.lstrip().startswith(code) else re.sub(r"(?<![\\*\w])\*(?=\w)|\|", r"\\\g<0>", line) for line in lines
+        line if line.lstrip().startswith(code) else re.sub(r"(?<![\\*\w])\*(?=[\w.])|\|", r"\\\g<0>", line) for line in lines
     ]
 
 

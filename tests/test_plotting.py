@@ -327,8 +327,6 @@ def test_errors_are_drawn_against_every_parameter_along_a_series_and_by_group():
     groups = ["one"] * 10 + ["two"] * 20
     (columns,) = plotting.errors_by_group(groups, np.where(np.arange(30) < 10, 0.1, 1.0)).axes
     assert [label.get_text() for label in columns.get_xticklabels()] == ["two", "one"]  # the worst first
-    with pytest.raises(RaffiaError, match="n errors"):
-        plotting.errors_against_parameters(a, errors[:3])
 
 
 def test_errors_in_time_mark_the_step_at_which_the_correlation_falls():

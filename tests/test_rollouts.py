@@ -13,8 +13,14 @@ from raffia import Burgers, Domain, load
 from raffia.cli import main
 from raffia.data import open_source, write_trajectories
 from raffia.model.time_stepping import Marching
+from raffia.model.trained import WorkPlan
 from raffia.problems import Scenario
-from raffia.surrogate.plan import Choice
+from raffia.surrogate.budget import Clock
+from raffia.surrogate.candidates import named
+from raffia.surrogate.entries import Contest, Entry
+from raffia.surrogate.example_pairs import ExamplePairs
+from raffia.surrogate.options import ModelOptions
+from raffia.surrogate.plan import Choice, Request
 from raffia.surrogate.rollouts import Paths, Rollout, paths_of, rolled_out, stays_bounded
 from raffia.surrogate.steadying import steadied
 
@@ -55,6 +61,23 @@ def test_errors_of_a_rollout_are_those_of_the_composed_model(found, file):
     third = found.model.compose(paths[:, 0], 3)
     wanted = ((third - paths[:, 3]).norm(dim=1) / paths[:, 3].norm(dim=1)).mean()
     torch.testing.assert_close(rollout.errors[2], wanted)
+
+
+def test_the_entry_of_the_least_error_along_noisy_trajectories_leads():
+    u = Scenario(points=48, fine_points=48).trajectories(16, points=48, steps=12, dt=1.0, seed=0)
+    noisy = u + 0.01 * u.std() * torch.randn(u.shape, dtype=u.dtype, generator=torch.Generator().manual_seed(0))
+    data = raffia.Dataset.of_trajectories(noisy, CIRCLE)
+    pairs, guess = ExamplePairs.of(data), torch.zeros(8, 48)
+    local, products = (
+        Entry(named(name, pairs.a, pairs.y, CIRCLE, CIRCLE), torch.full((8,), error), guess, seconds=0.0, found="")
+        for name, error in (("local", 0.0150), ("products", 0.0155))
+    )
+    request = Request(
+        features="auto", options=ModelOptions(n_features=64), clock=Clock(WorkPlan(seconds=60.0, compared=512), 0.0)
+    )
+    held = Contest([local, products], n_train=100, n_validation=8)
+    assert held.best is local
+    assert request.led_along(held, pairs, paths_of(data, range(len(data)))).best is products
 
 
 def standing_waves(n=16, states=14):

@@ -29,7 +29,7 @@ from raffia.data import InMemory
 from raffia.features import NeuralFeatures, SpectralNetwork
 from raffia.model import cluster
 from raffia.model.splitting import groups_of, split
-from raffia.regression import memory_budget
+from raffia.regression import feature_stream
 from raffia.tuning import GradientSearch, RidgeSearch
 
 BRIEF = GradientSearch(steps=3, contest_steps=1, screened=0, swept=0)
@@ -218,13 +218,13 @@ def test_limits_of_a_container_count_as_memory(tmp_path, monkeypatch):
     (tmp_path / "max").write_text("1000000\n")
     (tmp_path / "used").write_text("400000\n")
     monkeypatch.setattr(
-        memory_budget,
+        feature_stream,
         "CGROUPS",
         [(str(tmp_path / "none"), str(tmp_path / "none")), (str(tmp_path / "max"), str(tmp_path / "used"))],
     )
-    assert memory_budget.available_memory(torch.device("cpu")) == 600_000
+    assert feature_stream.available_memory(torch.device("cpu")) == 600_000
     (tmp_path / "max").write_text("max\n")
-    assert memory_budget.available_memory(torch.device("cpu")) > 600_000
+    assert feature_stream.available_memory(torch.device("cpu")) > 600_000
 
 
 class TestChangedData:

@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from raffia.features import FourierFeatures, PredictorCorrectorFeatures
+from raffia.features import FeatureMap, FourierFeatures, PredictorCorrectorFeatures
 from raffia.measures import GaussianField
 from raffia.model import RandomFeatureModel
 from raffia.problems import Darcy
 from raffia.regression import Cholesky, NormalEquations
-from raffia.spaces import Domain, Grid
+from raffia.spaces import Domain
 from raffia.tuning import GradientSearch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One measurement. `ceiling` is the time that the least work would take at the rate measured in this run."""
 
@@ -46,17 +46,14 @@ class Bench:
 
     def rows(self) -> list[Row]:
         """All of them."""
-        sizes = [(64, 128, 64)] if self.quick else [(512, 1024, 128), (512, 1024, 1024)]
-        found = []
-        for n, m, points in sizes:
-            grid = Domain(1).grid(points)
-            a = GaussianField(n_modes=min(1022, points - 2)).sample(n, grid, seed=0).to(self.device)
-            found += self._model("Burgers", FourierFeatures(), m, a, grid, "inverse FFT")
+        rows = []
+        for n, m, points in [(64, 128, 64)] if self.quick else [(512, 1024, 128), (512, 1024, 1024)]:
+            a = GaussianField(n_modes=min(1022, points - 2)).sample(n, Domain(1).grid(points), seed=0).to(self.device)
+            rows += self._model("Burgers", FourierFeatures(), m, a, "inverse FFT")
         r, n, m = (17, 16, 32) if self.quick else (65, 500 if self.device.type == "cuda" else 64, 512)
         problem = Darcy(fine_points=r)
         a = problem.input_measure.sample(n, problem.domain.grid(r), seed=0).to(self.device)
-        found += self._model("Darcy", PredictorCorrectorFeatures(), m, a, problem.domain.grid(r), "copy")
-        return [*found, self._tune()]
+        return [*rows, *self._model("Darcy", PredictorCorrectorFeatures(), m, a, "copy"), self._tune()]
 
     def report(self) -> dict[str, Any]:
         """What a JSON file keeps: the machine, its ceilings and every row."""
@@ -64,41 +61,48 @@ class Bench:
         machine = {"device": str(self.device), "name": name, "torch": torch.__version__, "date": time.strftime("%Y-%m-%d")}
         return machine | {"ceilings": self.ceilings, "rows": [asdict(row) for row in self.rows()]}
 
-    def _model(self, label: str, features: Any, m: int, a: Tensor, grid: Grid, predict: str) -> list[Row]:
+    def _model(self, label: str, features: FeatureMap, m: int, a: Tensor, predict: str) -> list[Row]:
         """`predict` is the kind of work that prediction is made of."""
-        n, sizes = len(a), f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
+        grid = Domain(a.ndim - 1, periodic=a.ndim == 2).grid_of(a)
+        sizes = f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
         model = RandomFeatureModel(features, m, ridge=1e-6)
         stream = model.settings.stream(a, grid, grid)
-        flops = 2 * n * grid.size * m**2
-        found = [self._row(f"{label}: assemble", sizes, lambda: NormalEquations.assemble(stream, a, a), "GEMM", flops)]
+        flops = 2 * len(a) * grid.size * m**2
+        rows = [self._row(f"{label}: assemble", sizes, lambda: NormalEquations.assemble(stream, a, a), ("GEMM", flops))]
         equations = NormalEquations.assemble(stream, a, a)
-        found.append(self._row(f"{label}: solve", f"m={m}", lambda: Cholesky().solve(equations, 1e-6), "GEMM", m**3 // 3))
+        rows.append(self._row(f"{label}: solve", f"m={m}", lambda: Cholesky().solve(equations, 1e-6), ("GEMM", m**3 // 3)))
         model.fit(a[:8], a[:8])
-        numbers = grid.size * (m if predict == "inverse FFT" else 1)
-        found.append(self._row(f"{label}: predict", sizes, lambda: model.predict(a), predict, n * numbers))
-        return [*found, self._row(f"{label}: predict one", sizes, lambda: model.predict(a[:1]), predict, numbers)]
+        values = grid.size * (m if predict == "inverse FFT" else 1)
+        rows.append(self._row(f"{label}: predict", sizes, lambda: model.predict(a), (predict, len(a) * values)))
+        return [*rows, self._row(f"{label}: predict one", sizes, lambda: model.predict(a[:1]), (predict, values))]
 
     def _tune(self) -> Row:
         n, m, points, steps = (32, 64, 64, 2) if self.quick else (512, 1024, 128, 20)
         a = GaussianField(n_modes=points - 2).sample(n, Domain(1).grid(points), seed=0).to(self.device)
         model, search = RandomFeatureModel(FourierFeatures(), m), GradientSearch(steps, contest_steps=1, screened=0, swept=0)
         flops = 6 * steps * 256**2 * 256 * 64  # forward and backward products of the steps, and no more
-        row = self._row(
-            f"tune, {steps} steps", f"n={n} m={m} grid={points}", lambda: model.tune(a, a, search), "GEMM", flops, 1
-        )
-        return replace(row, rate="")
+        sizes = f"n={n} m={m} grid={points}"
+        return replace(self._row(f"tune, {steps} steps", sizes, lambda: model.tune(a, a, search), ("GEMM", flops), 1), rate="")
 
-    def _row(self, what: str, sizes: str, work: Callable[[], object], kind: str, amount: int, repeats: int = 3) -> Row:
+    def _row(self, what: str, sizes: str, work: Callable[[], object], least: tuple[str, int], repeats: int = 3) -> Row:
+        """`least` is the kind of the least work, and how much of it there is."""
+        kind, amount = least
         ceiling, each, unit = KINDS[kind]
-        least = each * amount / self.ceilings[ceiling]
+        fastest = each * amount / self.ceilings[ceiling]
         cuda = self.device.type == "cuda"
         if cuda:
             torch.cuda.reset_peak_memory_stats(self.device)
         seconds = self._clock(work, repeats)
         in_process = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        peak = torch.cuda.max_memory_allocated(self.device) if cuda else in_process
-        rate = f"{amount / seconds / 1e9:.3g} G{unit}/s"
-        return Row(what, sizes, seconds, rate, f"{kind} {least:.3g} s", least / seconds, peak)
+        return Row(
+            what=what,
+            sizes=sizes,
+            seconds=seconds,
+            rate=f"{amount / seconds / 1e9:.3g} G{unit}/s",
+            ceiling=f"{kind} {fastest:.3g} s",
+            fraction=fastest / seconds,
+            peak_memory=torch.cuda.max_memory_allocated(self.device) if cuda else in_process,
+        )
 
     def _clock(self, work: Callable[[], object], repeats: int = 3) -> float:
         """The best of several, after one to warm up."""

@@ -252,7 +252,7 @@ def test_a_saved_model_is_the_same_and_says_the_same(energies, tmp_path):
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"coefficients": "modal"}, "modal coefficients"),
+        ({"coefficients": "modal"}, "coefficients='modal'"),
         ({"feature_map": ScalarFeatures(8), "n_features": math.inf}, "n_features=inf"),
         ({"solver": Cholesky()}, r"solver=Cholesky"),
         ({"constraints": [Positive(0)]}, "points=…"),

@@ -52,7 +52,7 @@ def test_fields_nodes_and_cells_come_back(kind, tmp_path):
 @pytest.mark.parametrize("kind", [*ON_TRIANGLES, "xdmf", "xdmf times"])
 def test_the_space_of_a_field_is_the_mesh_of_the_file_with_its_hole(kind, tmp_path):
     source = open_source(write_mesh(kind, tmp_path), input="a", output="k")
-    ring = Mesh.of_cells(torch.from_numpy(SQUARES), torch.from_numpy(RING))
+    ring = Mesh(torch.from_numpy(SQUARES), cells=torch.from_numpy(RING))
     assert torch.allclose(source.domain.nodes, ring.nodes, rtol=1e-9)
     assert torch.equal(source.domain.cells, ring.cells)
     assert source.domain.volume == pytest.approx(8)
@@ -145,7 +145,7 @@ def test_boundary_edges_are_no_cells_and_points_in_no_cell_are_left_out_with_a_n
     data = {"k": [np.full(2, -1.0), K, np.full(1, -2.0)]}
     meshio.write(tmp_path / "m.vtu", meshio.Mesh(points, blocks, {"a": np.append(A, 99.0)}, data))
     source = open_source(tmp_path / "m.vtu", input="a", output="k")
-    assert source.domain == Mesh.of_cells(torch.from_numpy(SQUARES), torch.from_numpy(RING))
+    assert source.domain == Mesh(torch.from_numpy(SQUARES), cells=torch.from_numpy(RING))
     a, k = source.read(range(1))
     np.testing.assert_array_equal(a[0].numpy(), A)
     np.testing.assert_array_equal(k[0].numpy(), K)

@@ -18,7 +18,7 @@ from raffia.data.predictions import write
 from raffia.data.written import Inputs
 from tests.data.mesh_examples import GRID_A, RING, SQUARES, A, K, Y, in_space, write_mesh
 
-MESH = Mesh.of_cells(torch.from_numpy(SQUARES), torch.from_numpy(RING))
+MESH = Mesh(torch.from_numpy(SQUARES), cells=torch.from_numpy(RING))
 ARRAYS = {"u": np.stack([A, 2 * A]), "v": np.random.default_rng(1).standard_normal((2, 3, 8)).astype(np.float32)}
 
 

@@ -241,7 +241,7 @@ def test_nodes_and_cells_make_a_mesh(tmp_path):
     cells = np.concatenate([corner + np.array([0, 1, 5]), corner + np.array([1, 5, 6])])
     path = save(tmp_path, a=RNG.random((7, 25)), u=RNG.random((7, 25)), where=nodes, triangles=cells + 1)
     source = open_source(path)
-    assert source.domain == Mesh.of_cells(torch.from_numpy(nodes), torch.from_numpy(cells))
+    assert source.domain == Mesh(torch.from_numpy(nodes), cells=torch.from_numpy(cells))
     assert source.output is None
     assert said(source, "triangles counts nodes from 1")
     with pytest.raises(RaffiaError, match="fits neither inputs nor outputs"):

@@ -9,6 +9,7 @@ from raffia.features import ProductFeatures
 from raffia.features.product_search import found
 from raffia.problems import Scenario
 from raffia.spaces import Channels
+from raffia.surrogate.candidates import candidates
 
 CIRCLE = Domain(1)
 CASES = {
@@ -103,3 +104,10 @@ def test_waves_that_inputs_do_not_have_are_not_amplified():
     a = torch.randn(12, 3, dtype=torch.float64, generator=generator) @ torch.sin(2 * torch.pi * k[:, None] * x)
     features, _ = found(a, a**2, Domain(1))
     assert features.D is None or features.D.abs().max() < 10
+
+
+def test_a_contest_tries_them_for_channels_on_a_torus():
+    torus = Domain(2)
+    u = torch.randn(12, 2, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    names = [one.name for one in candidates(u, u + 0.1 * u**2, Channels(torus, 2), Channels(torus, 2))]
+    assert "products" in names

@@ -341,7 +341,7 @@ def test_the_objective_of_a_search_has_the_gradient_of_finite_differences(name):
 def test_the_objective_is_the_error_of_such_models(name):
     """Left out, and held out, as models that are trained again have it."""
     objective = _objective(name)
-    sample, ridge = objective.modal_sample(objective.start(), 0), 1e-3
+    sample, ridge = objective.sample(objective.start(), 0), 1e-3
     held = slice(0, 3)
     scales = sample.V[:, :5, 3:].abs().square().sum((1, 2)) / 25
     wrong = []

@@ -23,7 +23,7 @@ def test_no_batch_is_none(device):
 
 def test_values_are_moved_whole_if_a_quarter_of_the_memory_holds_them(monkeypatch):
     cpu, other = torch.device("cpu"), torch.device("meta")
-    monkeypatch.setattr("raffia.regression.memory_budget.available_memory", lambda device: 4 * 800)
+    monkeypatch.setattr("raffia.regression.feature_stream.available_memory", lambda device: 4 * 800)
     assert fits(torch.zeros(100, dtype=torch.float64), other)
     assert not fits(torch.zeros(101, dtype=torch.float64), other)
     assert fits(torch.zeros(10**6), cpu)  # they are there

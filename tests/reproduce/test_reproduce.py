@@ -9,8 +9,9 @@ import torch
 
 from raffia import Burgers, Domain, FourierFeatures, RaffiaError, RandomFeatureModel, papers
 from raffia.pages import Picture, Table, write
+from raffia.plotting.layout import panels
 from raffia.reproduce import ITEMS, Lab, chosen, reported, run
-from raffia.reproduce.comparison import Comparison, panels, percent
+from raffia.reproduce.comparison import Comparison, percent
 from raffia.reproduce.draws import AliasedFeatures, authors_burgers
 from raffia.reproduce.result import Result, read, section
 from raffia.reproduce.study import Study
@@ -141,7 +142,7 @@ def test_results_survive_their_file_and_pages_escape_what_they_show(tmp_path):
 
 
 def test_a_panel_has_rings_for_the_authors_a_line_for_their_draws_and_a_band_for_fresh_ones():
-    _, (axes,) = panels(1)
+    _, (axes,) = panels(1, 1, (4.0, 4.0))
     same = [0.31, 0.21]
     compared = Comparison(np.array([[0.3, 0.2]]), np.array([same]), np.array([[[0.3, 0.2]], [[0.4, 0.3]]]))
     compared.draw(axes, (16, 32), ["m = 1"], ("m", "error"))

@@ -127,5 +127,5 @@ def test_wrong_grids_are_refused():
         poisson(torch.zeros(8, 8), Domain(2).grid(8))
     with pytest.raises(RaffiaError, match="3 points or more"):
         poisson(torch.zeros(2, 2), SQUARE.grid(2))
-    with pytest.raises(RaffiaError, match="its grid has shape"):
+    with pytest.raises(RaffiaError, match="its nodes have shape"):
         heat(torch.zeros(8, 8), SQUARE.grid(9), 0.1)

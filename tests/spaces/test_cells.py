@@ -53,7 +53,7 @@ def test_within_given_triangles_values_are_those_of_scipys_interpolant():
 
 
 def test_in_a_hole_the_nearest_node_counts_and_not_what_lies_across():
-    mesh = Mesh.of_cells(SQUARES, torch.tensor(RING))
+    mesh = Mesh(SQUARES, cells=torch.tensor(RING))
     at = Mesh(torch.tensor([[1.4, 1.3], [0.5, 0.2], [1.6, 1.8]], dtype=torch.float64), torch.ones(3))
     f = torch.arange(8.0, dtype=torch.float64)
     values = resample(f, mesh, at)
@@ -74,13 +74,13 @@ def test_volumes_of_curves_and_surfaces_in_space_are_lengths_and_areas():
     circle = torch.stack([angle.cos(), angle.sin()], 1)
     around = torch.stack([torch.arange(400), torch.arange(1, 401) % 400], 1)
     assert float(volumes(circle, around).sum()) == pytest.approx(2 * math.pi, rel=1e-4)
-    assert Mesh.of_cells(circle, around).volume == pytest.approx(2 * math.pi, rel=1e-4)
+    assert Mesh(circle, cells=around).volume == pytest.approx(2 * math.pi, rel=1e-4)
     tilted = torch.cat([SQUARES, SQUARES[:, :1]], 1)  # a plane of slope one
-    assert Mesh.of_cells(tilted, torch.tensor(RING)).volume == pytest.approx(8 * math.sqrt(2))
+    assert Mesh(tilted, cells=torch.tensor(RING)).volume == pytest.approx(8 * math.sqrt(2))
 
 
 def test_a_mesh_keeps_its_cells_and_is_equal_whatever_they_are():
-    mesh = Mesh.of_cells(SQUARES, torch.tensor(RING))
+    mesh = Mesh(SQUARES, cells=torch.tensor(RING))
     assert torch.equal(mesh.cells, torch.tensor(RING))
     without = Mesh(SQUARES, mesh.weights)
     assert without.cells is None
@@ -103,7 +103,7 @@ def test_a_grid_to_a_mesh_and_back_is_nearly_the_same_function():
 
 
 def test_cells_are_saved_and_loaded_with_a_model(tmp_path):
-    mesh = Mesh.of_cells(SQUARES, torch.tensor(RING))
+    mesh = Mesh(SQUARES, cells=torch.tensor(RING))
     a = torch.rand(12, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     model = RandomFeatureModel(ScalarFeatures(2, domain=mesh), 20, 1e-6, output=mesh).fit(a, a**2)
     model.save(tmp_path / "m.safetensors")
@@ -113,7 +113,7 @@ def test_cells_are_saved_and_loaded_with_a_model(tmp_path):
 
 
 def test_a_picture_shows_the_cells_and_leaves_holes():
-    mesh = Mesh.of_cells(SQUARES, torch.tensor(RING))
+    mesh = Mesh(SQUARES, cells=torch.tensor(RING))
     axes = pair(torch.zeros(8), torch.arange(8.0), mesh).axes[1]
     (drawn,) = [artist for artist in axes.collections if hasattr(artist, "_triangulation")]
     np.testing.assert_array_equal(drawn._triangulation.get_masked_triangles(), RING)
@@ -123,7 +123,7 @@ def test_a_picture_in_space_cuts_the_cells_and_leaves_holes():
     nodes, cells = triangulated(4000, 3)
     hollow = cells[np.linalg.norm(nodes[cells].mean(1) - 0.5, axis=1) > 0.25]
     kept = np.unique(hollow)
-    mesh = Mesh.of_cells(torch.from_numpy(nodes[kept]), torch.from_numpy(np.searchsorted(kept, hollow)))
+    mesh = Mesh(torch.from_numpy(nodes[kept]), cells=torch.from_numpy(np.searchsorted(kept, hollow)))
     f = mesh.nodes @ torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
     first = pair(f, f, mesh).axes[0]
     seen = np.asarray(first.images[0].get_array().filled(np.nan))  # x₂ upwards, x₁ to the right, at the middle of x₃
@@ -148,7 +148,7 @@ def test_a_picture_in_space_cuts_the_cells_and_leaves_holes():
 )
 def test_cells_that_are_no_cells_are_refused(cells, words):
     with pytest.raises(RaffiaError, match=words):
-        Mesh.of_cells(SQUARES, cells)
+        Mesh(SQUARES, cells=cells)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_number_is_a_function_on_a_point():
         (lambda: Domain(1, extent=0.0), "positive lengths"),
         (lambda: Domain(1, periodic=False).grid(1), "2 point"),
         (lambda: Domain(2).grid(3, 4, 5), "2 axes"),
-        (lambda: Domain(2, axes=("periodic", "circle")), "periodic, box, cells, left, right .* got ..circle'"),
+        (lambda: Domain(2, axes=("periodic", "circle")), "periodic, box, cells, left, right .* got 'circle'"),
         (lambda: Domain(2, axes=("periodic", "box", "box")), "each of 2 axes"),
         (lambda: Domain(2, axes=("cells", "box")).grid(1, 1), "2 point"),
         (lambda: Domain(2, axes=("cells", "box")).boundaries("periodic"), "does not go with a domain with axes cells, box"),

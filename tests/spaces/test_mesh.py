@@ -56,7 +56,7 @@ def test_around_a_channel_weights_close_along_the_periodic_axis_alone():
 def test_cells_leave_holes_out():
     nodes = torch.tensor([[0, 0], [3, 0], [3, 3], [0, 3], [1, 1], [2, 1], [2, 2], [1, 2]], dtype=torch.float64)
     ring = [(0, 1, 5), (0, 5, 4), (1, 2, 6), (1, 6, 5), (2, 3, 7), (2, 7, 6), (3, 0, 4), (3, 4, 7)]
-    assert Mesh.of_cells(nodes, torch.tensor(ring)).volume == pytest.approx(9 - 1)
+    assert Mesh(nodes, cells=torch.tensor(ring)).volume == pytest.approx(9 - 1)
     assert Mesh(nodes).volume == pytest.approx(9)
 
 
@@ -115,7 +115,7 @@ def test_coefficients_from_scattered_nodes_approach_those_from_a_grid():
         (lambda: Mesh(scattered(5, 2), -torch.ones(5)), "5 positive numbers"),
         (lambda: Mesh(2 * scattered(9, 2) + 1, domain=Domain(2)), r"must lie in .* nodes\[\d\]"),
         (lambda: Mesh(torch.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])), "weights cannot be estimated"),
-        (lambda: Mesh.of_cells(scattered(5, 2), torch.tensor([[0, 1, 5]])), "node indices"),
+        (lambda: Mesh(scattered(5, 2), cells=torch.tensor([[0, 1, 5]])), "node indices"),
         (lambda: Mesh(scattered(5, 2)).grid_of(torch.zeros(2, 6)), "5 values"),
         (lambda: Channels(Domain(1), 2).grid_of(torch.zeros(4, 3, 8)), "2 channels"),
         (lambda: Channels(Vectors(), 2), "a Domain or a Mesh"),

@@ -100,5 +100,5 @@ def test_functions_are_carried_to_scattered_nodes(axes):
 def test_grids_of_different_domains_are_refused():
     with pytest.raises(RaffiaError, match="two grids of one domain"):
         resample(torch.zeros(8), Domain(1).grid(8), Domain(1, periodic=False).grid(8))
-    with pytest.raises(RaffiaError, match="its grid has shape"):
+    with pytest.raises(RaffiaError, match="its nodes have shape"):
         resample(torch.zeros(9), Domain(1).grid(8), Domain(1).grid(16))

@@ -1,8 +1,7 @@
 """raffia bench: times compared with the limits of the machine."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -32,17 +31,7 @@ def bench(
         f"{report['device']}, {report['name']}, float64: matrix product {rates['gemm'] / 1e9:.0f} GFLOP/s, "
         f"copy {rates['copy'] / 1e9:.0f} GB/s, inverse FFT {rates['fft'] / 1e9:.2f} G numbers/s"
     )
-    formats: dict[str, Callable[[Any], str]] = {
-        "what": str,
-        "sizes": str,
-        "seconds": "{:.4g}".format,
-        "rate": str,
-        "ceiling": str,
-        "fraction": "{:.0%}".format,
-        "peak_memory": lambda size: f"{size / 2**30:.2f} GiB",
-    }
-    rows = [[write(row[name]) for name, write in formats.items()] for row in report["rows"]]
-    header = ["what", "sizes", "seconds", "rate", "ceiling", "of ceiling", "peak memory"]
-    print_table(rows, header, least_width=120)
+    rows = [[value if type(value) is str else f"{value:.4g}" for value in row.values()] for row in report["rows"]]
+    print_table(rows, [name.replace("_", " ") for name in report["rows"][0]], least_width=120)
     if output is not None:
         write_json(output, report)

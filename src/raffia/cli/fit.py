@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -108,8 +108,8 @@ def fit(
     Example: raffia fit train.npz
     """
     names, file = _names_and_file(listed(options.output), model_file, source)
-    penalty = _ridge(ridge)
-    settings: dict[str, Any] = {"device": device, "memory_budget": memory_budget, "points": _points(points)}
+    penalty = _number("--ridge", float, ridge)
+    settings: dict[str, Any] = {"device": device, "memory_budget": memory_budget, "points": _number("--points", int, points)}
     check_numbers(features, penalty, None, memory_budget, settings["points"])
     check_output(file, [".safetensors"], "--model")
     if report:
@@ -158,9 +158,7 @@ def fit(
         if band is not None:
             console.print(band_in_words(found, band), soft_wrap=True)
         if report and found.test is not None:
-            page = file.with_suffix(".html")
-            write_page(found, page, file, pairs, seed, band)
-            console.print(f"report: {page}", soft_wrap=True)
+            write_page(found, file, pairs, seed, band)
 
 
 def _names_and_file(given: list[str], model_file: Path | None, source: Path) -> tuple[list[str] | None, Path]:
@@ -186,13 +184,12 @@ def _plan(file: Path) -> WorkPlan:
     return plan
 
 
-def _ridge(text: str) -> float | Literal["auto"]:
-    if text == "auto":
-        return "auto"
+def _number(option: str, kind: type[int] | type[float], text: str | None) -> Any:
+    """None, auto or a number, whose range is checked with the others."""
     try:
-        return float(text)
+        return text if text in (None, "auto") else kind(text)
     except ValueError:
-        raise RaffiaError(f"--ridge must be a number >= 0, or auto; got {text!r}.") from None
+        raise RaffiaError(f"{option} must be a number, or auto; got {text!r}.") from None
 
 
 def _indices(text: str | None) -> list[int]:
@@ -200,13 +197,3 @@ def _indices(text: str | None) -> list[int]:
         return [] if text is None else [int(index) for index in text.split(",")]
     except ValueError:
         raise RaffiaError(f"--drop must be indices of samples, such as 17,23; got {text!r}.") from None
-
-
-def _points(text: str | None) -> int | Literal["auto"] | None:
-    if text is None:
-        return None
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise RaffiaError(f"--points must be an integer >= 3, or auto; got {text!r}.")
-    return int(text)

@@ -53,12 +53,14 @@ def print_summary(surrogate: Surrogate, file: Path) -> None:
     console.print(f"{trained}, ridge {ridge_in_words(model.ridge_, '.1e')}, {expected}; wrote {file}", soft_wrap=True)
 
 
-def write_page(surrogate: Surrogate, page: Path, file: Path, source: Source, seed: int, level: float | None) -> None:
+def write_page(surrogate: Surrogate, file: Path, source: Source, seed: int, level: float | None) -> None:
     """Write the report, with the data, the command and the seed among its facts."""
     data = f"{source.path}, {surrogate.n_pairs} pairs"
     facts = {"data": data, "command": "raffia " + shlex.join(sys.argv[1:]), "seed": str(seed)}
     title = f"A surrogate of {source.path.name}"
+    page = file.with_suffix(".html")
     report(surrogate, page, title=title, model_file=file, facts=facts, notes=source.notes, level=level)
+    console.print(f"report: {page}", soft_wrap=True)
 
 
 def _in_numbers(errors: Errors) -> list[str]:

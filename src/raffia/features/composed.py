@@ -10,7 +10,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Prepared, Range, channelled, per_channel, shift_and_scale, sum_of
-from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed, recurrence, searched
+from raffia.features.recurrence import FUNCTIONS, RATES, Smoothed
 from raffia.measures import GaussianField
 from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, modes_of
 from raffia.spaces.spectral import Series
@@ -113,8 +113,22 @@ class IteratedFeatures(FeatureMap):
     @property
     def hyperparameters(self) -> dict[str, Range | Choice]:
         """The parameters of all active terms."""
-        vectors = {name for name in ("alpha", *RATES) if torch.as_tensor(getattr(self, name)).ndim}
-        return searched(self.region, self.domain.channels, self.iterations, vectors)
+        region, dim, steps = self.region, self.region.dim, self.iterations
+        rates = RATES[: {1: 4, 2: 3}.get(dim, 2) if steps else 0]
+        counts = {"alpha": steps + 1} | dict.fromkeys(rates, steps)
+        counts = {name: count for name, count in counts.items() if torch.as_tensor(getattr(self, name)).ndim}
+        ranges: dict[str, Range | Choice] = {
+            "alpha": Range(0.0, 4.0, log=False, count=counts.get("alpha")),
+            "tau": Range(0.05, 20.0),
+            "weight": Range(0.02, 50.0),
+            "smoothing": Range(1e-3, 1.0),
+            "field_tau": Range(0.5 / region.longest, 50.0 / region.longest),
+            "field_regularity": Range(1.1, 6.0),
+        }
+        ranges |= {"power": Range(0.0, 4.0, log=False)} if dim < 3 else {}
+        functions = FUNCTIONS[: 4 if dim < 3 else 3]
+        ranges |= {name: Range(-3.0, 3.0, log=False, count=1 + 2 * self.domain.channels) for name in functions}
+        return ranges | {name: Range(-3.0, 3.0, log=False, count=counts.get(name)) for name in rates}
 
     def prepare(self, theta: Float[Tensor, "m fields modes"], grid: Nodes) -> tuple[Tensor]:
         """1 + w R_l on the grid, in which features are linear."""
@@ -134,21 +148,30 @@ class IteratedFeatures(FeatureMap):
         series = Series(grid, "periodic" if self.region.periodic else self.boundary)
         functions = [self._several(name, 1 + 2 * self.domain.channels, a) for name in FUNCTIONS]
         rates = [self._several(name, self.iterations, a) for name in RATES]
-        couplings = self._smoothed(a, grid).couplings(functions, rates, self._several("power", 1, a))
+        source, reactions, flows = self._smoothed(a, grid).couplings(functions, rates, self._several("power", 1, a))
         radial = (series.squares.to(a) + self._several("tau", 1, a) ** 2).log()[..., None, None]
         K = [torch.exp(-alpha / 2 * radial) for alpha in self._several("alpha", self.iterations + 1, a)]
         if self.start is None:
-            p = K[0] * series.analysis(couplings[0] * fields[0])
+            p = K[0] * series.analysis(source * fields[0])
         else:
             begun = interpolate(self.start, self.region.grid_of(self.start), grid).to(a)
             p = series.analysis(begun[..., None, None] * fields[0]).expand(*radial.shape[:-2], -1, len(a))
-        return recurrence(p, couplings, fields[1:], K[1:], series).movedim((-1, -2), (0, 1))
+        for F, multiplier, reaction, flow in zip(fields[1:], K[1:], reactions, flows, strict=True):
+            value, slopes = series.with_gradient(p)
+            driven = torch.addcmul(source * F, reaction, value)
+            for velocity, slope in zip(flow, slopes, strict=True):
+                driven = torch.addcmul(driven, velocity, slope)
+            p = multiplier * series.analysis(driven)
+        return series.synthesis(p).movedim((-1, -2), (0, 1))
 
     def _smoothed(self, a: Tensor, grid: Grid) -> Smoothed:
         """q, from all channels normalised."""
         channels = channelled(a, self.domain)
         q = (channels - per_channel(self.shift, channels)) / per_channel(self.scale, channels)
-        return Smoothed.of(q, Series(grid, self.region.natural_boundary), self._several("smoothing", 1, a))
+        series = Series(grid, self.region.natural_boundary)
+        damping = torch.exp(-(self._several("smoothing", 1, a) ** 2) * series.squares.to(a)[..., None, None] / 2)
+        q, slopes = series.with_gradient(damping * series.analysis(q.movedim((0, 1), (-1, -2))))
+        return Smoothed(series, q, slopes, torch.tanh(q))
 
     def _several(self, name: str, count: int, like: Tensor) -> Float[Tensor, "count"]:
         given = torch.as_tensor(getattr(self, name), dtype=like.dtype, device=like.device)

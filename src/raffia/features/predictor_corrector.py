@@ -153,17 +153,12 @@ class PredictorCorrectorFeatures(FeatureMap):
 
     def _sigma(self, theta: Float[Tensor, "m solves modes"], grid: Grid) -> Float[Tensor, "m solves inner1 inner2"]:
         """weight · σ(θ) at inner nodes   (eqn:sigmoidal_func_defn)."""
-        if (self.domain.dim, self.domain.boxed) != (2, True) or not bool(
-            torch.as_tensor(self.eta, dtype=torch.float64).detach() >= 0
-        ):
+        smoothed = bool(torch.as_tensor(self.eta, dtype=torch.float64).detach() >= 0)
+        known = self.steps >= 0 and self.randomisation in ("additive", "multiplicative")
+        if not (self.domain.dim == 2 and self.domain.boxed and smoothed and known):
             raise RaffiaError(
-                "PredictorCorrectorFeatures needs Domain(2, periodic=False) and eta >= 0; "
-                f"got {self.domain} and eta={self.eta!r}."
-            )
-        if self.steps < 0 or self.randomisation not in ("additive", "multiplicative"):
-            raise RaffiaError(
-                "PredictorCorrectorFeatures needs steps >= 0 and randomisation 'additive' or 'multiplicative'; "
-                f"got {self.steps} and {self.randomisation!r}."
+                "PredictorCorrectorFeatures needs Domain(2, periodic=False), eta >= 0, steps >= 0 and randomisation 'additive' or "
+                f"'multiplicative'; got {self!r}."
             )
         fields = GaussianField(self.domain, "neumann", self.tau, self.regularity, self.n_modes)(theta, grid)
         return self.weight * ((self.s_plus - self.s_minus) * torch.sigmoid(inner(fields, grid) / self.delta) + self.s_minus)

@@ -26,10 +26,16 @@ class Chains:
         ξ, of shape (chains, draws, size).
     misfits
         Φ of each draw, of shape (chains, draws).
-    acceptance, step
-        The share of proposals that were accepted after burning in, and the step β.
-    solves, proposals, seconds
-        What it took.
+    acceptance
+        The share of proposals that were accepted after burning in.
+    step
+        The step β.
+    solves
+        The number of evaluations of the forward map.
+    proposals
+        The number of proposals.
+    seconds
+        The time.
 
     Examples
     --------

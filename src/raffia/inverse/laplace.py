@@ -24,8 +24,10 @@ class Laplace:
     ----------
     mean
         m, of shape (size,).
-    values, vectors
-        Λ and V, of shapes (rank,) and (rank, size).
+    values
+        Λ, of shape (rank,).
+    vectors
+        V, of shape (rank, size).
 
     Examples
     --------

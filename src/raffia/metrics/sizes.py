@@ -22,10 +22,14 @@ class Errors:
 
     Attributes
     ----------
-    relative, deviations
-        The relative L² error, and the error in standard deviations of the outputs, of shape (n,).
-    channels, channel_deviations
-        The same for each channel or component, of shape (n, channels).
+    relative
+        The relative L² error, of shape (n,).
+    deviations
+        The error in standard deviations of the outputs, of shape (n,).
+    channels
+        The relative error of each channel or component, of shape (n, channels).
+    channel_deviations
+        The error of each in its standard deviations, of shape (n, channels).
 
     Examples
     --------

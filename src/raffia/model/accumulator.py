@@ -1,19 +1,18 @@
 """From pairs to a trained model: the same steps whether data come at once, in batches, from files or from a cluster."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import torch
-from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.model.coefficients import Coefficients, RidgeChoice, coefficients_of
 from raffia.model.coefficients.ordinary import positive_ridge
-from raffia.model.inequalities import bounded, everywhere
+from raffia.model.inequalities import bounded
 from raffia.model.preprocessing import Frame, Prepared, prepare
 from raffia.model.settings import Settings
 from raffia.model.trained import LEFT_OUT, Trained
-from raffia.regression import NormalEquations, Solution, Statistics
+from raffia.regression import NormalEquations, Statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +26,8 @@ class Accumulator:
     expected: int | None = None
     frame: Frame | None = None
     statistics: Statistics | None = None
-    pairs: tuple[Tensor, Tensor] | None = None
+    pairs: Prepared | None = None
+    """All expected pairs, where they came at once."""
 
     @classmethod
     def resume(cls, trained: Trained) -> "Accumulator":
@@ -73,13 +73,14 @@ class Accumulator:
         form = type(self.statistics) if self.statistics else self.coefficients.form(frame, self.expected, device)
         if self.statistics and not form.portable and grid != frame.output_nodes:
             raise RaffiaError(f"y must stay on the grid of the first batch, {frame.output_nodes.shape}; got {grid.shape}.")
-        whole = len(inputs) == self.expected
-        if whole or not form.portable:
+        complete = len(inputs) == self.expected
+        if complete or not form.portable:
             inputs, outputs = inputs.clone(), outputs.clone()  # the caller may change its arrays later
         statistics = form.assemble(stream, inputs, outputs)
         statistics.check()
         total = statistics if self.statistics is None else self.statistics + statistics
-        return replace(self, frame=frame, statistics=total, pairs=(inputs, outputs) if whole else None)
+        pairs = Prepared(frame, inputs, outputs, frame.output_nodes) if complete else None
+        return replace(self, frame=frame, statistics=total, pairs=pairs)
 
     def __add__(self, other: "Accumulator") -> "Accumulator":
         """The pairs of both, which must have the same frame."""
@@ -87,44 +88,38 @@ class Accumulator:
 
     def finish(self, errors: bool = True) -> Trained:
         """Choose the ridge if it is "auto", and solve. With errors=False, leave-one-out errors need not be computed."""
-        if self.statistics is None or self.frame is None:
-            raise RaffiaError("there are no pairs to learn from.")
-        known: dict[str, float] = {}
+        statistics, frame, known = self.total, cast(Frame, self.frame), dict[str, float]()
         ridge, noise, solution = self.settings.ridge, None, None
         if ridge == "auto":
-            choice = self._choose_ridge(self.statistics, self.frame, errors)
+            choice = self._choose_ridge(cast(Prepared, self.pairs), errors)  # `add` has checked that they came at once
             ridge, noise, solution = choice.ridge, choice.noise, choice.solution
             known = {LEFT_OUT: choice.error} if errors else {}
         if self.settings.inequalities:
-            solution = self._bounded(self.statistics, self.frame, ridge)
-        solution = solution or self.coefficients.solve(self.statistics, ridge)
+            raised = positive_ridge(float(ridge), statistics)
+            solution = bounded(self.settings, cast(Prepared, self.pairs), NormalEquations.of(statistics), raised)
+        solution = solution or self.coefficients.solve(statistics, ridge)
         if not torch.isfinite(solution.coef).all():
             raise RaffiaError(
                 f"the coefficients are not finite with ridge={ridge}: check the sizes of a and y, pass normalize=True or a larger ridge."
             )
-        solution = replace(solution, guarantees=(*everywhere(self.frame.equalities), *solution.guarantees))
-        trained = Trained(self.settings.frozen(), self.frame, solution, ridge, errors=known)
-        return replace(trained, noise=noise, statistics=self.statistics, pairs=self.pairs)
+        everywhere = [f"{one.in_words}: for every input, on every grid, to rounding ({one})" for one in frame.equalities]
+        solution = replace(solution, guarantees=(*everywhere, *solution.guarantees))
+        pairs = None if self.pairs is None else (self.pairs.inputs, self.pairs.outputs)
+        trained = Trained(self.settings.frozen(), frame, solution, ridge, errors=known)
+        return replace(trained, noise=noise, statistics=statistics, pairs=pairs)
 
     @property
     def coefficients(self) -> Coefficients:
         """The kind of coefficients."""
         return coefficients_of(self.settings)
 
-    def _bounded(self, statistics: Statistics, frame: Frame, ridge: Any) -> Solution:
-        """The coefficients that satisfy inequalities at the collocation points of the pairs."""
-        assert self.pairs is not None  # as `take` has checked
-        pairs = Prepared(frame, *self.pairs, frame.output_nodes)
-        return bounded(self.settings, pairs, NormalEquations.of(statistics), positive_ridge(ridge, statistics))
-
-    def _choose_ridge(self, statistics: Statistics, frame: Frame, errors: bool) -> RidgeChoice:
+    def _choose_ridge(self, given: Prepared, errors: bool) -> RidgeChoice:
         """The ridge of the least leave-one-function-out error."""
-        assert self.pairs is not None  # as `add` has checked
-        pairs = Prepared(frame, *self.pairs, frame.output_nodes).distinct()
-        copied = len(self.pairs[0]) / len(pairs)  # sums over all pairs are so much larger, and so must be the ridge
+        statistics, pairs = self.total, given.distinct()
+        copied = len(given) / len(pairs)  # sums over all pairs are so much larger, and so must be the ridge
         if len(pairs) < 2:
             raise RaffiaError("ridge='auto' leaves out one pair at a time, so it needs two or more; got one. Pass a number.")
-        if not pairs.outputs.any() and frame.measure.reference == 0:
+        if not pairs.outputs.any() and pairs.frame.measure.reference == 0:
             raise RaffiaError("all outputs are zero, so no ridge is better than another: check y, or pass a number.")
         if copied > 1:
             stream = self.coefficients.stream(pairs)

@@ -21,9 +21,8 @@ from raffia.data import Batch, Readable
 from raffia.errors import RaffiaError
 from raffia.model.accumulator import Accumulator
 from raffia.model.batches import begin, check_folds, default_size, finish
-from raffia.model.inputs import output_space
 from raffia.model.model_defaults import DEFAULTS
-from raffia.model.preprocessing import Moments
+from raffia.model.preprocessing import Moments, output_space
 from raffia.model.settings import Settings
 from raffia.model.trained import Trained
 from raffia.regression import Packed, unpacked
@@ -130,12 +129,6 @@ def predict_blocks(predict: Callable[[np.ndarray], torch.Tensor], a: Any) -> Any
         for block, rows in zip(blocks.to_delayed().ravel(), blocks.chunks[0], strict=True)
     ]
     return dask.array.concatenate(parts)
-
-
-def applies(*arrays: object) -> bool:
-    """Whether any of these is a Dask collection, or an xarray object that holds one."""
-    held = (getattr(f, "data", f) if type(f).__module__.startswith("xarray") else f for f in arrays)
-    return any(type(f).__module__.split(".")[0] == "dask" for f in held)
 
 
 def _fit(settings: Settings, blocks: Sequence[object], client: Any, folds: int, patience: float) -> Trained:

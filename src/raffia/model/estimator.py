@@ -17,17 +17,15 @@ from raffia.features.base import FeatureMap
 from raffia.model import cluster, file
 from raffia.model.accumulator import Accumulator
 from raffia.model.error_bars import ConformalBand, band_of
-from raffia.model.inputs import inputs_of, like, pairs_of
 from raffia.model.novelty import warning_of
-from raffia.model.operator import Operator, elsewhere
-from raffia.model.posterior import FittedState, Posterior
+from raffia.model.operator import FittedState, Operator, Posterior, elsewhere
 from raffia.model.preprocessing import prepare
 from raffia.model.program_export import export
 from raffia.model.pruning import pruned
 from raffia.model.search import tuned
 from raffia.model.settings import Settings
 from raffia.model.trained import FOLDS, HELD_OUT, LEFT_OUT, FittedAttribute, Trained
-from raffia.model.training import train
+from raffia.model.training import inputs_of, like, on_cluster, pairs_of, train
 from raffia.model.vector_operator import FlatOperator
 from raffia.regression import Solver
 from raffia.spaces import Domain, Mesh, Space
@@ -155,7 +153,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         """
         self._state = FittedState()
         self.settings.check()
-        if y is not None and not options and not cluster.applies(a, y):
+        if y is not None and not options and not on_cluster(a, y):
             a, y = pairs_of(self, a, y, first=True)
         return self.adopt(train(self.settings, a, y, **options))
 
@@ -208,7 +206,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
             outputs; if that was also the grid of the training inputs, they are interpolated to the grid of a.
         """
         operator = self._operator()
-        if cluster.applies(a):
+        if on_cluster(a):
             return cluster.predict_blocks(Operator(operator.trained.light(), operator.settings), a)
         inputs = operator.inputs(inputs_of(self, a))
         if words := operator.resolution_warning(inputs):
@@ -370,8 +368,9 @@ def load(path: archive.Path, classes: Iterable[type] = (), device: str | torch.d
     device
         The device of the model; None is that of the data.
 
-    Examples
-    --------
-    See `examples/plot_02_own_file.py` in the gallery. The result is a fitted `RandomFeatureModel`.
+    Returns
+    -------
+    RandomFeatureModel
+        The fitted model. For an example see `examples/plot_02_own_file.py` in the gallery.
     """
     return of(file.read(path, classes), device)

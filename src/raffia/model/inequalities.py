@@ -1,13 +1,12 @@
 """Inequalities at collocation points as linear inequalities for the coefficients."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raffia.constraints import Collocation, Equality
+from raffia.constraints import Collocation
 from raffia.errors import RaffiaError
 from raffia.model.preprocessing import Frame, Prepared
 from raffia.model.settings import Settings
@@ -40,11 +39,6 @@ def bounded(settings: Settings, pairs: Prepared, equations: NormalEquations, rid
             f"{one.in_words}: at {int(mine.sum())} points of the training inputs alone, with equality at {tight} ({one})"
         )
     return replace(solution, guarantees=tuple(words))
-
-
-def everywhere(equalities: Sequence[Equality]) -> list[str]:
-    """Descriptions of what holds for all inputs."""
-    return [f"{one.in_words}: for every input, on every grid, to rounding ({one})" for one in equalities]
 
 
 def _bounds(settings: Settings, frame: Frame, points: Collocation, number: int) -> Bounds:

@@ -9,12 +9,26 @@ from raffia.constraints import Equality, check_spaces, impose
 from raffia.errors import RaffiaError
 from raffia.metrics import ErrorMeasure, measure_for
 from raffia.model.coarsening import coarse_grid
-from raffia.model.inputs import check_function, check_one_grid, output_space
 from raffia.model.model_defaults import DEFAULTS
 from raffia.model.settings import Settings
 from raffia.model.splitting import firsts, groups_of
 from raffia.regression import fits, gains_of, root_mean_squares
-from raffia.spaces import POINT, Grid, Modes, Nodes, Space, interpolate, interpolation_error, modes_of, resample
+from raffia.spaces import (
+    POINT,
+    Channels,
+    Domain,
+    Grid,
+    Modes,
+    Nodes,
+    Space,
+    Vectors,
+    interpolate,
+    interpolation_error,
+    modes_of,
+    resample,
+)
+from raffia.spaces.robust_sizes import largest
+from raffia.transforms import is_abstract
 from raffia.validation import as_tensor, check_pairs
 
 
@@ -323,3 +337,61 @@ def prepare(settings: Settings, a: object, y: object, frame: Frame | None = None
     frame, first = frame or Frame.of(settings, inputs, outputs, scalings), frame is None
     pairs = frame.pairs(inputs, outputs, resampled=settings.points is not None)
     return pairs.with_modes(settings) if first else pairs
+
+
+def check_function(name: str, f: Tensor, space: Space) -> None:
+    """Samples of a space: shape (n, *grid), with the grid convention of the domain."""
+    if f.ndim != 1 + space.ndim:
+        shape = f"(n, {', '.join(space.axes_in_words)})" if space.ndim else "(n,)"
+        raise RaffiaError(
+            f"{name} must have shape {shape}, {space.in_words}; got {tuple(f.shape)}. A single one is {name}[None]."
+        )
+    space.grid_of(f)
+    domain = space.one_channel
+    for axis, kind in enumerate(domain.kinds, f.ndim - domain.ndim):
+        if kind.periodic and not is_abstract(f):
+            _check_no_repeated_end(name, f, axis)
+
+
+def output_space(domain: Space, y: Tensor, numbers: bool) -> Space:
+    """The default space of the outputs: that of the inputs, with channels if y has one axis more.
+
+    Features that are `numbers` may have numbers as outputs; vectors have numbers or vectors.
+    """
+    if domain.tabular:
+        return Domain(0) if y.ndim == 1 else Vectors()
+    one = domain.one_channel
+    if numbers and y.ndim == 1:
+        return Domain(0)
+    return Channels(one, y.shape[1]) if y.ndim == 2 + one.ndim and one.ndim else one
+
+
+def check_one_grid(inputs: Nodes, outputs: Nodes, domain: Space, output: Space) -> None:
+    """Features that are functions need inputs and outputs on the same nodes."""
+    here, there = inputs.one_channel, outputs.one_channel
+    if here != there:
+        spaces = "" if here.shape != there.shape else f" of {domain} and {output}"
+        raise RaffiaError(
+            f"a and y must be on one grid; got {here.shape} and {there.shape} points{spaces}. "
+            "Resample one of them with raffia.resample, or use features that are numbers, such as ScalarFeatures."
+        )
+
+
+def _check_no_repeated_end(name: str, f: Tensor, axis: int) -> None:
+    """Refuse samples whose last point repeats the first, unless they are flat there (a bump away from the ends) or have few values.
+
+    Functions of few values, such as those of two phases, agree at both ends by chance.
+    """
+    if f.shape[axis] < 4 or len(f) < 2:  # a single symmetric function may well agree at both ends
+        return
+    first, second, last = (f.select(axis, i) for i in (0, 1, -1))
+    scale = largest(f)
+    rounding = 1e-9 if f.dtype == torch.float64 else 1e-5
+    if largest(first - last) > rounding * scale or largest(first - second) <= 1e-4 * scale:
+        return
+    some = f.movedim(axis, -1).reshape(-1, f.shape[axis])[:64]
+    if 2 * sum(len(row.unique()) for row in some) > some.numel():
+        raise RaffiaError(
+            f"{name} seems to repeat its first point at the right end ({f.shape[axis]} points along axis {axis}): "
+            f"a periodic grid leaves the right end out. Pass {name}[{', '.join([':'] * axis + [':-1'])}]."
+        )

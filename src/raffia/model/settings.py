@@ -115,16 +115,10 @@ class Settings:
         for one in self.inequalities:
             one.check_points()
         if self.inequalities and (self.modal or self.n_features == math.inf or self.solver is not None):
-            asked = (
-                f"solver={self.solver!r}"
-                if self.solver is not None
-                else "modal coefficients"
-                if self.modal
-                else "n_features=inf"
-            )
             raise RaffiaError(
-                f"constraints: {self.inequalities[0]} is an inequality, which needs ordinary coefficients of finitely many features; "
-                f"got {asked}. Equalities, such as Conserved(), work with all kinds."
+                f"constraints: {self.inequalities[0]} is an inequality, which needs ordinary coefficients of finitely many features, and "
+                f"solver=None; got coefficients={self.coefficients!r}, n_features={self.n_features} and solver={self.solver!r}. "
+                "Equalities, such as Conserved(), work with all kinds."
             )
 
     @property

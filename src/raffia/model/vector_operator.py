@@ -13,8 +13,7 @@ from torch import Tensor
 from raffia.errors import RaffiaError
 from raffia.measures import Measure
 from raffia.model.model_defaults import DEFAULTS
-from raffia.model.operator import Operator
-from raffia.model.posterior import Posterior
+from raffia.model.operator import Operator, Posterior
 from raffia.spaces import Nodes
 from raffia.validation import as_tensor
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, panel
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, panels
 from raffia.tuning import History
 
 
@@ -29,7 +29,7 @@ def error_against_resolution(points: Sequence[int], errors: Mapping[str, Sequenc
     >>> from raffia.plotting import error_against_resolution
     >>> figure = error_against_resolution([64, 128, 256], {"trained on 64 points": [0.03, 0.03, 0.03]})
     """
-    figure, axes = panel(5.0, 3.8)
+    figure, (axes,) = panels(1, 1, (5.0, 3.8))
     for label, values in errors.items():
         axes.semilogx(np.asarray(points), np.asarray(values), "o-", lw=1.4, ms=4, label=label, base=2)
     axes.set_xticks(np.asarray(points), [str(p) for p in points])
@@ -60,8 +60,7 @@ def search(history: History) -> Figure:
     >>> from raffia.tuning import History, Trial
     >>> figure = plotting.search(History([Trial({"ridge": 1e-3}, 0.2), Trial({"ridge": 1e-6}, 0.1)], curve=[0.2, 0.1]))
     """
-    figure = Figure(figsize=(9.2 if history.curve else 4.6, 3.4), layout="constrained")
-    *left, right = figure.subplots(1, 2 if history.curve else 1, squeeze=False)[0]
+    figure, (*left, right) = panels(2 if history.curve else 1, 2, (4.6, 3.4))
     for axes in left:
         axes.semilogy(np.arange(1, len(history.curve) + 1), history.curve, color=TRUTH, lw=1.0)
         axes.set(xlabel="step", ylabel="validation error", title=f"{len(history.curve)} steps in {history.seconds:.0f} s")
@@ -103,11 +102,8 @@ def brownian_bridge(x: Array, truth: Array, x_train: Array, y_train: Array, curv
     >>> x = torch.linspace(0, 1, 50)
     >>> figure = brownian_bridge(x, x * 0, x[::10], x[::10] * 0, {"m = 100": x * 0})
     """
-    columns = min(2, len(curves))
-    rows = -(-len(curves) // columns)
-    figure = Figure(figsize=(4.4 * columns, 3.0 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
-    for axes, (label, values) in zip(panels, curves.items(), strict=False):
+    figure, every = panels(len(curves), 2, (4.4, 3.0), sharex=True, sharey=True)
+    for axes, (label, values) in zip(every, curves.items(), strict=True):
         axes.plot(np.asarray(x), np.asarray(truth), color=PREDICTION, lw=1.2, label="truth")
         axes.plot(np.asarray(x), np.asarray(values), color=TRUTH, lw=1.2, label="model")
         axes.plot(np.asarray(x_train), np.asarray(y_train), "o", mfc="none", color="black", ms=4, label="training points")

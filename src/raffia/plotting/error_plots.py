@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from raffia.errors import RaffiaError
-from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, as_numpy, log_ticks, panel, panel_grid, positive
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, as_numpy, log_ticks, panels, positive
 
 MOST_PARAMETERS, MOST_COMPONENTS, MOST_GROUPS = 12, 8, 24
 """Panels of parameters and of components, and groups, that are drawn."""
@@ -38,7 +38,7 @@ def errors(errors: Array) -> Figure:
     finite = np.sort(values[np.isfinite(values)])
     if not len(finite):
         raise RaffiaError(f"errors needs at least one finite error; got {len(values)} that are not.")
-    figure, axes = panel(5.1, 3.0)
+    figure, (axes,) = panels(1, 1, (5.1, 3.0))
     least = float(min(finite[finite > 0], default=1e-16))
     shown = np.maximum(finite, least)
     low, high = least / 1.05, float(shown[-1]) * 1.05
@@ -86,8 +86,8 @@ def parity(y: Array, predicted: Array, labels: Sequence[str] | None = None) -> F
     if len(labels) != size:
         raise RaffiaError(f"parity(labels=…) needs {size} of them, one a component; got {len(labels)}.")
     count = min(size, MOST_COMPONENTS)
-    figure, panels = panel_grid(count, 4, (3.1, 3.1))
-    for i, axes in enumerate(panels):
+    figure, every = panels(count, 4, (3.2, 3.2))
+    for i, axes in enumerate(every):
         both = np.concatenate((truth[:, i], guess[:, i]))
         both = both[np.isfinite(both)] if np.isfinite(both).any() else np.array([0.0, 1.0])
         margin = 0.05 * (float(np.ptp(both)) or abs(float(both[0])) or 1.0)
@@ -126,15 +126,11 @@ def errors_against_parameters(a: Array, errors: Array, names: Sequence[str] | No
     >>> figure = plotting.errors_against_parameters(np.random.rand(50, 2), np.geomspace(0.01, 0.1, 50), ["load", "stiffness"])
     """
     values, off = as_numpy(a), as_numpy(errors)
-    if values.ndim != 2 or off.shape != (len(values),):
-        raise RaffiaError(
-            f"errors_against_parameters draws parameters (n, size) and n errors; got {values.shape} and {off.shape}."
-        )
     size = values.shape[1]
     labels = list(names) if names is not None and len(names) == size else [f"parameter {i}" for i in range(size)]
     count = min(size, MOST_PARAMETERS)
-    figure, panels = panel_grid(count, 3, (2.8, 2.6), sharey=True)
-    for i, axes in enumerate(panels):
+    figure, every = panels(count, 3, (2.9, 2.7), sharey=True)
+    for i, axes in enumerate(every):
         _dots(axes, values[:, i], off)
         axes.set(xlabel=labels[i], ylabel=LABEL if i % 3 == 0 else "")
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -167,9 +163,7 @@ def errors_along(places: Array, errors: Array, label: str) -> Figure:
     >>> figure = plotting.errors_along(np.arange(50), np.geomspace(0.01, 0.1, 50), "row")
     """
     at, off = as_numpy(places), as_numpy(errors)
-    if at.shape != off.shape or at.ndim != 1:
-        raise RaffiaError(f"errors_along draws n places and n errors; got {at.shape} and {off.shape}.")
-    figure, axes = panel(5.1, 3.0)
+    figure, (axes,) = panels(1, 1, (5.1, 3.0))
     _dots(axes, at, off)
     parts = [part for part in np.array_split(np.argsort(at, kind="stable"), 10) if len(part) and np.isfinite(off[part]).any()]
     if len(at) >= 20:
@@ -202,11 +196,9 @@ def errors_by_group(groups: Sequence[object], errors: Array) -> Figure:
     >>> figure = plotting.errors_by_group(["left", "right"] * 25, np.geomspace(0.01, 0.1, 50))
     """
     off, names = as_numpy(errors), np.array([str(group) for group in groups])
-    if names.shape != off.shape:
-        raise RaffiaError(f"errors_by_group draws a group and an error for each sample; got {len(names)} and {off.shape}.")
     known = sorted(dict.fromkeys(names.tolist()), key=lambda name: -_median(off[names == name]))
     shown = known[:MOST_GROUPS]
-    figure, axes = panel(max(3.4, min(8.0, 0.45 * len(shown) + 1.6)), 3.4)
+    figure, (axes,) = panels(1, 1, (max(3.4, min(8.0, 0.45 * len(shown) + 1.6)), 3.4))
     for place, name in enumerate(shown):
         inside = off[names == name]
         _dots(axes, np.full(len(inside), place), inside)

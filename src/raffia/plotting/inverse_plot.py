@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from raffia.errors import RaffiaError
 from raffia.plotting.field import Field
-from raffia.plotting.layout import INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, panel
+from raffia.plotting.layout import INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, panels
 from raffia.plotting.line import Curve
 from raffia.plotting.views import views
 from raffia.spaces import Domain
@@ -55,7 +55,7 @@ def posterior(
 
 
 def _curve(view: Curve, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | None, places: np.ndarray | None) -> Figure:
-    figure, axes = panel(6.5, 3.2)
+    figure, (axes,) = panels(1, 1, (6.5, 3.2))
     order = np.argsort(view.x)
     low, high = (mean - 2 * std)[order], (mean + 2 * std)[order]
     axes.fill_between(view.x[order], low, high, color=PREDICTION, alpha=0.18, lw=0, label="± 2 standard deviations")

@@ -21,12 +21,6 @@ LEFT, WIDTH, RIGHT, ABOVE, BELOW, HEADING = 0.8, 2.0, 0.65, 0.6, 0.45, 0.3
 INK, TRUTH, PREDICTION, ERROR = "#4c4c4c", "#1f6fb2", "#d1495b", "#7a5195"
 
 
-def panel(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure of so many inches, with one panel."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
-
-
 def limits(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value; 0 and 1 if there is none."""
     values = np.concatenate([array[np.isfinite(array)] for array in arrays])
@@ -58,15 +52,17 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     axis.set_minor_formatter("")
 
 
-def panel_grid(count: int, columns: int, size: tuple[float, float], sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels of this size in rows of at most `columns`."""
+def panels(
+    count: int, columns: int, size: tuple[float, float], sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels of so many inches in rows of at most `columns`."""
     across = min(count, columns)
     down = -(-count // across)
-    figure = Figure(figsize=(size[0] * across + 0.4, size[1] * down + 0.2), layout="constrained")
-    panels = list(figure.subplots(down, across, squeeze=False, sharey=sharey).flat)
-    for unused in panels[count:]:
+    figure = Figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
+    every = list(figure.subplots(down, across, squeeze=False, sharex=sharex, sharey=sharey).flat)
+    for unused in every[count:]:
         unused.remove()
-    return figure, panels[:count]
+    return figure, every[:count]
 
 
 class Sheet:

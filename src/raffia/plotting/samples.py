@@ -10,7 +10,7 @@ from torch import Tensor
 
 from raffia.data import SideSchema
 from raffia.errors import RaffiaError
-from raffia.plotting.layout import INK, Array, Sheet, Width
+from raffia.plotting.layout import INK, Array, Sheet, Width, panels
 from raffia.plotting.line import Curve
 from raffia.plotting.views import View, views
 from raffia.spaces import Domain, Space
@@ -52,8 +52,7 @@ def prediction(a: Array, y: Array, predicted: Array, domain: Domain | None = Non
     domain = domain or Domain(a.ndim, periodic=a.ndim == 1)
     if a.ndim == 2:
         return fields(a, y, predicted, domain, domain)
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panels(2, 2, (4.5, 3.4))
     Curve(domain.grid(len(a)).axes()[0].numpy()).draw(left, a, (0, 1), color=INK, lw=1.2, ls=":", label="input a")
     output = Curve(domain.grid(len(y)).axes()[0].numpy())
     output.compare([left, right], y, predicted)
@@ -114,9 +113,9 @@ def fields(
         view.show(axes, values, "Greys")
         _titled(axes, "input a", name)
     bands = _bands(widths, wanted.space, len(outputs))
-    for panels, (name, truth, view), guess, width in zip(output_panels, outputs, guesses, bands, strict=True):
-        view.compare(panels, truth, guess, width)
-        for axes, what in zip(panels, view.titles, strict=True):
+    for row, (name, truth, view), guess, width in zip(output_panels, outputs, guesses, bands, strict=True):
+        view.compare(row, truth, guess, width)
+        for axes, what in zip(row, view.titles, strict=True):
             _titled(axes, what, name)
     if title != "":
         sheet.figure.suptitle(title or _relative_error(y, predicted, wanted.space), fontsize=11)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from raffia.metrics.spectrum import spectrum
 from raffia.plotting.field import Field
-from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, log_ticks, positive
+from raffia.plotting.layout import ERROR, INK, PREDICTION, TRUTH, Array, Sheet, as_numpy, limits, log_ticks, panels, positive
 from raffia.plotting.line import Curve
 from raffia.plotting.ruler import Labels
 from raffia.plotting.views import views
@@ -49,8 +49,7 @@ def errors_in_time(errors: Array, correlations: Array | None = None, alike: floa
     off = as_numpy(errors)
     steps = np.arange(1, len(off) + 1)
     count = 1 if correlations is None else 2
-    figure = Figure(figsize=(4.3 * count, 3.0), layout="constrained")
-    left, *right = figure.subplots(1, count, squeeze=False)[0]
+    figure, (left, *right) = panels(count, 2, (4.3, 3.0))
     left.semilogy(steps, positive(off), "o-", color=ERROR, ms=3, lw=1.2)
     left.set(xlabel="steps", ylabel="mean relative L² error")
     if (positive(off) > LOST).any():
@@ -96,8 +95,8 @@ def spectra(truth: Tensor, predicted: Tensor, domain: Domain) -> Figure:
     times, waves = _spread(truth.shape[1], TIMES), slice(1, min(truth.shape[2:]) // 2 + 1)
     true, guess = ([spectrum(u[:, step], domain).mean(0).numpy()[waves] for step in times] for u in (truth, predicted))
     largest, least = max(float(e.max()) for e in true) or 1.0, min(float(e.min()) for e in true)
-    figure = Figure(figsize=(2.9 * len(times) + 0.4, 2.9), layout="constrained")
-    for i, axes in enumerate(figure.subplots(1, len(times), squeeze=False, sharey=True)[0]):
+    figure, every = panels(len(times), TIMES, (3.0, 2.9), sharey=True)
+    for i, axes in enumerate(every):
         axes.loglog(np.arange(1, len(true[i]) + 1), positive(true[i]), color=TRUTH, lw=2.2, label="truth")
         axes.loglog(np.arange(1, len(guess[i]) + 1), positive(guess[i]), color=PREDICTION, label="prediction")
         if not (guess[i] <= LOST * largest).any():  # what is lost does not set the scale
@@ -143,8 +142,8 @@ def evolution(truth: Tensor, predicted: Tensor, space: Space, labels: Labels = (
 
 def _series(truth: np.ndarray, guess: np.ndarray) -> Figure:
     count, steps = min(COMPONENTS, truth.shape[1]), np.arange(len(truth))
-    figure = Figure(figsize=(6.2, 1.5 * count + 0.7), layout="constrained")
-    for i, axes in enumerate(figure.subplots(count, 1, squeeze=False, sharex=True)[:, 0]):
+    figure, every = panels(count, 1, (6.2, 1.9), sharex=True)
+    for i, axes in enumerate(every):
         axes.plot(steps, truth[:, i], color=TRUTH, lw=2.2, label="truth")
         axes.plot(steps, guess[:, i], color=PREDICTION, lw=1.4, ls="--", label="prediction")
         axes.set_ylabel(f"component {i}" if truth.shape[1] > 1 else "value")
@@ -183,16 +182,16 @@ def _frames(truth: np.ndarray, guess: np.ndarray, view: Field) -> Figure:
     times = _spread(len(truth), FRAMES)
     height = float(np.clip(view.ratio, 0.4, 1.6))
     figure = Figure(figsize=(2.1 * len(times) + 0.5, 3 * 1.9 * height + 1.9), layout="constrained")
-    panels = figure.subplots(3, len(times), squeeze=False)
+    rows = figure.subplots(3, len(times), squeeze=False)
     for j, step in enumerate(times):
         compared = _compared(view.pick(truth[step]), view.pick(guess[step]))
-        images = [view.draw(axes, *shown) for axes, shown in zip(panels[:, j], compared, strict=True)]
-        for image, where in ((images[1], panels[:2, j]), (images[2], panels[2, j])):
+        images = [view.draw(axes, *shown) for axes, shown in zip(rows[:, j], compared, strict=True)]
+        for image, where in ((images[1], rows[:2, j]), (images[2], rows[2, j])):
             bar = figure.colorbar(image, ax=where, location="bottom", fraction=0.05, pad=0.02, aspect=25)
             bar.ax.tick_params(labelsize=7)
             bar.ax.locator_params(nbins=3)
-        panels[0, j].set_title(_after(step), fontsize=10)
-    for row, title in zip(panels, TITLES, strict=True):
+        rows[0, j].set_title(_after(step), fontsize=10)
+    for row, title in zip(rows, TITLES, strict=True):
         for axes in row:
             axes.set(xticks=[], yticks=[])
         row[0].set_ylabel(title)

@@ -1,7 +1,7 @@
 """Least squares for the coefficients."""
 
 from raffia.regression.bounded import Bounds, Contradiction, bounded_solution
-from raffia.regression.feature_stream import FeatureStream, targets_of
+from raffia.regression.feature_stream import FeatureStream, Workspace, arriving, available_memory, fits, joined, targets_of
 from raffia.regression.kernel_ridge import (
     KernelEquations,
     KernelRidge,
@@ -21,7 +21,6 @@ from raffia.regression.leave_one_out import (
     noise_of,
     ridge_for,
 )
-from raffia.regression.memory_budget import Workspace, arriving, available_memory, fits, joined
 from raffia.regression.modal_dual import ModalDual
 from raffia.regression.modal_equations import ModalEquations
 from raffia.regression.modal_ridge import ModalLeftOut, ModalNoise, modal_fold_ridges, modal_left_out, modal_ridges

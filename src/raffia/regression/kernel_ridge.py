@@ -15,7 +15,7 @@ from torch import Tensor
 
 from raffia.errors import RaffiaError
 from raffia.features.base import FeatureMap
-from raffia.regression.memory_budget import available_memory
+from raffia.regression.feature_stream import available_memory
 from raffia.regression.regression_defaults import DEFAULTS
 from raffia.regression.ridge_path import DualPath
 from raffia.regression.solvers.base import Solution, condition_of
@@ -100,10 +100,6 @@ class KernelSolution(Solution):
             if (part := getattr(self, name)) is not None:
                 object.__setattr__(self, name, part.contiguous())
 
-    def project(self, x: Float[Tensor, "n size"]) -> Float[Tensor, "n rank"]:
-        """The coordinates that the solution uses."""
-        return project(x, self.origin, self.directions)
-
     def to(self, device: torch.device) -> "KernelSolution":
         """The same on another device."""
         return replace(self, **{name: part.to(device) for name in PARTS if (part := getattr(self, name)) is not None})
@@ -151,10 +147,6 @@ class KernelRidge:
         x = kernel_coordinates(self.feature_map, equations.inputs)[0]
         return DualPath.of_kernel(self.feature_map.kernel_of(x, x))
 
-    def centred(self, y: Float[Tensor, "n columns"]) -> Float[Tensor, "n columns"]:
-        """The outputs, unchanged: there is no intercept."""
-        return y
-
     def solve(self, equations: KernelEquations, ridge: float, path: DualPath | None = None) -> KernelSolution:
         """By Cholesky or, if K + λ is not positive definite in floating point, by eigenvectors without those of rounding errors."""
         x, origin, directions = kernel_coordinates(self.feature_map, equations.inputs)
@@ -175,14 +167,13 @@ class KernelRidge:
         defect = torch.stack([torch.linalg.vector_norm(shifted @ c - y) for c, y in parts]).norm()
         size = torch.linalg.vector_norm(equations.targets)
         residual = float(defect / size) if size > 0 else float(defect)
-        solution = KernelSolution(coef, residual, rank, condition, solver=how)
-        return replace(solution, centres=x, origin=origin, directions=directions)
+        return KernelSolution(coef, residual, rank, condition, solver=how, centres=x, origin=origin, directions=directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
         """F as a function of coordinates."""
         assert solution.centres is not None  # of a kernel
         centres = solution.centres
-        return lambda x: self.feature_map.kernel_of(solution.project(x), centres) @ solution.coef
+        return lambda x: self.feature_map.kernel_of(project(x, solution.origin, solution.directions), centres) @ solution.coef
 
     def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Callable[[Tensor], Tensor]:
         """Var F(a) = (k(a, a) − k(a, ·) (K + λ)⁻¹ k(·, a)) / λ, in units of the noise variance."""
@@ -205,10 +196,6 @@ class LinearRidge:
         """The eigendecomposition of K = (x − x̄)(x − x̄)ᵀ, with principal directions. The intercept adds 1/n to each leverage."""
         return DualPath.of_rows(equations.inputs - equations.inputs.mean(0), free=1 / equations.n_samples)
 
-    def centred(self, y: Float[Tensor, "n columns"]) -> Float[Tensor, "n columns"]:
-        """y − ȳ."""
-        return y - y.mean(0)
-
     def solve(self, equations: KernelEquations, ridge: float, path: DualPath | None = None) -> KernelSolution:
         """In the basis of principal components."""
         path = path or self.path(equations)
@@ -216,12 +203,12 @@ class LinearRidge:
         coef = (path.U.mT @ (equations.targets - mean)) * (root / (path.s + ridge))[:, None]
         condition = float((path.s.max() + ridge) / (path.s.min() + ridge)) if len(root) else math.nan
         coef, origin = torch.cat([mean[None], coef]), equations.inputs.mean(0)
-        solution = KernelSolution(coef, 0.0, len(root), condition, solver="singular values of x")
-        return replace(solution, origin=origin, directions=path.directions)
+        how = "singular values of x"
+        return KernelSolution(coef, 0.0, len(root), condition, solver=how, origin=origin, directions=path.directions)
 
     def values(self, solution: KernelSolution) -> Callable[[Tensor], Tensor]:
         """F as a function of coordinates."""
-        return lambda x: solution.coef[0] + solution.project(x) @ solution.coef[1:]
+        return lambda x: solution.coef[0] + project(x, solution.origin, solution.directions) @ solution.coef[1:]
 
     def spread(self, equations: KernelEquations, path: DualPath, ridge: float) -> Callable[[Tensor], Tensor]:
         """Var F for coefficients with the prior N(0, 1/λ) and the intercept, in units of the noise variance."""

@@ -92,6 +92,10 @@ class DualPath:
         """Whether the eigenvectors, with the intercept if there is one, span the whole space."""
         return self.U.shape[1] + (self.free > 0) >= len(self.U)
 
+    def centred(self, y: Float[Tensor, "n columns"]) -> Float[Tensor, "n columns"]:
+        """y − ȳ where there is an intercept, y otherwise."""
+        return y - y.mean(0) if self.free else y
+
     def unexplained(self, ridge: float) -> Float[Tensor, "n"]:
         """1 − h_i, computed without cancellation for small ridges."""
         U = self.U.square()

@@ -9,9 +9,10 @@ from raffia import papers, plotting
 from raffia.features.fourier import wavenumber_filter
 from raffia.metrics import relative_error, relative_errors
 from raffia.pages import Picture
-from raffia.reproduce.comparison import CAPTION, Comparison, panels, swept_result, transfer
+from raffia.plotting.layout import panels
+from raffia.reproduce.comparison import CAPTION, Comparison, swept_result, transfer
 from raffia.reproduce.draws import ONE, TIMES
-from raffia.reproduce.lab import AUTHORS, Lab, authors_seconds, reported
+from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.result import Result
 
 EXACT = (
@@ -29,7 +30,7 @@ def rf_and_filter(lab: Lab) -> Result:
     k = torch.arange(0, 513, dtype=torch.float64)
     features = papers.BURGERS.feature_map
     chi = wavenumber_filter(2 * math.pi * features.delta * k, features.beta)
-    figure, (left, right) = panels(2)
+    figure, (left, right) = panels(2, 2, (5.2, 4.4))
     x = np.arange(len(phi)) / len(phi)
     left.plot(x, a[0].cpu(), color=plotting.TRUTH, label="input a")
     left.plot(x, phi, color=plotting.PREDICTION, label="feature φ(a; θ)")
@@ -95,7 +96,6 @@ def time_upscale(lab: Lab) -> Result:
         remark=EXACT,
         tables=[compared.table("Mean relative error at time T.", [[str(T)] for T in TIMES], ["T"])],
         numbers={f"T={T}": error for T, error in same.items()} | {f"fresh T={T}": error for T, error in fresh.items()},
-        authors_seconds=theirs["seconds"],
     )
 
 
@@ -118,7 +118,6 @@ def gridtransfer_burg(lab: Lab) -> Result:
         tables=tables,
         pictures=[Picture.of(figure, CAPTION)],
         numbers=numbers,
-        authors_seconds=authors_seconds("burgers_transfer", "burgers_m_and_n"),
     )
 
 

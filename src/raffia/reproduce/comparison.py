@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from raffia import papers
 from raffia.pages import Picture, Table
+from raffia.plotting.layout import panels
 from raffia.reproduce.draws import ONE
 from raffia.reproduce.lab import AUTHORS, Lab, reported
 from raffia.reproduce.result import Result
@@ -88,12 +89,6 @@ def percent(ours: float, theirs: float) -> str:
     return f"{ours / theirs - 1:+.1%}" if abs(ours / theirs - 1) >= 5e-4 else "0.0%"
 
 
-def panels(count: int) -> tuple[Figure, list[Axes]]:
-    """Side by side."""
-    figure = Figure(figsize=(5.2 * count, 4.4), layout="constrained")
-    return figure, list(figure.subplots(1, count, squeeze=False)[0])
-
-
 def transfer(
     lab: Lab, problem: str, sweep: papers.Sweep, cells: papers.Sweep, counts: Sequence[int]
 ) -> tuple[Comparison, Comparison, Figure, list[Table]]:
@@ -120,7 +115,7 @@ def transfer(
 
     moved = Comparison.of(lab, np.array(reported()[f"{problem}_transfer"]["test"]).T, grids, exact)
     sized = Comparison.of(lab, reported()[f"{problem}_m_and_n"]["test"][: len(counts)], sizes, exact)
-    figure, (left, right) = panels(2)
+    figure, (left, right) = panels(2, 2, (5.2, 4.4))
     rows = [f"trained on {points}" for points in sweep.train_points]
     moved.draw(left, sweep.test_points, rows, ("points along an axis of the test grid", "mean relative error"))
     sized.draw(right, cells.m, [f"n = {n}" for n in counts], ("features m", "mean relative error"))
@@ -147,7 +142,7 @@ def swept_result(lab: Lab, problem: str, item: str, *, title: str, settings: str
     """Two panels, error and coefficients against the grid, for either problem."""
     authors = reported()[f"{problem}_grids"]
     ours = {source: swept(lab, problem, source, sweep) for source in (*([AUTHORS] * (problem == "burgers")), *lab.seeds)}
-    figure, axes = panels(2)
+    figure, axes = panels(2, 2, (5.2, 4.4))
     numbers: dict[str, float] = {}
     tables = []
     for kind, (key, label) in enumerate(SWEPT.items()):
@@ -168,5 +163,4 @@ def swept_result(lab: Lab, problem: str, item: str, *, title: str, settings: str
         tables=tables,
         pictures=[Picture.of(figure, CAPTION)],
         numbers=numbers,
-        authors_seconds=sum(run["seconds"] for run in authors.values()),
     )

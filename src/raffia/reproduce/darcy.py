@@ -5,8 +5,9 @@ import numpy as np
 from raffia import papers, plotting
 from raffia.metrics import relative_errors
 from raffia.pages import Picture
-from raffia.reproduce.comparison import CAPTION, panels, swept_result, transfer
-from raffia.reproduce.lab import Lab, authors_seconds, reported
+from raffia.plotting.layout import panels
+from raffia.reproduce.comparison import CAPTION, swept_result, transfer
+from raffia.reproduce.lab import Lab, reported
 from raffia.reproduce.result import Result
 
 FRESH = (
@@ -21,7 +22,7 @@ def rf_and_coef_darcy(lab: Lab) -> Result:
     study, draw = lab.draws("darcy", lab.seeds[0])
     a = draw.test_a[:1]
     phi = study.feature_map(a, draw.theta[:1])[0, 0].cpu()
-    figure, (left, right) = panels(2)
+    figure, (left, right) = panels(2, 2, (5.2, 4.4))
     for axes, values, title in ((left, a[0].cpu(), "input a"), (right, phi, "feature φ(a; θ)")):
         image = axes.imshow(values.T, origin="lower", extent=(0, 1, 0, 1), cmap="Greys" if axes is left else "viridis")
         axes.set(xlabel="x₁", ylabel="x₂", title=title)
@@ -83,7 +84,6 @@ def gridtransfer_darcy(lab: Lab) -> Result:
         tables=tables,
         pictures=[Picture.of(figure, CAPTION)],
         numbers=numbers,
-        authors_seconds=authors_seconds("darcy_transfer", "darcy_m_and_n"),
     )
 
 

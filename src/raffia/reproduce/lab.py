@@ -25,11 +25,6 @@ def reported() -> dict[str, Any]:
     return json.loads(files("raffia.reproduce").joinpath("authors.json").read_text())
 
 
-def authors_seconds(*names: str) -> float:
-    """How long the authors' runs took."""
-    return sum(reported()[name]["seconds"] for name in names)
-
-
 @dataclass(eq=False)
 class Lab:
     """The scale, the device and the seeds of experiments; results of its methods are cached."""

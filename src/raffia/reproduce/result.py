@@ -24,7 +24,6 @@ class Result:
     numbers: dict[str, float] = field(default_factory=dict)
     """What tests and readers of the file look at."""
     seconds: float = 0.0
-    authors_seconds: float | None = None
     made: dict[str, Any] = field(default_factory=dict)
     """Scale, device and version; a result made otherwise is made again."""
 
@@ -55,8 +54,6 @@ def anchor(item: str) -> str:
 def section(result: Result) -> Section:
     """Its settings and what it took in small print, then pictures, the remark and tables."""
     took = f"{result.seconds:.0f} s on {result.made.get('device', '')}, scale {result.made.get('scale', '')}"
-    if result.authors_seconds is not None:
-        took += f"; the authors' logs: {result.authors_seconds:,.0f} s for one realisation, on hardware of 2020"
     return Section(
         title=result.title,
         anchor=anchor(result.item),

@@ -1,6 +1,6 @@
 """What the page knows of a model: what its inputs and outputs look like, where to begin, and pairs to compare with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -115,25 +115,23 @@ class Exhibit:
     @cached_property
     def _levels(self) -> list[float]:
         """Probabilities of bands that the pairs held out suffice for."""
-        possible = []
-        for level in LEVELS:
-            try:
-                self.served.model.band(level)
-            except RaffiaError:
-                continue
-            possible.append(level)
-        return possible
+        return [level for level in LEVELS if self._can(lambda: self.served.model.band(level))]  # noqa: B023
 
     @cached_property
     def _band(self) -> str | None:
         """What kind of band there is: by pairs held out, of twice the standard deviation, or none."""
-        if self._levels:
-            return "conformal"
+        middle = torch.from_numpy(self.served.middle)[None]
+        bars = bool(self._levels) or self._can(lambda: self.served.model.predict(middle, return_std=True))
+        return "conformal" if self._levels else "bars" if bars else None
+
+    @staticmethod
+    def _can(work: Callable[[], object]) -> bool:
+        """Whether the model does not refuse it."""
         try:
-            self.served.model.predict(torch.from_numpy(self.served.middle)[None], return_std=True)
+            work()
         except RaffiaError:
-            return None
-        return "bars"
+            return False
+        return True
 
     @cached_property
     def _range(self) -> tuple[list[float], list[float], list[float] | None]:
@@ -174,13 +172,10 @@ class Exhibit:
         shapes = {own, frame.input_nodes.one_channel.shape}
         for factor in (0.5, 2, 4):
             shape = tuple(round((n - end) * factor) + end for n, end in zip(own, ends, strict=True))
-            try:
-                if np.prod(shape) <= MOST_POINTS and min(shape) > 4:
-                    self.served.model.predict(self._moved(self._start[0], own, shape)[None])
-                    shapes.add(shape)
-            except RaffiaError:
-                continue
-        return [list(shape) for shape in sorted(shapes, key=lambda shape: int(np.prod(shape)))]
+            small = np.prod(shape) <= MOST_POINTS and min(shape) > 4
+            if small and self._can(lambda: self.served.model.predict(self._moved(self._start[0], own, shape)[None])):  # noqa: B023
+                shapes.add(shape)
+        return [list(shape) for shape in sorted(shapes, key=np.prod)]
 
     def _axes(self, nodes: Nodes, side: str) -> list[np.ndarray]:
         """The coordinates along each axis of a grid, those of the file where it has them."""

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raffia.errors import RaffiaError
 from raffia.spaces.axes import Axis
 
 
@@ -114,6 +115,11 @@ class Nodes(ABC):
         """The integral of 1."""
         root = self.root_weights
         return float(root.square().sum()) * (self.size if root.numel() == 1 else 1)
+
+    def check(self, f: Tensor) -> None:
+        """Refuse functions whose last axes are not those of these nodes."""
+        if tuple(f.shape[f.ndim - len(self.shape) :]) != self.shape:
+            raise RaffiaError(f"f has trailing shape {tuple(f.shape)}, but its nodes have shape {self.shape}.")
 
     def embed(self, f: Float[Tensor, "*batch_and_shape"]) -> Float[Tensor, "*batch points"]:
         """√w·f with the grid axes flattened, so that ⟨f, g⟩ = embed(f)·embed(g)."""

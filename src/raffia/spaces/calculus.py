@@ -121,5 +121,4 @@ _cached_heat_flow = lru_cache(maxsize=32)(outside_transforms()(_heat_flow))
 def _check(f: Tensor, grid: Grid) -> None:
     if not grid.domain.boxed or min(grid.shape) < 3:
         raise RaffiaError(f"this operation needs a grid on a box with 3 points or more along each axis; got {grid}.")
-    if tuple(f.shape[f.ndim - len(grid.shape) :]) != grid.shape:
-        raise RaffiaError(f"f has trailing shape {tuple(f.shape)}, but its grid has shape {grid.shape}.")
+    grid.check(f)

@@ -35,7 +35,8 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
     origin
         The lower corner of the domain.
     cells
-        Intervals, triangles or tetrahedra as node indices, (cells, corners). Functions are interpolated linearly in them.
+        Intervals, triangles or tetrahedra as node indices, (cells, corners). Functions are interpolated linearly in them. They may
+        leave holes in the domain. Cells with at most dim corners belong to a curve or a surface in space.
 
     Examples
     --------
@@ -83,14 +84,6 @@ class Mesh(Space, Nodes):  # type: ignore[misc]  # one_channel is the mesh itsel
     def as_fine_as(self, nodes: Nodes) -> "Mesh":
         """The mesh itself."""
         return self
-
-    @classmethod
-    def of_cells(cls, nodes: Tensor, cells: Tensor) -> "Mesh":
-        """A mesh with given intervals, triangles or tetrahedra, which may leave holes in the domain.
-
-        Cells with at most dim corners belong to a curve or a surface in space.
-        """
-        return cls(nodes, cells=cells)
 
     ndim = 1
     """One axis, of the nodes."""

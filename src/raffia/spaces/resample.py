@@ -96,8 +96,7 @@ def resample(
         return _scattered(f, source, target)
     if source.domain != target.domain:
         raise RaffiaError(f"resample needs two grids of one domain; got {source.domain} and {target.domain}.")
-    if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
-        raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its grid has shape {source.shape}.")
+    source.check(f)
     for position, (kind, points, _) in enumerate(target.lines, -len(target.shape)):
         if f.shape[position] != points:
             line = f.transpose(position, -1)
@@ -119,8 +118,7 @@ def _scattered(f: Tensor, source: Nodes, target: Nodes) -> Tensor:
             f"resample needs nodes of one domain; got {source.space.region} and {target.space.region}. "
             "Pass Mesh(nodes, domain=…, origin=…) with the domain of the grid."
         )
-    if tuple(f.shape[f.ndim - len(source.shape) :]) != source.shape:
-        raise RaffiaError(f"resample: f has trailing shape {tuple(f.shape)}, but its nodes have shape {source.shape}.")
+    source.check(f)
     here, there = cast(Mesh, source), cast(Mesh, target)
     with outside_transforms():
         places = (there.positions if Grid in kinds else there.nodes - torch.tensor(here.origin, dtype=torch.float64)).numpy()

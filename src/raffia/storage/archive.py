@@ -23,7 +23,7 @@ from raffia.errors import RaffiaError
 from raffia.storage.atomic import atomic
 from raffia.validation import check_kinds
 
-FORMAT, VERSION = "raffia", 3
+FORMAT, VERSIONS = "raffia", ("2", "3")
 
 Path = str | os.PathLike[str]
 Classes = Mapping[str, Callable[..., Any]]
@@ -39,7 +39,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
     header = json.dumps(encode(content, tensors), allow_nan=False)
     try:
         with atomic(path) as temporary:
-            save_file(tensors, temporary, metadata={"format": FORMAT, "version": str(VERSION), "content": header})
+            save_file(tensors, temporary, metadata={"format": FORMAT, "version": VERSIONS[-1], "content": header})
     except SafetensorError as error:  # a full disk, as safetensors says it
         raise RaffiaError(f"cannot write {os.fspath(path)}: {error}.") from None
 
@@ -55,14 +55,10 @@ def read(path: Path, classes: Classes = MappingProxyType({})) -> dict[str, Any]:
                 raise RaffiaError(
                     f"{os.fspath(path)} is a safetensors file, but not one of raffia's. Pass a file written by model.save."
                 )
-            if metadata.get("version") == "1":
+            if metadata.get("version") not in VERSIONS:
                 raise RaffiaError(
-                    f"{os.fspath(path)} was written before raffia 0.1 was released: fit the model again, and save it."
-                )
-            if not metadata.get("version", "").isdecimal() or int(metadata["version"]) > VERSION:
-                raise RaffiaError(
-                    f"{os.fspath(path)} has format version {metadata.get('version')!r}; this raffia reads up to {VERSION}. "
-                    "Upgrade raffia."
+                    f"{os.fspath(path)} has format version {metadata.get('version')!r}; this raffia reads {' and '.join(VERSIONS)}. "
+                    "Upgrade raffia, or save the model again."
                 )
             # a copy, lest what happens to the file later reach the tensors
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dictionary)

@@ -222,7 +222,7 @@ FAMILIES = (
     ),
     Family(
         "products",
-        lambda pairs: _on_one_grid(pairs) and pairs.domain == pairs.output and pairs.domain.periodic,
+        lambda pairs: _on_one_grid(pairs) and pairs.domain == pairs.output and pairs.domain.one_channel.periodic,
         lambda pairs: ProductFeatures(points=pairs.domain.grid_of(pairs.a).shape, domain=pairs.domain),
         enters=_of_one_quantity,
         coefficients="modal",

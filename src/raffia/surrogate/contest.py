@@ -131,11 +131,8 @@ class _Rounds:
     def hold(self, entrants: list[Entrant]) -> None:
         """The first by itself, since it takes no time; then what has a closed form; then what is made of the pairs; then searches."""
         plain = [one for one in entrants[1:] if not one.candidate.steps]
-        for group in (
-            entrants[:1],
-            [one for one in plain if not one.candidate.learn],
-            [one for one in plain if one.candidate.learn],
-        ):
+        made = [[one] for one in plain if one.candidate.learn]  # one after the other: what is far behind the best is given up
+        for group in (entrants[:1], [one for one in plain if not one.candidate.learn], *made):
             self._judge(group)
         if not self.searching:
             return

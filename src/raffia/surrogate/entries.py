@@ -87,12 +87,16 @@ class Contest:
     """The second, its share, and the error of the sum."""
     unit: str = ""
     """What errors are in, where entries are not judged by relative L² errors."""
+    leader: Entry | None = None
+    """The entry of the least error along trajectories, where these decide."""
     partner_relative: float | None = None
     """The mean relative L² error of the sum, where it is judged by another."""
 
     @property
     def best(self) -> Entry:
-        """The one of the least error; or the first, which is simpler, of those that are as good within the noise."""
+        """The leader along trajectories; else the first, which is simpler, of those with the least error within the noise."""
+        if self.leader is not None:
+            return self.leader
         least = min(self.entries, key=lambda entry: entry.error)
         return next(entry for entry in self.entries if _ties(entry, least))
 

@@ -104,9 +104,10 @@ def fit(
         Whether to judge models of trajectories by one step; whether to read a file in batches, and options of
         `raffia.model.batches.fit_batches`; the address of a Dask scheduler; and further parameters of `RandomFeatureModel`.
 
-    Examples
-    --------
-    See `examples/plot_01_first_surrogate.py` in the gallery. The result is a `Surrogate`.
+    Returns
+    -------
+    Surrogate
+        The model, its errors and warnings. For an example see `examples/plot_01_first_surrogate.py` in the gallery.
     """
     begun = time.perf_counter()
     check_numbers(n_features, ridge)

@@ -14,7 +14,7 @@ from torch import Tensor
 from raffia.data import Dataset
 from raffia.metrics import Sizes
 from raffia.model import RandomFeatureModel
-from raffia.model.posterior import left_out_errors
+from raffia.model.operator import left_out_errors
 from raffia.model.splitting import folds_of
 from raffia.surrogate.cross_validation import Fold
 from raffia.surrogate.plan import Choice

@@ -120,6 +120,8 @@ class Request:
                 some, self.options, self.clock, search=self.tune, groups=few, start=self.start,
                 on_message=self.on_message, verbose=self.verbose,
             )  # fmt: skip
+            if paths is not None and self._follows(paths):
+                held = self.led_along(held, data, paths)
             best, second = held.best, held.partner
             model = self._final(best, data, paths)
             partner = None if second is None else (self._final(second[0], data, paths), second[1])
@@ -133,6 +135,25 @@ class Request:
         if self.tune is None and not (candidate.kernel and candidate.tuned):
             return Choice(model, candidates=(candidate,))
         return Choice(model, history=model.tune(data.a, data.y, self.tune).history_, candidates=(candidate,))
+
+    def _follows(self, paths: Paths) -> bool:
+        """Whether models are compared along trajectories."""
+        return paths.marching.plain and len(paths.states) > 2 and not self.one_step
+
+    def led_along(self, held: Contest, data: ExamplePairs, paths: Paths) -> Contest:
+        """The contest, led by the entry of the least error along trajectories, where several are near to the best after one step.
+
+        One step does not tell them apart where states are noisy: a model that follows the noise has the same error, and drifts.
+        """
+        near = [one for one in held.entries if one.predicted is not None and one.error < DEFAULTS.near * held.best.error]
+        near = [one for one in near if not one.candidate.kernel]
+        if held.best not in near or len(near) < 2:
+            return held
+        errors = side_by_side(
+            lambda one: composed(self.model(one.candidate, data.output).settings, paths)(one.candidate.feature_map), near
+        )
+        leader = near[min(range(len(near)), key=errors.__getitem__)]
+        return held if leader is held.best else replace(held, leader=leader, partner=None)
 
     def _compared(self, data: ExamplePairs, groups: Tensor | None) -> tuple[ExamplePairs, Tensor | None]:
         """The pairs that features are chosen on: all, or as many as the plan has, evenly spread."""
@@ -223,8 +244,8 @@ class Request:
         if not (candidate.kernel and settled):
             model.set_params(feature_map=fitted_to(model, candidate, data.a, data.y))
         if entry.history is not None and candidate.swept and self.tune is None and refine:
-            along = paths is not None and paths.marching.plain and len(paths.states) > 2 and not self.one_step
-            error = composed(model.settings, paths) if along and paths else left_out(model.settings, data.a, data.y)
+            along = paths is not None and self._follows(paths)
+            error = composed(model.settings, paths) if paths and along else left_out(model.settings, data.a, data.y)
             model.set_params(feature_map=swept(model.feature_map, error))
         return model
 

@@ -37,8 +37,12 @@ class Surrogate:
         For trajectories: errors after 1, 2, … steps.
     n_train
         The number of pairs of the final training.
-    test, predicted, measured
-        The pairs that were tested, predictions of them, and all of their errors.
+    test
+        The pairs that were tested.
+    predicted
+        Predictions of them, (n, *output).
+    measured
+        All of their errors.
     plan
         What was done within the budget. With it and the same seed, `raffia.fit` gives the same model.
 

@@ -92,7 +92,7 @@ def _quick(known: Dataset) -> Iterator[tuple[FeatureMap, dict[str, Any]]]:
         for features in (ScalarFeatures(None, law="affine", domain=domain), ScalarFeatures(None, domain=domain)):
             yield features, {"n_features": math.inf, "ridge": "auto", "normalize": "function"}
         return
-    if domain == known.output_space and domain.periodic:
+    if domain == known.output_space and domain.one_channel.periodic:
         features = found(known.a, known.y, domain, limit=0.0)[0]
         yield features, {"n_features": features.theta_shape[0], "coefficients": "modal", "normalize": False}
     for many, coefficients in ((FEW, "modal"), (MANY, "ordinary")):

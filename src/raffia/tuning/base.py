@@ -62,8 +62,10 @@ class History:
         A `Trial` for each setting; `best` is the one with the smallest error.
     curve
         The validation error of every step.
-    seconds, interrupted
-        How long it took, and whether it was interrupted.
+    seconds
+        How long it took.
+    interrupted
+        Whether it was interrupted.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Range, rows_of
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
-from raffia.regression import DEFAULTS, coordinates_of, gains_of, root_mean_squares, targets_of
+from raffia.regression import DEFAULTS, coordinates_of, factorised, gains_of, root_mean_squares, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.workers import side_by_side
 
@@ -110,24 +110,17 @@ class ModalSample:
         """α(k), by the smaller of the two systems."""
         few = V.shape[2] < V.shape[1]
         matrix = (V.mH @ V if few else V @ V.mH) / self.n_features
-        factor, failed = torch.linalg.cholesky_ex(_shifted(matrix, self._shift(V, ridge)))
+        shift = ridge * V[:, : self.n_features].abs().square().sum((1, 2)) / self.n_features**2
+        factor, failed = factorised(matrix, shift)
         if failed.any():
             return None
         return V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
-
-    def _shift(self, V: Tensor, ridge: Any) -> Float[Tensor, "blocks"]:
-        return ridge * V[:, : self.n_features].abs().square().sum((1, 2)) / self.n_features**2
 
     def _error(self, wrong: Tensor, which: slice) -> Tensor:
         squares = (self.twice[:, None, None] * (wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0))).sum(
             (0, 2)
         )
         return (squares.sqrt() / self.sizes[which]).mean()
-
-
-def _shifted(matrix: Tensor, shift: Tensor) -> Tensor:
-    eye = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
-    return matrix + shift[:, None, None] * eye
 
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
@@ -146,8 +139,7 @@ class Sample:
         """Coefficients of the model trained on some samples, with λ = ridge · tr(G)/m; None if the factorisation fails."""
         train = self.rows[:, which].flatten(1)
         gram = train @ train.mT / len(train)
-        shift = ridge * gram.diagonal().mean()
-        factor, failed = torch.linalg.cholesky_ex(gram + shift * torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
+        factor, failed = factorised(gram, ridge * gram.diagonal().mean())
         return None if failed else torch.cholesky_solve(train @ self.targets[which].flatten(0, 1), factor)
 
     def predict(self, coef: Tensor, which: slice) -> Float[Tensor, "some points columns"]:
@@ -216,42 +208,32 @@ class Objective:
         """The same objective with some categories fixed."""
         return dataclasses.replace(self, feature_map=self._moved(chosen))
 
-    def with_size(self, n_features: int, n_samples: int | None = None) -> "Objective":
-        """The same objective for larger or smaller models."""
-        samples = self.n_samples if n_samples is None else min(n_samples, len(self.a))
-        return dataclasses.replace(self, n_features=n_features, n_samples=samples)
-
     def with_last(self) -> "Objective":
         """The last rung: larger models, or a finer grid where features are delicate."""
         assert self.last is not None  # whoever asks has looked
         a, y, grid, values = self.finer or (self.a, self.y, self.grid, self.values)
-        return dataclasses.replace(self.with_size(*self.last), a=a, y=y, grid=grid, values=values)
+        n_features, n_samples = self.last
+        return dataclasses.replace(
+            self, n_features=n_features, n_samples=min(n_samples, len(self.a)), a=a, y=y, grid=grid, values=values
+        )
 
-    def sample(self, parameters: dict[str, Any], draw: int, split: int | None = None) -> Sample:
-        """The features and targets of one draw, the samples in an order of its own, or in that of another `split`."""
-        phi, order = self._drawn(parameters, draw, split)
-        rows = rows_of(phi).reshape(phi.shape[1], len(order), -1) * self.values.root_weights.to(self.a)
-        return Sample(rows, targets_of(self.grid, self.y[order], self.values), self.sizes[order])
-
-    def modal_sample(self, parameters: dict[str, Any], draw: int) -> ModalSample:
-        """The same in every mode."""
-        assert self.modes is not None  # coefficients are modal
-        phi, order = self._drawn(parameters, draw, None)
-        return ModalSample.of(phi, self.a[order], self.y[order], self.modes, self.values, self.sizes[order])
-
-    def _drawn(self, parameters: dict[str, Any], draw: int, split: int | None) -> tuple[Tensor, Tensor]:
-        """Features of a draw, and which samples they are of."""
+    def sample(self, parameters: dict[str, Any], draw: int) -> Sample | ModalSample:
+        """The features and targets of one draw, the samples in an order of its own."""
         own = {name: value for name, value in parameters.items() if name != "ridge"}
         theta = self.feature_map.draw(range(draw * self.n_features, (draw + 1) * self.n_features), self.seed).to(self.a)
-        split = draw if split is None else split
-        uniform = uniform_noise(range(split, split + 1), (len(self.a),), self.seed, "split")[0]
-        order = uniform.argsort()[: self.n_samples].to(self.a.device)
-        return self._moved(own)(self.a[order], theta), order
+        order = uniform_noise(range(draw, draw + 1), (len(self.a),), self.seed, "split")[0].argsort()
+        order = order[: self.n_samples].to(self.a.device)
+        a, y, sizes = self.a[order], self.y[order], self.sizes[order]
+        phi = self._moved(own)(a, theta)
+        if self.modes is not None:
+            return ModalSample.of(phi, a, y, self.modes, self.values, sizes)
+        rows = rows_of(phi).reshape(phi.shape[1], len(order), -1) * self.values.root_weights.to(self.a)
+        return Sample(rows, targets_of(self.grid, y, self.values), sizes)
 
     def loss(self, parameters: dict[str, Any], draw: int) -> Tensor | None:
         """log error of one draw; None where the features are undefined or a factorisation fails."""
         try:
-            sample = self.sample(parameters, draw) if self.modes is None else self.modal_sample(parameters, draw)
+            sample = self.sample(parameters, draw)
         except RaffiaError:
             return None
         error = sample.held_out(slice(0, max(1, len(sample.sizes) // 4)), parameters["ridge"])

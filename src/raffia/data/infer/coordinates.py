@@ -226,7 +226,7 @@ def _mesh(nodes: np.ndarray, places: Places, pool: Variables, cells: list[Variab
                 array = array - 1
                 guesses.note(f"{v.name} counts nodes from 1")
             guesses.note(f"{v.name} gives its {len(array)} cells", "cells", v.name)
-            mesh = Mesh.of_cells(torch.from_numpy(nodes), torch.from_numpy(array.copy()))
+            mesh = Mesh(torch.from_numpy(nodes), cells=torch.from_numpy(array.copy()))
             return replace(places, nodes=nodes, mesh=mesh, beside=(v,))
         if cells:
             raise RaffiaError(

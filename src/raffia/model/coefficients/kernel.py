@@ -58,15 +58,14 @@ class Kernel(Coefficients):
         return self._chosen(statistics, size.expand(statistics.n_samples))
 
     def _chosen(self, statistics: Any, sizes: Tensor) -> RidgeChoice:
-        ridge = self._method
-        path = ridge.path(statistics)
-        found, error = path.best(ridge.centred(statistics.rhs), sizes)
-        return RidgeChoice(found, error, solution=ridge.solve(statistics, found, path))
+        path = self._method.path(statistics)
+        ridge, error = path.best(path.centred(statistics.rhs), sizes)
+        return RidgeChoice(ridge, error, solution=self._method.solve(statistics, ridge, path))
 
     def left_out(self, trained: Trained) -> Float[Tensor, "n *output"]:
         """By a closed formula."""
-        method, equations = self._method, trained.known_statistics()
-        errors = method.path(equations).left_out(method.centred(equations.targets), trained.ridge)
+        path = self._method.path(trained.known_statistics())
+        errors = path.left_out(path.centred(trained.known_statistics().targets), trained.ridge)
         return trained.frame.output_nodes.unembed(errors)
 
     def solve(self, statistics: Any, ridge: Ridge) -> Solution:
@@ -98,9 +97,9 @@ class Kernel(Coefficients):
 
     def noise(self, trained: Trained) -> Tensor:
         """The variance of each embedded value of an output: all leave-one-out errors e_i (1 − h_i)^½ have the same."""
-        method, equations = self._method, trained.known_statistics()
         path, ridge = self._path(trained)
-        errors = path.residuals(method.centred(equations.rhs), ridge) / path.unexplained(ridge).sqrt()[:, None]
+        y = path.centred(trained.known_statistics().targets)
+        errors = path.residuals(y, ridge) / path.unexplained(ridge).sqrt()[:, None]
         return errors.square().mean(0)
 
     def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:

@@ -25,10 +25,14 @@ class Solution:
         α, of shape (m, *columns); other coefficients define their own shape.
     residual
         ‖(G + λI)α − b‖ / ‖b‖.
-    rank, condition
-        The rank of the solution, and an estimate of the condition number of G + λI.
-    n_iter, solver
-        The number of iterations, 0 for direct methods, and the solver.
+    rank
+        The rank of the solution.
+    condition
+        An estimate of the condition number of G + λI.
+    n_iter
+        The number of iterations; 0 for direct methods.
+    solver
+        The solver.
     guarantees
         For each constraint, what holds for predictions, and where.
 

@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+import scipy.io
 import torch
 
 from raffia import Channels, Domain, RaffiaError, Vectors
@@ -324,3 +325,29 @@ def test_a_folder_is_inspected_fitted_and_predicted_on_the_command_line(tmp_path
     code, _, err = run(capsys, "predict", "m.safetensors", "new/*.csv", "--output", "p.npy")
     assert (code, err) == (0, "")
     np.testing.assert_allclose(np.load("p.npy")[0], np.sin(1.55 * X), atol=0.02)
+
+
+def test_numbers_that_count_files_are_no_parameters_of_several_arrays(tmp_path):
+    """A table for each run, with a force and the displacement that it gives."""
+    for number in range(1, 13):
+        rows = "\n".join(f"{x},{np.sin(number**0.5 * x)},{np.cos(number**0.5 * x)}" for x in X)
+        write(tmp_path, f"time,force,displacement\n{rows}\n", f"run_{number:02d}.csv")
+    source = open_source(tmp_path)
+    assert (source.schema.input.names, source.schema.output.names) == (("force",), ("displacement",))
+    assert said(source, "not used: filename numbers")
+
+
+def test_a_column_that_counts_rows_is_no_input_and_outputs_alone_are_enough(tmp_path):
+    rows = "\n".join(f"{i};{i**2 % 7},5;{i**3 % 11},25;{i % 3},75" for i in range(1, 21))
+    write(tmp_path, f"Nr.;Temperatur [°C];Druck [bar];Ausbeute [%]\n{rows}\n", "export.csv")
+    with pytest.raises(RaffiaError, match="--output alone is enough, such as --output 'Ausbeute'"):
+        open_source(tmp_path / "export.csv")
+    source = open_source(tmp_path / "export.csv", output="Ausbeute")
+    assert source.schema.input.names == ("Temperatur", "Druck")
+    assert said(source, "not used: Nr.")
+
+
+def test_coordinates_in_a_struct_of_matlab_are_known(tmp_path):
+    a = waves(20)
+    scipy.io.savemat(tmp_path / "d.mat", {"data": {"input": a, "output": 2 * a, "x": np.linspace(0, 3, a.shape[1])}})
+    assert open_source(tmp_path / "d.mat").domain.extents[0] > 2.9

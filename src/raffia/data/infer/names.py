@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from raffia.data.infer.guess import Confidence, Guesses
 from raffia.data.options import FLAGS, Names, listed
 from raffia.data.parts import part_of
@@ -94,6 +96,7 @@ def _with_the_rest(
     named = pick(path, arrays, input or output or (), known)
     taken = {v.name.partition("[")[0] for v in named}
     rest = [v for v in likely(arrays) if v.name not in taken and v.shape[:1] == named[0].shape[:1]]
+    rest = [v for v in rest if not (np.dtype(v.dtype).kind in "iu" and counts_rows(v))] or rest
     if left == "input" and any(v.name == NUMBERS for v in rest):
         rest = [v for v in rest if v.name == NUMBERS]
     if not rest or (len(rest) > 1 and (len({v.shape for v in rest}) > 1 or len(rest[0].shape) > 1)):
@@ -179,6 +182,7 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     if other := test_sets(list(arrays)):
         ins, outs, reason = pair(path, {name: v for name, v in arrays.items() if name not in other})
         return ins, outs, f"{reason}. {', '.join(other)} are not used: they are named like test sets"
+    arrays = _without_counts(arrays)
     candidates = likely(arrays)
     numeric = _numbers(arrays)
     if NUMBERS in numeric and len(numeric) > 3 and (sides := _by_roles(candidates)):
@@ -200,6 +204,12 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     if not matches and (sides := _by_roles(candidates)):
         return sides
     raise _unclear(path, arrays, matches)
+
+
+def _without_counts(arrays: Variables) -> Variables:
+    """Return the arrays without the numbers in names of files, where these count the files and there are two other arrays or more."""
+    others = {name: v for name, v in arrays.items() if name != NUMBERS}
+    return others if len(likely(others)) > 1 and NUMBERS in arrays and counts_rows(arrays[NUMBERS]) else arrays
 
 
 def _unclear(path: object, arrays: Variables, matches: Sequence[tuple[Variable, Variable]]) -> RaffiaError:
@@ -272,7 +282,10 @@ def _offered(arrays: Variables) -> str:
             outputs = " ".join(f"{FLAGS['output']} {v.name}" for v in functions)
             steps = " ".join(f"{FLAGS['input']} {v.name}" for v in functions)
             return f", such as {FLAGS['input']} {a.name} {outputs}, or for a model of time steps {steps}"
-    return ""
+    columns = [v for v in likely(arrays) if len(v.shape) == 1]
+    if len(columns) < 3:
+        return ""
+    return f". {FLAGS['output']} alone is enough, such as {FLAGS['output']} '{columns[-1].name}': all others are inputs"
 
 
 def _last(name: str) -> str:
@@ -329,7 +342,7 @@ def _auxiliary(v: Variable) -> bool:
 
 def word(name: str) -> str:
     """Return the last part of a name, in small letters: t of run/t, and of t-coordinate."""
-    return name.rpartition("/")[2].lower().removesuffix("-coordinate").removesuffix("_coordinate")
+    return _last(name.rstrip(".")).removesuffix("-coordinate").removesuffix("_coordinate")
 
 
 def text(v: Variable | None, attribute: str) -> str:
@@ -352,6 +365,12 @@ def unused(arrays: Variables, used: Iterable[Variable]) -> Variables:
 def counts_samples(dim: str, x: Variable | None) -> bool:
     """Return whether an axis counts samples, by its name or by the attributes of its coordinates."""
     return word(dim) in SAMPLES or text(x, "standard_name").lower() == "realization" or text(x, "axis").upper() == "E"
+
+
+def counts_rows(v: Variable) -> bool:
+    """Return whether numbers count the samples, 1, 2, 3 …, one for each."""
+    one = v.numeric and len(v.shape) - v.shape[1:].count(1) == 1 and v.shape[0] > 2
+    return bool(one and (np.diff(v.glance().reshape(-1)) == 1).all())
 
 
 def is_time(dim: str, x: Variable | None) -> bool:

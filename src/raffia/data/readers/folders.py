@@ -164,7 +164,8 @@ def _apart(path: Path, paths: list[Path], asked: Layout, read: Callable[..., dic
     if len(paths) == 1:
         return {name: replace(v, path=path) for name, v in read(paths[0], asked).items()}
     kinds = {tuple(NUMBER.split(file.stem)[::2]) for file in paths}
-    if len(kinds) < len(paths) or len(paths) > MOST_APART:
+    mixed = len({file.suffix for file in paths}) > 1 and any(file.suffix.lower() in LEADING for file in paths)
+    if mixed or len(kinds) < len(paths) or len(paths) > MOST_APART:
         return {}
     held = [{name: v for name, v in read(file, asked).items() if v.numeric} for file in paths]
     if len(paths) > 2 and len({tuple(v.shape for v in arrays.values()) for arrays in held}) == 1:

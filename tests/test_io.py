@@ -86,7 +86,7 @@ def header(**content):
         ({"format": "raffia", "version": "one", "content": "{}"}, "format version 'one'"),
         ({"format": "raffia", "version": "2", "content": "{"}, "damaged"),
         ({"format": "raffia", "version": "2"}, "damaged"),
-        ({"format": "raffia", "version": "1", "content": "{}"}, "fit the model again"),
+        ({"format": "raffia", "version": "1", "content": "{}"}, "format version .1."),
         (header(dict={}), "does not hold a model"),
         (header(tensor="nowhere"), "damaged"),
         (

@@ -11,6 +11,7 @@ import torch
 from raffia import Channels, Dataset, Domain, FourierFeatures, Mesh, RandomFeatureModel, Surrogate, Vectors
 from raffia.data import Schema, SideSchema
 from raffia.metrics import Errors, Sizes
+from raffia.model.trained import Trained
 from raffia.pages import Picture, Section, Table, write
 from raffia.plotting import Figure
 from raffia.report import cases, in_words, report
@@ -274,7 +275,7 @@ def test_the_model_stands_beside_what_is_simpler_and_each_channel_has_its_errors
     simple = {"the training mean": measured(data, 0 * data.y), "output = input": measured(data, 1.05 * data.y)}
     names = ("pressure", "speed")
     side = SideSchema(space=data.domain, names=names)
-    monkeypatch.setattr(RandomFeatureModel, "schema_", Schema(input=side, output=side))
+    monkeypatch.setattr(Trained, "file_schema", Schema(input=side, output=side))
     monkeypatch.setattr(Surrogate, "half_widths", lambda self, level: [0.5, 0.2])
     page = page(data, 1.1 * data.y, own.relative, measured=own, simpler=simple, notes=[], warnings=["rows follow one another."])
     for words in (

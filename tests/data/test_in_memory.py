@@ -1,5 +1,7 @@
 """Data in memory as if they were files, complex arrays as two channels, cells and structs of MATLAB, and files to convert."""
 
+import struct
+
 import h5py
 import numpy as np
 import pytest
@@ -152,6 +154,19 @@ def test_cells_and_structs_of_matlab_are_what_scipy_reads(compressed, tmp_path):
     same(found["records.a"], U[:, None])
     same(found["records.n.k"], np.arange(9.0)[:, None, None])
     assert not any(name.startswith("text") for name in found)
+
+
+def test_cells_of_whole_numbers_that_are_stored_in_bytes_are_read(tmp_path):
+    cells = np.empty((1, 3), object)
+    cells[0, :] = [np.arange(200, dtype=np.uint8)[None] + i for i in range(3)]
+    scipy.io.savemat(tmp_path / "a.mat", {"c": cells})
+    content = (tmp_path / "a.mat").read_bytes()
+    byte, double = (struct.pack("<4I", 6, 8, kind, 0) for kind in (9, 6))  # the class of an array; MATLAB packs its values
+    assert content.count(byte) == 3
+    (tmp_path / "a.mat").write_bytes(content.replace(byte, double))
+    values = variables(tmp_path / "a.mat")["c"].read()
+    assert values.dtype == np.float64
+    np.testing.assert_array_equal(values[:, 0], np.stack([cell[0] for cell in cells[0]]))
 
 
 def test_a_list_of_structs_of_matlab_is_a_sample_in_each(tmp_path):

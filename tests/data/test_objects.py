@@ -70,6 +70,8 @@ def test_many_arrays_of_one_shape_are_samples_and_so_are_lists_of_dictionaries(t
 def test_an_array_of_numbers_that_are_objects_is_one_of_numbers(tmp_path):
     np.save(tmp_path / "d.npy", X.astype(object), allow_pickle=True)
     np.testing.assert_array_equal(variables(tmp_path / "d.npy")["d"].read(), X)
+    np.save(tmp_path / "d.npy", np.arange(200).astype(object), allow_pickle=True)
+    np.testing.assert_array_equal(variables(tmp_path / "d.npy")["d"].read(), np.arange(200))
 
 
 def test_samples_of_different_shapes_are_refused_with_a_remedy(tmp_path):

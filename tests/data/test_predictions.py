@@ -15,6 +15,7 @@ from raffia import Channels, Domain, Mesh, RaffiaError, Vectors, cli
 from raffia.data import ArrayLayout, SideSchema, open_source, variables
 from raffia.data.infer.coordinates import Places
 from raffia.data.predictions import write
+from raffia.data.readers.writing import growing
 from raffia.data.written import Inputs
 from tests.data.mesh_examples import GRID_A, RING, SQUARES, A, K, Y, in_space, write_mesh
 
@@ -113,6 +114,15 @@ def test_names_that_a_format_does_not_take_are_written_so_that_it_does(tmp_path)
     assert "u_velocity__m_s_" in scipy.io.loadmat(tmp_path / "out.mat")
     (file,) = write(tmp_path / "out.vtu", {'u "velocity" <m/s>': A[None]}, MESH)
     np.testing.assert_array_equal(variables(file)['u "velocity" <m/s>'].read()[0], A)
+
+
+def test_arrays_of_zeros_in_a_store_that_grows_are_read_again(tmp_path):
+    shapes = {"u": (2, 3)}
+    with growing(tmp_path / "out.zarr", shapes, np.dtype("f8"), shapes, {"k": np.zeros(3)}) as arrays:
+        arrays["u"][...] = 0.0
+    found = variables(tmp_path / "out.zarr")
+    np.testing.assert_array_equal(found["k"].read(), np.zeros(3))
+    np.testing.assert_array_equal(found["u"].read(), np.zeros((2, 3)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import typer
 from raffia import __version__
 from raffia.cli.console import app, console, shown
 from raffia.errors import RaffiaError
-from raffia.interrupts import unwinding
+from raffia.interrupts import SIGNALS, unwinding
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def _run() -> None:
     try:
         app()
     except SystemExit as stop:
-        if stop.code in {128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}:
+        if stop.code in {128 + number for number in SIGNALS}:
             _one_line(f"stopped by {signal.Signals(stop.code - 128).name}.")
         raise
     except _expected() as error:

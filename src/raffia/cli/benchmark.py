@@ -52,7 +52,10 @@ def over_time(
     for source in dict.fromkeys(f"{published(name)['source']}." for name in names):
         console.print(source, soft_wrap=True)
     if output is not None:
-        rows = [{"case": one.name, "method": one.method, "seconds": one.seconds, "errors": _finite(one)} for one in comparisons]
+        rows: list[dict[str, object]] = []
+        for one in comparisons:
+            errors = [error if math.isfinite(error) else None for error in one.errors.tolist()]  # JSON has no others
+            rows.append({"case": one.name, "method": one.method, "seconds": one.seconds, "errors": errors})
         write_json(output, rows)
 
 
@@ -75,8 +78,3 @@ def _rows(names: list[str], comparisons: list[RolloutErrors]) -> Iterator[list[s
             ]
         for row in facts["rows"]:
             yield [name, f"{row['method']} (published)", facts["measure"], f"{row['error']:.3g}", "", "", ""]
-
-
-def _finite(one: RolloutErrors) -> list[float | None]:
-    """Errors for a JSON file, which has no NaN and no infinity."""
-    return [error if math.isfinite(error) else None for error in one.errors.tolist()]

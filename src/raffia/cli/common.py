@@ -2,18 +2,18 @@
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import track
 from rich.table import Table
 
 from raffia.cli.console import console, shown
-from raffia.data import Dataset, Schema, SideSchema
+from raffia.data import Dataset
 from raffia.errors import RaffiaError
 from raffia.model import RandomFeatureModel
 from raffia.problems import Problem
@@ -43,21 +43,10 @@ def say_novel(model: RandomFeatureModel, a: torch.Tensor) -> None:
         console.print(text, style="yellow", soft_wrap=True)
 
 
-def schema_of(model: RandomFeatureModel) -> Schema:
-    """How to read files for a model: as the file of its training was read, or where it had none, by its spaces."""
-    frame = model.trained_.frame
-    by_spaces = Schema(input=SideSchema(space=frame.input), output=SideSchema(space=frame.output))
-    return getattr(model, "schema_", None) or by_spaces
-
-
-def batches(label: str, total: int, size: int) -> Iterator[range]:
+def batches(label: str, total: int, size: int) -> Iterable[range]:
     """Ranges of `size` that cover 0 … total, with a bar when somebody is looking."""
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(label, total=total)
-        for start in range(0, total, size):
-            rows = range(start, min(start + size, total))
-            yield rows
-            bar.advance(task, len(rows))
+    ranges = [range(start, min(start + size, total)) for start in range(0, total, size)]
+    return track(ranges, label, console=console, transient=True, disable=not console.is_terminal)
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -9,7 +9,7 @@ import torch
 import typer
 
 from raffia import metrics
-from raffia.cli.common import check_output, predict_in_batches, print_table, say_novel, schema_of
+from raffia.cli.common import check_output, predict_in_batches, print_table, say_novel
 from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions, predictions
@@ -38,7 +38,7 @@ def predict(
     model = load(model_file)
     if band is not None and times > 1:
         raise RaffiaError("--band is for one application of the model: leave --times out.")
-    schema = schema_of(model)
+    schema = model.trained_.file_schema
     if (
         times > 1
         and schema.steps is not None
@@ -99,7 +99,7 @@ def evaluate(
     Example: raffia evaluate model.safetensors test.npz
     """
     model = load(model_file)
-    pairs = schema_of(model).pairs(source, options.input, options.output, options.output_path, options.parameters)
+    pairs = model.trained_.file_schema.pairs(source, options.input, options.output, options.output_path, options.parameters)
     for note in [] if as_json else pairs.notes:
         console.print(note, style="dim", soft_wrap=True)
     dataset = pairs.dataset()

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import typer
 
-from raffia.cli.common import batches, check_output, say_novel, schema_of
+from raffia.cli.common import batches, check_output, say_novel
 from raffia.cli.console import app, console
 from raffia.cli.options import reading
 from raffia.data import ReadingOptions
@@ -48,7 +48,7 @@ def rollout(
     if every > steps:
         raise RaffiaError(f"--every must be at most --steps {steps}; got {every}.")
     model = load(model_file)
-    schema = schema_of(model)
+    schema = model.trained_.file_schema
     opened = schema.opened(source, options.input, first=True)
     for note in opened.notes:
         console.print(note, style="dim", soft_wrap=True)

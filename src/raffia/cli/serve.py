@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from raffia.cli.common import schema_of
 from raffia.cli.console import app, console
 from raffia.errors import RaffiaError
 from raffia.model import load
@@ -53,7 +52,7 @@ def serve(
 def _page(models: dict[str, Served], data: list[Path]) -> dict[str, Exhibit]:
     if len(data) > len(models):
         raise RaffiaError(f"--data is one file for each model, in their order; got {len(data)} for {len(models)}.")
-    pairs = {name: schema_of(models[name].model).pairs(file) for name, file in zip(models, data, strict=False)}
+    pairs = {name: models[name].model.trained_.file_schema.pairs(file) for name, file in zip(models, data, strict=False)}
     return {name: Exhibit(one, pairs.get(name)) for name, one in models.items()}
 
 

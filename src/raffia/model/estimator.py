@@ -190,20 +190,21 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, a: Any, return_std: bool = False) -> Any:
-        """F(a_i; α) on the grid of a, which may differ from the training grid.
+        """Predict outputs F(a_i; α) on the grid of a, which may differ from the training grid.
 
         Parameters
         ----------
         a
-            Inputs, (n, *grid). A Dask array gives a Dask array. Predictions of a tensor have derivatives, forwards and backwards.
+            Inputs, (n, *grid). A Dask array gives a Dask array. Predictions of a tensor have derivatives, forwards and
+            backwards.
         return_std
             Also return the standard deviation of y at each point.
 
         Returns
         -------
         array, or a pair of arrays
-            Predictions and, with `return_std`, their standard deviations. With scalar features they are on the grid of the training
-            outputs; if that was also the grid of the training inputs, they are interpolated to the grid of a.
+            Predictions and, with `return_std`, their standard deviations. With scalar features they are on the grid of the
+            training outputs; if that was also the grid of the training inputs, they are interpolated to the grid of a.
         """
         operator = self._operator()
         if on_cluster(a):
@@ -235,22 +236,27 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return "" if self.trained_.novelty is None else warning_of(torch.as_tensor(self.novelty(a)))
 
     def at(self, grid: Any = None, prior: Any = None) -> FlatOperator:
-        """The model as an operator of flat vectors with derivatives, on a grid (None: that of training). With a prior, of ξ ~ N(0, I)."""
+        """The model as an operator of flat vectors with derivatives; `docs/use.md` has its methods.
+
+        `grid` is a number of points, a grid, or None for that of the training. With a `prior`, vectors are coordinates ξ ~
+        N(0, I) of inputs.
+        """
         return FlatOperator(self._operator(), grid, prior)
 
     def export(self, path: archive.Path, grid: Any = None) -> float:
-        """Write a program for one grid by `torch.export` (.pt2) or as ONNX (.onnx). Returns its relative difference from `predict`."""
+        """Write a program for one grid, for torch (.pt2) or ONNX (.onnx). Returns its relative difference from `predict`."""
         return export(self._operator(), path, grid)
 
     def compose(self, a: Array, times: int) -> Array:
-        """F ∘ … ∘ F (a), `times` times: a learnt flow over one time step gives the flow over many (eqn:semigroup)."""
+        """Apply the model `times` times to inputs (n, *grid): the flow over several time steps (eqn:semigroup)."""
         check_count("times", times)
         return self.rollout(a, times, every=times)[:, -1]
 
     def rollout(self, a: Array, steps: int, every: int = 1) -> Array:
-        """The trajectory a, F(a), F(F(a)), …, (n, 1 + steps // every, *state): the states after every `every` steps.
+        """Apply a model of one time step again and again, from states (n, *grid) or (n, channels, *grid).
 
-        States of one channel may have an axis for it, (n, 1, *grid), as in files of trajectories. Then the result has it too.
+        The result has the start and the states after every `every` steps, (n, 1 + steps // every, *state). If states of one
+        channel have an axis for it, so has the result.
         """
         space = self.feature_map.domain
         if not space.has_components and getattr(a, "ndim", 0) == 2 + space.ndim and a.shape[1] == 1:
@@ -258,15 +264,15 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return like(a, self._operator().path(inputs_of(self, a), steps, every))
 
     def states(self, a: Array) -> Iterator[Array]:
-        """The states of that trajectory one after the other, without end. See `raffia.model.time_stepping`."""
+        """Yield the states of a rollout one after the other, without end; none is stored."""
         return (like(a, state) for state in self._operator().states(inputs_of(self, a)))
 
     def score(self, a: Any, y: Any) -> float:
-        """Minus the mean relative error of the predictions, so that higher is better."""
+        """Minus the mean relative error of predictions of y, (n, *grid), so that higher is better, as in scikit-learn."""
         return -float(self.errors(a, y).detach().mean())
 
     def errors(self, a: Any, y: Any) -> Tensor:
-        """The error of each prediction by the error measure of the model, see `raffia.metrics`."""
+        """The error of each prediction, (n,), by the error measure of the model; see `raffia.metrics`."""
         return self.compare(a, y)[1]
 
     def compare(self, a: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -274,11 +280,14 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return self._operator().compare(*pairs_of(self, a, y))
 
     def conformal(self, a: Array, y: Array, level: float = 0.9) -> ConformalBand:
-        """A conformal band that contains a whole new function with probability at least `level`, from pairs not used in training."""
+        """A band that holds a whole new function with probability at least `level`, from pairs (n, *grid) not used in training.
+
+        `band(a)` returns the lower and the upper edge, and `band.covers(a, y)` which functions lie inside.
+        """
         return self._posterior(self._operator()).band(inputs_of(self, a), y, level)
 
     def band(self, level: float = 0.9) -> ConformalBand:
-        """A conformal band from the pairs that `raffia.fit` held out, with scores from before they were used for training."""
+        """A band as that of `conformal`, from the pairs that `raffia.fit` held out or, if few, cross-validated."""
         return band_of(self._operator().centre, self.trained_.scores, level)
 
     def on(self, space: Domain | Mesh) -> "RandomFeatureModel":
@@ -289,7 +298,10 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         return of(elsewhere(self._operator(), space))
 
     def prune(self, m: int) -> "RandomFeatureModel":
-        """A model of the m most useful features, fitted again. From a pool of several times m, about half the error of m random ones."""
+        """A model of the m most useful features, fitted again without the data.
+
+        From a pool of several times m, it has about half the error of m random ones.
+        """
         return of(pruned(self._operator().trained, m))
 
     def save(self, path: archive.Path, statistics: bool = False) -> None:
@@ -297,7 +309,7 @@ class RandomFeatureModel(RegressorMixin, BaseEstimator):
         file.write(path, replace(self.trained_, settings=self._operator().settings), statistics)
 
     def adopt(self, trained: Trained) -> "RandomFeatureModel":
-        """Replace the state by a trained model."""
+        """Replace the result of training by another one."""
         self._state = FittedState(trained)
         if trained.frame.input.tabular:
             self.n_features_in_ = trained.frame.input_nodes.size

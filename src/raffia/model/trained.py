@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
-from raffia.data import Schema
+from raffia.data import Schema, SideSchema
 from raffia.errors import RaffiaError
 from raffia.metrics import Sizes
 from raffia.model.error_bars import ErrorBars
@@ -106,6 +106,12 @@ class Trained:
     """The distribution of the training inputs, to recognise extrapolation."""
     error_bars: ErrorBars | None = None
     """Error bars calibrated on left-out pairs by `raffia.fit`; they replace those of the posterior."""
+
+    @property
+    def file_schema(self) -> Schema:
+        """How files are read for the model: as that of its training was, or where there was none, by its spaces."""
+        by_spaces = Schema(input=SideSchema(space=self.frame.input), output=SideSchema(space=self.frame.output))
+        return self.schema or by_spaces
 
     def known_pairs(self) -> Prepared:
         """The training pairs, where the model still has them."""

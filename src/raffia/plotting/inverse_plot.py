@@ -3,7 +3,6 @@
 from typing import cast
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from raffia.errors import RaffiaError
@@ -72,19 +71,14 @@ def _curve(view: Curve, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | N
 
 
 def _images(view: Field, mean: np.ndarray, std: np.ndarray, truth: np.ndarray | None, places: np.ndarray | None) -> Figure:
-    shown = [("posterior mean", mean), ("standard deviation", std)]
     shared = limits(mean) if truth is None else limits(mean, truth)
-    shown = shown if truth is None else [("truth", truth), *shown]
+    shown = [] if truth is None else [("truth", truth, "viridis", shared)]
+    shown += [("posterior mean", mean, "viridis", shared), ("standard deviation", std, "magma", (0.0, limits(std)[1]))]
     sheet = Sheet(1, len(shown), [view.ratio])
-    for column, (title, values) in enumerate(shown):
+    for column, (title, values, colours, ends) in enumerate(shown):
         axes = sheet.panel(0, column)
-        spread = values is std
-        view.show(axes, values, "magma" if spread else "viridis", (0.0, limits(std)[1]) if spread else shared)
+        view.show(axes, values, colours, ends)
         axes.set_title(title, fontsize=10, y=1.0, pad=11)
         if places is not None:
-            _mark(axes, places)
+            axes.plot(places[:, 0], places[:, 1], "o", ms=3, mfc="white", mec="black", mew=0.5)
     return sheet.figure
-
-
-def _mark(axes: Axes, places: np.ndarray) -> None:
-    axes.plot(places[:, 0], places[:, 1], "o", ms=3, mfc="white", mec="black", mew=0.5)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from raffia import __version__, plotting
-from raffia.data import SideSchema
 from raffia.errors import RaffiaError
 from raffia.pages import Picture, Section, Table, write
 from raffia.report.rollouts import rollout_section
@@ -128,13 +127,9 @@ class _HeldOut:
         self.surrogate, self.data, self.measured = surrogate, surrogate.test, surrogate.measured
         self.predicted = surrogate.predicted.detach().cpu()
         self.errors = self.measured.relative.detach().double().cpu().numpy()
-        schema = getattr(surrogate.model, "schema_", None)
-        self.input, self.output = SideSchema(space=self.data.domain), SideSchema(space=self.data.output_space)
-        if schema is not None:
-            self.input, self.output = (
-                replace(side, names=known.names, frame=known.frame)
-                for side, known in ((self.input, schema.input), (self.output, schema.output))
-            )
+        schema = surrogate.model.trained_.file_schema
+        self.input = replace(schema.input, space=self.data.domain)
+        self.output = replace(schema.output, space=self.data.output_space)
         self.level = BAND_LEVEL if level is None else level
         try:
             self.widths: list[float] | None = surrogate.half_widths(self.level)

@@ -1,6 +1,6 @@
 """What the page knows of a model: what its inputs and outputs look like, where to begin, and pairs to compare with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from raffia.data.schema import AxisLabel
+from raffia.data.schema import AxisLabel, SideSchema
 from raffia.data.source import Source
 from raffia.errors import RaffiaError
 from raffia.serve.protocol import Asked, grid_of, vector_of, wanted
 from raffia.serve.served import Served
-from raffia.spaces import Grid, Nodes, Space, resample
+from raffia.spaces import Grid, Nodes, resample
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 SEEN = 200  # pairs whose values say how far inputs range
@@ -34,15 +34,12 @@ class Exhibit:
     @cached_property
     def described(self) -> dict[str, Any]:
         """All that the page needs to know before it asks for anything."""
-        frame, schema = self.served.model.trained_.frame, self.served.model.trained_.schema
-        frames = ((), ()) if schema is None else (schema.input.frame, schema.output.frame)
-        names = ((), ()) if schema is None else (schema.input.names, schema.output.names)
+        frame, schema, start = self.served.model.trained_.frame, self.served.model.trained_.file_schema, self._start
         low, high, values = self._range
-        start = self._start
         return {
             "name": self.served.name,
-            "input": _side(frame.input, frame.input_nodes, frames[0], names[0]) | {"low": low, "high": high, "values": values},
-            "output": _side(frame.output, frame.output_nodes, frames[1], names[1]),
+            "input": _described(schema.input, frame.input_nodes) | {"low": low, "high": high, "values": values},
+            "output": _described(schema.output, frame.output_nodes),
             "grid": list(frame.input.grid_of(start).one_channel.shape) if frame.input.one_channel.gridded else [],
             "grids": self._grids,
             "start": start.flatten().numpy(),
@@ -183,7 +180,7 @@ class Exhibit:
         if not one.space.gridded:
             return []
         first = trained.frame.input_nodes if side == "input" else trained.frame.output_nodes
-        labels: Sequence[AxisLabel] = () if trained.schema is None else getattr(trained.schema, side).frame
+        labels = getattr(trained.file_schema, side).frame
         axes = cast(Grid, one).axes()
         begin = [float(x[0]) for x in cast(Grid, first.one_channel).axes()]
         known = labels if len(labels) == len(axes) else [AxisLabel()] * len(axes)
@@ -191,21 +188,20 @@ class Exhibit:
         return [x.numpy() + shift for x, shift in zip(axes, shifts, strict=True)]
 
 
-def _side(space: Space, nodes: Nodes, labels: Sequence[AxisLabel], names: Sequence[str]) -> dict[str, Any]:
+def _described(side: SideSchema, nodes: Nodes) -> dict[str, Any]:
     """What inputs or outputs are, and what to call them."""
-    one = space.one_channel
-    kind = (
-        "numbers" if one.tabular or not one.ndim else {1: "curve", 2: "field"}.get(one.dim, "other") if one.gridded else "other"
-    )
+    space, one = nodes.space, nodes.space.one_channel
+    kind = {1: "curve", 2: "field"}.get(one.dim, "other") if one.gridded else "other"
+    kind = "numbers" if one.tabular or not one.ndim else kind
     count = nodes.size if kind == "numbers" else space.channels
-    named = [f"{label.name} ({label.units})" if label.units else label.name for label in labels]
-    axes = [label or letter for label, letter in zip(named, "xyz", strict=False)]
+    labels = side.frame if len(side.frame) == one.dim else [AxisLabel()] * one.dim
+    axes = [f"{label.name} ({label.units})" if label.units else label.name for label in labels]
     return {
         "kind": kind,
         "count": count,
         "periodic": [bool(kind.periodic) for kind in one.kinds],
-        "labels": axes if len(axes) == one.dim else list("xyz"[: one.dim]),
-        "names": list(names) if len(names) == count else [],
+        "labels": [label or letter for label, letter in zip(axes, "xyz", strict=False)],
+        "names": list(side.names) if len(side.names) == count else [],
         "words": space.in_words,
     }
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,18 +16,17 @@ DERIVATIVES = {"Gradient": "vjp", "ApplyJacobian": "jvp", "ApplyHessian": "hvp"}
 
 
 class Served:
-    """A trained model, as flat vectors of numbers in and out. All but its name is for one thread at a time."""
+    """A trained model, as flat vectors of numbers in and out. All but its name is for one thread at a time.
+
+    `at(shape)` is the operator for inputs on a grid of this shape; `at(None)` is that of the training.
+    """
 
     def __init__(self, name: str, model: RandomFeatureModel) -> None:
         self.name = name
         self.model = model
-        self._at = lru_cache(GRIDS)(model.at)
+        self.at = lru_cache(GRIDS)(model.at)
         self.novelty = None if model.trained_.novelty is None else lru_cache(GRIDS)(self._novelty)
         self.support = {"Evaluate": True} | {call: self._can(call) for call in DERIVATIVES}
-
-    def at(self, grid: tuple[int, ...] | None) -> Any:
-        """The operator for inputs on a grid of this shape; None is that of the training."""
-        return self._at(grid)
 
     def function(self, call: str, grid: tuple[int, ...] | None) -> Callable[..., np.ndarray]:
         """What answers a call of the protocol, for batches."""

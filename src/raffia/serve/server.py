@@ -17,6 +17,7 @@ from aiohttp import web
 
 from raffia.data import Source
 from raffia.errors import RaffiaError
+from raffia.interrupts import SIGNALS
 from raffia.model import RandomFeatureModel
 from raffia.serve.exhibit import Exhibit
 from raffia.serve.gathering import Gatherer
@@ -26,7 +27,6 @@ from raffia.serve.served import Served
 FINISH = 10.0  # seconds in which requests at hand are answered before the server stops
 LINGER = 1.0  # seconds in which a client that was refused may go on sending, so that it reads why
 LARGE, LARGE_AT_ONCE = 2**20, 8  # bytes of a large body, and how many of them are read at the same time
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ASSETS = Path(__file__).parent / "assets"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",

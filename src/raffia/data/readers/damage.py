@@ -55,8 +55,6 @@ def guarded(path: Path, name: str | None = None) -> Iterator[None]:
         raise
     except Exception as error:  # from struct.error to SystemError
         reason = (str(error).strip().splitlines() or [""])[0][:200] or type(error).__name__
-        if isinstance(error, MemoryError):
-            reason = "it asks for more memory than there is"
         raise _damaged(path, name, reason) from None
 
 

@@ -18,7 +18,7 @@ from raffia.data.readers.tables.headers import names_places
 from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, stacked
 from raffia.errors import RaffiaError
 
-MOST, MOST_APART = 2**14, 32  # files, and those that are named after what they hold
+MOST_APART = 32  # files that are named after what they hold
 FEW = 8  # values that may be the same in all files and yet be numbers of a sample
 ORDERLY = 0.02  # of the values of a curve: how many may be out of order
 VALUES = "values"  # the name of an array that is named after its file
@@ -126,8 +126,6 @@ def _chosen(path: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[str]]
             f"{path}: there is no file of a kind that raffia reads ({' '.join(suffixes)}). Pass a file, a Zarr store, a folder of "
             "files, or a pattern in quotes, such as 'runs/*.csv'."
         )
-    if len(known) > MOST:
-        raise RaffiaError(f"{path} holds more than {MOST} files. Write their arrays into one.")
     tests = test_sets([file.name for file in known]) if path.is_dir() else []
     table = parameters_in(path)
     note = [f"not used: {', '.join(tests)}, named like test sets."] if tests else []

@@ -53,7 +53,7 @@ def version5(path: Path) -> dict[str, Variable]:
             arrays[name] = Variable(path, name, shape, dtype.str, load, block=shape[0])
         else:
             name, value = element.matrix(element.unpacked(size + 9, complete=True), 8, size + 8)
-            arrays |= nested.variables(path, {name: value}, 0, size)
+            arrays |= nested.variables(path, {name: value}, 0, 8 * size)  # numbers of 8 bytes may be stored in one
         check_count(path, len(arrays))
     return arrays
 

@@ -138,7 +138,7 @@ def _pickled(path: Path, name: str, content: bytes) -> dict[str, Variable]:
             f"Only plain arrays, dictionaries, lists, texts and numbers are read ({error}). Save plain arrays instead."
         ) from None
     arrays: dict[str, Variable] = {}
-    for key, v in nested.variables(path, plain, FEW, len(content)).items():
+    for key, v in nested.variables(path, plain, FEW, 8 * len(content)).items():  # small integers take a byte or two
         label = name if not key else f"{name}{key}" if key.isdigit() else key if name == path.stem else f"{name}.{key}"
         arrays[label] = replace(v, name=label)
     return arrays

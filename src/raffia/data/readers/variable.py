@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from glob import iglob
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -254,8 +255,7 @@ def files_of(path: Path) -> Iterator[Path]:
     elif path.exists() or not has_wildcards(path):
         yield path
     else:
-        start = next(i for i, part in enumerate(path.parts) if WILDCARDS.search(part))
-        yield from Path(*path.parts[:start]).glob("/".join(path.parts[start:]))
+        yield from map(Path, iglob(str(path), recursive=True))
 
 
 def file_beside(path: Path, name: str) -> Path:

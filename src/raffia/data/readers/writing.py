@@ -103,10 +103,10 @@ def growing(
             del mapped
         elif path.suffix == ".zarr":
             group = optional("zarr", "Zarr").open_group(str(temporary), mode="w")
+            create = partial(group.create_array, config={"write_empty_chunks": True})  # which readers take for missing
             for name, values in beside.items():
-                group.create_array(name, shape=values.shape, dtype=values.dtype, chunks=values.shape)[...] = values
-            create = partial(group.create_array, dtype=dtype, config={"write_empty_chunks": True})
-            yield {name: create(name, shape=shape, chunks=chunks[name]) for name, shape in shapes.items()}
+                create(name, shape=values.shape, dtype=values.dtype, chunks=values.shape)[...] = values
+            yield {name: create(name, shape=shape, dtype=dtype, chunks=chunks[name]) for name, shape in shapes.items()}
         else:
             with optional("h5py", "HDF5").File(temporary, "w") as file:
                 for name, values in beside.items():

@@ -41,13 +41,13 @@ class Content:
         """The nodes and cells that count."""
         return Geometry.of(self.points, self.cells)
 
-    def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
+    def variables(self, path: Path) -> dict[str, Variable]:
         """The arrays of the mesh, with fields as one sample."""
         series = [
             {name: Variable.of_array(path, name, values[None]) for name, values in data.items()}
             for data in (self.point_data, self.cell_data)
         ]
-        return described(path, self, series, beside=beside)
+        return described(path, self, series)
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,7 @@ class Geometry:
         return np.stack([np.bincount(self.owner, along, len(self.cells)) / total for along in middles.T], 1), total
 
 
-def described(
-    path: Path, mesh: Content, series: Sequence[Series], times: np.ndarray | None = None, beside: tuple[Path, ...] = ()
-) -> dict[str, Variable]:
+def described(path: Path, mesh: Content, series: Sequence[Series], times: np.ndarray | None = None) -> dict[str, Variable]:
     """The arrays of a file: nodes, cells, times, and the fields at points and in cells of this mesh.
 
     Where there are values in cells, also the centres and the volumes of those. Fields keep their names, and nothing else has them.
@@ -106,7 +104,7 @@ def described(
 
     def add(name: str, values: np.ndarray, dims: tuple[str, ...], attributes: dict[str, Any]) -> str:
         name = unlike(name, names)
-        arrays[name] = Variable.of_array(path, name, values, dims, attributes=attributes, block=len(values), beside=beside)
+        arrays[name] = Variable.of_array(path, name, values, dims, attributes=attributes)
         return name
 
     places: dict[str, Any] = {NOTES: geometry.notes, NODES: add("points", geometry.nodes, ("point", "axis"), {PART: True})}
@@ -130,7 +128,7 @@ def described(
             shape = (v.shape[0], len(chosen), inner)[: 2 + (inner > 1)]
             dims = ("time" if v.shape[0] > 1 else "sample", dim, "component")[: len(shape)]
             load = partial(_chosen, v, chosen, shape[1:])
-            arrays[name] = Variable(path, name, shape, dtype, load, dims=dims, attributes=attributes, beside=beside)
+            arrays[name] = Variable(path, name, shape, dtype, load, dims=dims, attributes=attributes)
     return arrays
 
 
@@ -187,23 +185,25 @@ class Lattice:
         points = np.stack([x.reshape(-1) for x in np.meshgrid(*self.axes[::-1], indexing="ij")][::-1], axis=1)
         return Content(points, cells_of(self.shape), self.point_data, self.cell_data)
 
-    def variables(self, path: Path, beside: tuple[Path, ...] = ()) -> dict[str, Variable]:
+    def variables(self, path: Path) -> dict[str, Variable]:
         """The arrays of the grid, with fields as one sample; where it is not equispaced, those of a mesh."""
         shape, fields = self.shape, {*self.point_data, *self.cell_data}
         check_fields(shape, self.point_data, self.cell_data)
         long = [axis for axis, size in enumerate(shape) if size > 1]
         if len(long) > 1 and not all(_equispaced(self.axes[axis]) for axis in long):
-            return self.as_mesh().variables(path, beside)
-        of_array, arrays = partial(Variable.of_array, path, beside=beside), dict[str, Variable]()
+            return self.as_mesh().variables(path)
+        arrays: dict[str, Variable] = {}
         for data, less, word in zip((self.point_data, self.cell_data), LEFT_OUT, ("", " centre"), strict=True):
             names = [unlike(f"{'xyz'[axis]}{word}", fields) for axis in long]
             for name, axis in zip(names, long if data else (), strict=False):
                 x = self.axes[axis].astype(np.float64)
-                arrays[name] = of_array(name, (x[1:] + x[:-1]) / 2 if less else x, (name,), attributes={PART: True})
+                arrays[name] = Variable.of_array(
+                    path, name, (x[1:] + x[:-1]) / 2 if less else x, (name,), attributes={PART: True}
+                )
             for name, values in data.items():
                 array = along_axes(values, sizes_of(shape, less))
                 dims, name = ("sample", *names, *("component",) * (array.ndim - len(long))), free_name(name, arrays)
-                arrays[name] = of_array(name, array[None], dims)
+                arrays[name] = Variable.of_array(path, name, array[None], dims)
         return arrays
 
 

@@ -44,8 +44,6 @@ def _cells(block: Variable) -> Cells:
 
 
 def _points(held: dict[str, Variable]) -> np.ndarray:
-    if "coord" in held and len(held["coord"].shape) == 2:
-        return held["coord"].glance().astype(np.float64).T.copy()
     axes = [held[f"coord{axis}"].glance().astype(np.float64) for axis in "xyz" if f"coord{axis}" in held]
     damaged_if(not axes or len({axis.shape for axis in axes}) > 1 or axes[0].ndim != 1, "it has no coordinates")
     return np.stack(axes, axis=1)

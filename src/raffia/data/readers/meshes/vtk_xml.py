@@ -242,9 +242,11 @@ class _Piece:
         if not count:
             return Cells.joined([])
         arrays = {array.get("Name", "").lower(): array for array in self.element.findall(f"{tag}/DataArray")}
-        ends = self.file.read(entry(arrays, "offsets", "list of cells"), count).reshape(-1)
-        kinds = np.full(count, kind) if kind else self.file.read(entry(arrays, "types", "list of cells"), count).reshape(-1)
-        return Cells.of(kinds, ends, self.file.read(entry(arrays, "connectivity", "list of cells"), int(ends[-1])).reshape(-1))
+        missing = {"connectivity", "offsets", "types"} - {*arrays} - ({"types"} if kind else set())
+        damaged_if(missing, f"its cells have no {' and no '.join(sorted(missing))}")
+        ends = self.file.read(arrays["offsets"], count).reshape(-1)
+        kinds = np.full(count, kind) if kind else self.file.read(arrays["types"], count).reshape(-1)
+        return Cells.of(kinds, ends, self.file.read(arrays["connectivity"], int(ends[-1])).reshape(-1))
 
     def grid(self) -> tuple[list[tuple[int, int]], tuple[int, ...], list[Fields]]:
         """First and last point of a grid along each axis, its shape, and values at its points and in its cells."""

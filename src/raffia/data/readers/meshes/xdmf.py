@@ -4,6 +4,7 @@ No other file is read: neither one in another folder nor one of raw numbers.
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -38,7 +39,8 @@ def variables(path: Path) -> dict[str, Variable]:
     series = [file.series(steps, centre) for centre in ("node", "cell")]
     values = [time.get("Value", "") for grid in steps if (time := grid.find("Time")) is not None]
     times = numbers(" ".join(values)) if len(values) == len(steps) and all(values) else None
-    return described(path, mesh, series, times, tuple(path.parent / name for name in file.beside))
+    beside = tuple(path.parent / name for name in file.beside)
+    return {name: replace(v, beside=beside) for name, v in described(path, mesh, series, times).items()}
 
 
 class _File:

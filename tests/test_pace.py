@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raffia.data.pace import change, noise, noise_notes
+from raffia.data.pace import noise, noise_notes
 
 RNG = np.random.default_rng(0)
 X = np.arange(64) / 64
@@ -42,8 +42,3 @@ def test_the_size_of_noise_is_reported_beside_that_of_states():
     u = moving(0.002) + 0.01 * RNG.standard_normal((8, 80, 64))
     (note,) = noise_notes(u, 1)
     assert f"{0.01 / u.std():.1g}" in note
-
-
-def test_changes_are_relative_to_the_size_of_states_about_their_mean():
-    u = moving(0.0)[:, :4] * 1.01 ** np.arange(4)[:, None]
-    np.testing.assert_allclose(change(1000 + u, 1), 0.01 * 1.01 ** np.arange(3) * 4 / (1.01**4 - 1) * 0.01, rtol=1e-6)

@@ -177,7 +177,7 @@ def test_files_of_two_kinds_in_a_folder_are_told_apart_by_a_pattern_that_is_name
     for number in range(5):
         for kind in ("upper", "lower"):
             values = pd.DataFrame({"x": X, "p": np.sin(X + number), "q": np.cos(X + number)})
-            values.to_csv(tmp_path / f"{kind}_line_{number}.csv", index=False)
+            values.to_csv(tmp_path / f"{kind}_line_{10 * number}.csv", index=False)
     with pytest.raises(RaffiaError) as error:
         open_source(tmp_path)
     question = str(error.value)

@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+import scipy.io
 import torch
 
 from raffia import Channels, Domain, RaffiaError, Vectors
@@ -232,11 +233,79 @@ def test_a_table_of_parameters_that_misses_a_file_is_refused(tmp_path):
 def test_a_folder_of_several_kinds_or_of_none_is_refused(tmp_path):
     with pytest.raises(RaffiaError, match="there is no file of a kind that raffia reads"):
         variables(tmp_path / "*.csv")
-    write(tmp_path, "x,u\n1,2\n", "a.csv")
-    np.save(tmp_path / "b.npy", X)
+    for number in range(2):
+        write(tmp_path, "x,u\n1,2\n", f"a{number}.csv")
+        np.save(tmp_path / f"b{number}.npy", X + number)
     with pytest.raises(RaffiaError, match=r"several kinds \(.csv, .npy\).*Pass a pattern"):
         variables(tmp_path)
-    assert variables(tmp_path / "[b]*")["values"].shape == (25,)
+    assert variables(tmp_path / "[b]*")["values"].shape == (2, 25)
+
+
+def saved(folder, **arrays):
+    folder.mkdir(exist_ok=True)
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values)
+    return folder
+
+
+def test_files_named_after_what_they_hold_are_one_dataset(tmp_path):
+    """Parameters, fields and the nodes of a mesh in a file each, the nodes in columns or in rows."""
+    nodes, params = RNG.random((40, 2)), RNG.random((30, 3))
+    p, u = np.sin(params @ RNG.random((3, 40))), np.cos(params @ RNG.random((3, 40)))
+    for coords in (nodes, nodes.T):
+        source = open_source(saved(tmp_path / "set", params=params, field_p=p, field_u=u, coords=coords))
+        np.testing.assert_array_equal(source.dataset().y, np.stack([p, u], 1))
+        np.testing.assert_array_equal(source.output.of.nodes, nodes)
+        new = source.schema.inputs(saved(tmp_path / f"new{coords.shape[0]}", params=params[:2]))
+        np.testing.assert_array_equal(new, params[:2])
+    one = open_source(tmp_path / "set", input="params", output="field_*")
+    assert (one.schema.input.names, one.schema.output.names) == (("params",), ("field_p", "field_u"))
+    time = np.arange(30)[:, None]
+    with pytest.raises(RaffiaError) as error:
+        open_source(saved(tmp_path / "flow", time=time, field_p=p, field_u=u, coords=nodes))
+    assert "--input time --output field_p --output field_u, or for a model of time steps --input field_p" in str(error.value)
+    np.testing.assert_array_equal(open_source(tmp_path / "flow", input="time", output="field_*").dataset().a, time)
+    steps = open_source(tmp_path / "flow", input="field_*")
+    np.testing.assert_array_equal(steps.dataset().y, np.stack([p, u], 1)[1:])
+
+
+def test_of_train_and_test_files_in_a_folder_those_of_the_training_are_read(tmp_path):
+    a = waves(30)
+    apart = saved(tmp_path / "apart", x_train=a[:20], y_train=2 * a[:20], x_test=a[20:], y_test=2 * a[20:])
+    both = saved(tmp_path / "both")
+    for name, rows in (("train", slice(0, 20)), ("test", slice(20, 30))):
+        np.savez(both / f"{name}.npz", a=a[rows], u=2 * a[rows])
+    for folder in (apart, both):
+        source = open_source(folder)
+        np.testing.assert_array_equal(source.dataset().y, 2 * a[:20])
+        assert said(source, "named like test sets")
+    tested = open_source(both).schema.pairs(both / "test.npz").dataset()
+    np.testing.assert_array_equal(tested.y, 2 * a[20:])
+
+
+def test_a_folder_with_one_file_or_one_folder_in_it_is_that(tmp_path):
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    np.savez(tmp_path / "outer" / "inner" / "d.npz", a=(a := waves(20)), u=2 * a)
+    source = open_source(tmp_path / "outer")
+    np.testing.assert_array_equal(source.dataset().a, a)
+    np.testing.assert_array_equal(source.schema.inputs(tmp_path / "outer"), a)
+
+
+def test_the_one_table_beside_files_has_their_parameters(tmp_path):
+    speeds = RNG.permutation(np.arange(1.0, 13))
+    folder = saved(tmp_path / "runs", **{f"run{i}": np.sin(speed * X) for i, speed in enumerate(speeds)})
+    write(folder, "speed\n" + "\n".join(map(str, speeds)) + "\n", "parameters.csv")
+    source = open_source(folder)
+    np.testing.assert_array_equal(source.dataset().a[:, 0] if source.domain.tabular else source.dataset().a, speeds)
+    assert said(source, "parameters.csv, the one table beside the files; --parameters says otherwise")
+    np.testing.assert_array_equal(source.schema.inputs(folder).flatten(), speeds)
+
+
+def test_two_sets_in_a_folder_are_asked_for_and_not_paired(tmp_path):
+    np.savez(tmp_path / "one.npz", usol=RNG.random((12, 30)), t=np.arange(30.0))
+    np.savez(tmp_path / "two.npz", usol=RNG.random((12, 40)), t=np.arange(40.0))
+    with pytest.raises(RaffiaError, match=r"hold arrays of the same names.* Pass one of them.*--outputs"):
+        open_source(tmp_path)
 
 
 def test_a_file_that_is_damaged_is_named(tmp_path):
@@ -256,3 +325,29 @@ def test_a_folder_is_inspected_fitted_and_predicted_on_the_command_line(tmp_path
     code, _, err = run(capsys, "predict", "m.safetensors", "new/*.csv", "--output", "p.npy")
     assert (code, err) == (0, "")
     np.testing.assert_allclose(np.load("p.npy")[0], np.sin(1.55 * X), atol=0.02)
+
+
+def test_numbers_that_count_files_are_no_parameters_of_several_arrays(tmp_path):
+    """A table for each run, with a force and the displacement that it gives."""
+    for number in range(1, 13):
+        rows = "\n".join(f"{x},{np.sin(number**0.5 * x)},{np.cos(number**0.5 * x)}" for x in X)
+        write(tmp_path, f"time,force,displacement\n{rows}\n", f"run_{number:02d}.csv")
+    source = open_source(tmp_path)
+    assert (source.schema.input.names, source.schema.output.names) == (("force",), ("displacement",))
+    assert said(source, "not used: filename numbers")
+
+
+def test_a_column_that_counts_rows_is_no_input_and_outputs_alone_are_enough(tmp_path):
+    rows = "\n".join(f"{i};{i**2 % 7},5;{i**3 % 11},25;{i % 3},75" for i in range(1, 21))
+    write(tmp_path, f"Nr.;Temperatur [°C];Druck [bar];Ausbeute [%]\n{rows}\n", "export.csv")
+    with pytest.raises(RaffiaError, match="--output alone is enough, such as --output 'Ausbeute'"):
+        open_source(tmp_path / "export.csv")
+    source = open_source(tmp_path / "export.csv", output="Ausbeute")
+    assert source.schema.input.names == ("Temperatur", "Druck")
+    assert said(source, "not used: Nr.")
+
+
+def test_coordinates_in_a_struct_of_matlab_are_known(tmp_path):
+    a = waves(20)
+    scipy.io.savemat(tmp_path / "d.mat", {"data": {"input": a, "output": 2 * a, "x": np.linspace(0, 3, a.shape[1])}})
+    assert open_source(tmp_path / "d.mat").domain.extents[0] > 2.9

@@ -226,7 +226,7 @@ def test_a_mask_may_be_an_array_of_a_third_file(sea, tmp_path):
     assert torch.equal(source.dataset().a, torch.from_numpy(field[:, ~land]))
     assert torch.equal(source.schema.inputs(path), source.dataset().a)
     assert said(source, "nodes water is zero")
-    with pytest.raises(RaffiaError, match="must have zeros"):
+    with pytest.raises(RaffiaError, match="A mask has zeros"):
         open_source(path, mask="u[0]", input="a", output="a")
 
 

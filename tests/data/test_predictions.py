@@ -12,9 +12,11 @@ import torch
 
 import raffia
 from raffia import Channels, Domain, Mesh, RaffiaError, Vectors, cli
-from raffia.data import open_source, variables
-from raffia.data.predictions import named, write
+from raffia.data import ArrayLayout, SideSchema, open_source, variables
+from raffia.data.infer.coordinates import Places
+from raffia.data.predictions import write
 from raffia.data.readers.writing import growing
+from raffia.data.written import Inputs
 from tests.data.mesh_examples import GRID_A, RING, SQUARES, A, K, Y, in_space, write_mesh
 
 MESH = Mesh(torch.from_numpy(SQUARES), cells=torch.from_numpy(RING))
@@ -92,13 +94,19 @@ def test_grids_are_written_with_the_coordinates_of_the_inputs(kind, tmp_path):
 
 def test_channels_have_the_names_of_the_arrays_they_came_from():
     values = torch.arange(24.0).reshape(2, 3, 4)
-    assert set(named(values, ("p", "vx", "vy"), Channels(Domain(1), 3))) == {"p", "vx", "vy"}
-    np.testing.assert_array_equal(named(values, ("p", "vx", "vy"), Channels(Domain(1), 3))["vx"], values[:, 1])
-    two = named(values, ("p", "v"), Channels(Domain(1), 3), (1, 2))
+
+    def named(names, counts=()):
+        layouts = tuple(ArrayLayout(channel=0, count=count) for count in counts)
+        trained = SideSchema(space=Channels(Domain(1), 3), names=names, layouts=layouts)
+        return Inputs(parts=[], domain=Domain(1), trained=trained, places=Places(), notes=[]).fields(values)
+
+    assert set(named(("p", "vx", "vy"))) == {"p", "vx", "vy"}
+    np.testing.assert_array_equal(named(("p", "vx", "vy"))["vx"], values[:, 1])
+    two = named(("p", "v"), (1, 2))
     np.testing.assert_array_equal(two["p"], values[:, 0])
     np.testing.assert_array_equal(two["v"], values[:, 1:])
-    assert set(named(values, ("velocity",), Channels(Domain(1), 3))) == {"velocity"}
-    assert set(named(values, (), Channels(Domain(1), 3))) == {"y"}
+    assert set(named(("velocity",))) == {"velocity"}
+    assert set(named(())) == {"y"}
 
 
 def test_names_that_a_format_does_not_take_are_written_so_that_it_does(tmp_path):

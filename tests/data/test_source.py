@@ -244,7 +244,7 @@ def test_nodes_and_cells_make_a_mesh(tmp_path):
     assert source.domain == Mesh(torch.from_numpy(nodes), cells=torch.from_numpy(cells))
     assert source.output is None
     assert said(source, "triangles counts nodes from 1")
-    with pytest.raises(RaffiaError, match="fit neither inputs nor outputs"):
+    with pytest.raises(RaffiaError, match="fits neither inputs nor outputs"):
         open_source(path, coordinates="triangles")
 
 

@@ -141,7 +141,7 @@ def test_windows_and_horizons_are_channels_of_states_in_a_row(tmp_path):
     np.testing.assert_array_equal(begin, u[:, [0, 2]])
     with pytest.raises(RaffiaError, match="has 12 states along axis 1, and pairs need 14 or more"):
         open_source(path, window=7, horizon=7)
-    with pytest.raises(RaffiaError, match=r"--horizon .* must be 1 or more; got 0"):
+    with pytest.raises(RaffiaError, match=r"--horizon .* must be a positive integer.*got 0"):
         open_source(path, horizon=0)
 
 
@@ -219,7 +219,6 @@ def test_what_goes_wrong_with_steps_is_said(tmp_path):
     assert "states change" not in notes(u)
     slow = u[:, :1] * (1 + 0.005 * np.arange(40)[:, None])
     assert "states" not in notes(slow).partition("later")[2]  # small steps of exact data are no worse than large ones
-    assert "states are equal to rounding from step to step" in notes(u[:, :1] * np.ones((40, 1)))
     broken = u.copy()
     broken[2, 5, 7] = np.nan
     with pytest.raises(
@@ -328,7 +327,10 @@ def test_parameters_without_times_are_fixed_where_they_do_not_tell_the_trajector
     source = open_source(saved(tmp_path / "d.npz", u=u, x=X, nu=nu))
     assert (source.steps.axis, source.steps.fixed) == (1, ("nu",))
     rough = saved(tmp_path / "e.npz", u=RNG.standard_normal((6, 9, 32)), nu=nu)
-    assert any("for a model of one step pass --time AXIS" in note for note in open_source(rough, periodic=True).notes)
+    assert any(
+        "for a model of one step pass --input u --input nu --time AXIS" in note
+        for note in open_source(rough, periodic=True).notes
+    )
     assert open_source(saved(tmp_path / "f.npz", u=u, x=X, nu=np.arange(6.0))).steps is None
 
 
@@ -353,10 +355,6 @@ def test_times_that_go_down_or_are_too_many_are_said(tmp_path):
     longer = open_source(saved(tmp_path / "e.npz", u=u, t=0.1 * np.arange(10), x=X))
     check(longer, u)
     assert "t has 10 entries for 9 states: the first 9 are taken for theirs." in longer.notes
-    other = open_source(saved(tmp_path / "f.npz", u=u, t=0.1 * np.arange(20), x=X), time=1)
-    assert any(
-        "t 20 does not fit the 9 states of u, so that nothing tells the length of a step" in note for note in other.notes
-    )
 
 
 def test_names_in_groups_and_those_of_pdebench_are_known(tmp_path):
@@ -430,7 +428,7 @@ def test_where_the_training_had_one_trajectory_other_files_may_have_several(tmp_
     np.testing.assert_array_equal(opened.values, more[:, 0])
     assert any("is taken for 3 trajectories, where the training had one" in note for note in opened.notes)
     np.save(tmp_path / "f.npy", more[0, 0])
-    with pytest.raises(RaffiaError, match=r"f 32 is one state alone, .* f\[None\] in NumPy"):
+    with pytest.raises(RaffiaError, match=r"f 32 is one state alone.* f\[None\] in NumPy"):
         reading.opened(tmp_path / "f.npy", first=True)
 
 
@@ -442,7 +440,7 @@ def test_arrays_that_are_named_and_parts_of_them_are_the_trajectories_of_another
     np.testing.assert_array_equal(reading.opened(two, "w[:,3:]", first=True).values, v[:, 3])
     np.testing.assert_array_equal(reading.opened(tmp_path / "d.npz", f"{two}:w", first=True).values, v[:, 0])
     check(reading.pairs(two, "w"), v)
-    with pytest.raises(RaffiaError, match=r"--input .* must name 1 array of states, for u of the training; got u, w"):
+    with pytest.raises(RaffiaError, match=r"--input .* must name 1 of the arrays of the training, u; got u, w"):
         reading.opened(two, ["u", "w"])
     with pytest.raises(RaffiaError, match=r"input='zz' \(--input\): .* does not hold it under that name"):
         reading.opened(two, "zz")

@@ -72,13 +72,8 @@ def _write(output: Path, parts: dict[str, torch.Tensor], opened: Inputs, source:
             arrays = opened.written(values)
             predictions.write(path, arrays if len(arrays) == 1 else {"y": values.numpy(force=True)}, opened.trained.space)
         return paths
-    if predictions.on_nodes(output):  # files of meshes have layouts of their own
-        counts = [layout.count for layout in opened.trained.layouts]
-        fields = {
-            end: predictions.named(values, opened.trained.names, opened.trained.space, counts) for end, values in parts.items()
-        }
-    else:
-        fields = {end: opened.written(values) for end, values in parts.items()}
+    apart = opened.fields if predictions.on_nodes(output) else opened.written  # files of meshes have layouts of their own
+    fields = {end: apart(values) for end, values in parts.items()}
     joined = {f"{name}{end}": array for end, some in fields.items() for name, array in some.items()}
     with_places = output.suffix in (".npz", ".mat", ".h5", ".hdf5")
     places = opened.coordinates(parts[""]) if with_places else {}

@@ -129,8 +129,7 @@ class Dataset(Readable):
         >>> len(Dataset.of_trajectories(np.random.rand(4, 11, 32), Domain(1)))
         40
         """
-        steps = {"stride": stride, "window": window, "horizon": horizon}
-        a, y, inputs, output, along = pairs_in_memory(u, domain, parameters, times, steps)
+        a, y, inputs, output, along = pairs_in_memory(u, domain, stride, window, horizon, parameters, times)
         return cls(a, y, inputs, output=None if output == inputs != Vectors() else output, along=along)
 
     def __post_init__(self) -> None:

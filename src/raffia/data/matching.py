@@ -77,7 +77,7 @@ def nodes_of(mesh: Mesh, frame: Frame, grid: tuple[int, ...], lines: Sequence[np
         x if x is not None or label.first is None or label.last is None else np.linspace(label.first, label.last, size)
         for x, label, size in zip(lines or (None,) * len(grid), frame, grid, strict=True)
     ]
-    return _indices(mesh, positions(known, grid))
+    return indices_of(mesh.nodes.numpy(), positions(known, grid))
 
 
 def _on_nodes(
@@ -96,7 +96,7 @@ def _on_nodes(
         nodes = places.nodes if line is None else line[:, None]
         if nodes is None or places.moving or (len(nodes) != len(mesh.nodes) and not layout.masked):
             return places  # nothing to compare, or refused by its shape
-        indices = _indices(mesh, nodes)
+        indices = indices_of(mesh.nodes.numpy(), nodes)
     if (indices < 0).any():
         lost = int(np.flatnonzero(indices < 0)[0])
         raise RaffiaError(
@@ -111,9 +111,8 @@ def _on_nodes(
     return places
 
 
-def _indices(mesh: Mesh, nodes: np.ndarray) -> np.ndarray:
-    """For each node of the mesh the index of the one that is there, or −1; each is taken once."""
-    wanted = mesh.nodes.numpy()
+def indices_of(wanted: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Return for each node that is wanted the index of the one that is there, or −1; each is taken once."""
     if nodes.shape[1] > wanted.shape[1]:
         nodes = nodes[:, np.ptp(nodes, axis=0) > 0]
     if nodes.shape[1] != wanted.shape[1]:

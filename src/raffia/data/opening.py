@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,15 +12,15 @@ import numpy as np
 from raffia.data import own
 from raffia.data.dataset import Dataset
 from raffia.data.infer.coordinates import Places, check_reshaped, reader_of
-from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, bounds, choose, contents, shapes, unused, with_parts, word
+from raffia.data.infer.guess import Confidence, Guesses
+from raffia.data.infer.names import Variables, bounds, choose, contents, expanded, shapes, unused, with_parts, word
 from raffia.data.infer.sample_axis import samples_axes
 from raffia.data.infer.sides import spaces_of
 from raffia.data.infer.time_axis import trajectories_in
-from raffia.data.options import Names, ReadingOptions, listed
+from raffia.data.options import ReadingOptions, listed
 from raffia.data.parameters import with_parameters
 from raffia.data.readers import naming, variables
-from raffia.data.readers.folders import NUMBERS
+from raffia.data.readers.folders import NUMBERS, parameters_in
 from raffia.data.readers.tables.wide import selected
 from raffia.data.source import Source
 from raffia.data.trajectories import Steps
@@ -32,17 +32,6 @@ GROUPS = re.compile(
     r"(.*[_ ])?(subject|patient|specimen|person|participant|animal|batch|run|test|group|id)([_ ]?(id|no|nr|number|name))?"
 )
 """Names of labels of samples that belong together."""
-
-
-@dataclass(kw_only=True)
-class _Arrays:
-    """The arrays of the file of the inputs and of that of the outputs, and the names of inputs and outputs where they are known."""
-
-    inputs: Variables
-    outputs: Variables
-    input: Names | None
-    output: Names | None
-    output_path: Any
 
 
 def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any) -> Source:
@@ -70,17 +59,25 @@ def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any)
     options = ReadingOptions(**fields) if options is None else replace(options, **fields)
     place, guesses = Path(path if isinstance(path, (str, os.PathLike)) else type(path).__name__), Guesses()
     held = variables(path, options.layout)
+    if options.parameters is None and (table := parameters_in(place)):
+        options = replace(options, parameters=table)
+        guesses.note(f"inputs are in {table.name}, the one table beside the files", "parameters", table, Confidence.LIKELY)
     ours = own.description(place, held) if options.input is options.output is None else None
     if ours is not None:
         options = replace(options, input="a", output="y")
     options = _as_described(ours[0] if ours else own.domain_of_trajectories(held), options, guesses)
-    arrays = _arrays_named(place, held, options)
-    steps, otherwise, stepping = _trajectories(place, arrays, options)
+    here, there, options = _arrays_named(place, held, options)
+    stepping = Guesses()
+    steps, otherwise = _trajectories(place, here, options, stepping)
+    if steps is not None:
+        here = there = steps.pairs_in(with_parts(place, here, listed(options.input)))
+        options = replace(options, input=steps.inputs, output=steps.outputs)
     try:
-        ins, outs, why = choose(place, arrays.inputs, arrays.input, arrays.output, arrays.output_path, arrays.outputs)
+        ins, outs, why = choose(place, here, options.input, options.output, options.output_path, there)
     except RaffiaError as error:
         raise RaffiaError(f"{error} {otherwise}".strip()) from None
-    pool = unused(arrays.inputs | arrays.outputs, (*ins, *outs))
+    every = here | there
+    pool = unused(every, (*ins, *outs))
     guesses[:0] = [*why, *stepping]
     for text in dict.fromkeys(text for v in (*ins, *outs) for text in v.notes):
         guesses.note(text)
@@ -95,11 +92,10 @@ def open_source(path: Any, options: ReadingOptions | None = None, **fields: Any)
                 part.channel = 0
         spaces, places = spaces_of(place, inputs, outputs, pool, options, guesses)
     if ours is None:
-        every = arrays.inputs | arrays.outputs
         apart = bounds(every)
         others = {name: v for name, v in every.items() if name in pool or name in apart}
         _note_unused(others, places, len(inputs[0]), guesses)
-    paths = (place, place if arrays.output_path is None else Path(arrays.output_path))
+    paths = (place, place if options.output_path is None else Path(options.output_path))
     coordinates = dict.fromkeys(f"{'' if v.path in paths else ':'}{v.name}" for side in places for v in side.used)
     return Source(
         path=place,
@@ -156,38 +152,30 @@ def _as_described(space: Space | None, options: ReadingOptions, guesses: Guesses
     return replace(options, axes=axes, extent=region.extents if options.extent is None else options.extent)
 
 
-def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> _Arrays:
-    """The arrays that the options name, of one file or of two, with the table of parameters, if there is one."""
-    here = selected(held, [*listed(options.input), *listed(options.output)])
-    there = here
+def _arrays_named(place: Path, held: Variables, options: ReadingOptions) -> tuple[Variables, Variables, ReadingOptions]:
+    """The arrays of the inputs and of the outputs, of one file or of two, and options that name those in a table of parameters."""
+    here = there = selected(held, [*listed(options.input), *listed(options.output)])
     if options.output_path is not None:
         there = selected(variables(options.output_path, options.layout), listed(options.output))
-    arrays = _Arrays(inputs=here, outputs=there, input=options.input, output=options.output, output_path=options.output_path)
-    if options.parameters is None:
-        return arrays
-    joined, names = with_parameters(place, here, Path(options.parameters), options.input)
-    if arrays.output_path is None:
-        own_arrays = {name: v for name, v in here.items() if name != NUMBERS}
-        arrays = replace(arrays, output_path=place, outputs=own_arrays)
-    return replace(arrays, inputs=joined, input=names)
+    if options.parameters is not None:
+        joined, names = with_parameters(place, here, Path(options.parameters), options.input)
+        if options.output_path is None:
+            there = {name: v for name, v in here.items() if name != NUMBERS}
+        here, options = joined, replace(options, input=names, output_path=options.output_path or place)
+    return here, there, replace(options, input=expanded(options.input, here), output=expanded(options.output, there))
 
 
-def _trajectories(place: Path, arrays: _Arrays, options: ReadingOptions) -> tuple[Steps | None, str, Guesses]:
-    """How trajectories lie in the file, if it holds any; `arrays` then have their states in place of them."""
-    guesses = Guesses()
-    if options.output is not None or options.output_path is not None or options.parameters is not None:
-        if options.of_trajectories:
-            raise RaffiaError(
-                f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with inputs and "
-                "outputs that are named."
-            )
-        return None, "", guesses
-    arrays.inputs = arrays.outputs = with_parts(place, arrays.inputs, listed(arrays.input))
-    steps, otherwise = trajectories_in(place, arrays.inputs, listed(arrays.input), options, guesses)
-    if steps is not None:
-        arrays.inputs = arrays.outputs = steps.pairs_in(arrays.inputs)
-        arrays.input, arrays.output = steps.inputs, steps.outputs
-    return steps, otherwise, guesses
+def _trajectories(place: Path, arrays: Variables, options: ReadingOptions, guesses: Guesses) -> tuple[Steps | None, str]:
+    """How trajectories lie in the file, if it holds any, and what to add if pairs cannot be read either."""
+    if options.output is None and options.output_path is None:
+        names = listed(options.input)
+        return trajectories_in(place, with_parts(place, arrays, names), names, options, guesses)
+    if options.of_trajectories:
+        raise RaffiaError(
+            f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with inputs and "
+            "outputs that are named."
+        )
+    return None, ""
 
 
 def _note_unused(others: Variables, places: Sequence[Places], n: int, guesses: Guesses) -> None:
@@ -208,11 +196,10 @@ def labels_in(source: Source, name: str) -> np.ndarray:
     """Return labels of samples: the array of this name, with one entry a sample, in the file of the inputs or of the outputs."""
     parts = [part.variable for part in (*source.inputs, *source.outputs)]
     layouts = {source.path: parts[0].layout} | {v.path: v.layout for v in parts}
-    held = {path: variables(path, layout) for path, layout in layouts.items()}
-    found = next((arrays[name] for arrays in held.values() if name in arrays), None)
-    if found is None:
-        raise RaffiaError(
-            f"groups={name!r} (--groups): {source.path} has no array of that name. {contents(held[source.path])} "
-            "Name one with an entry for each sample."
-        )
-    return found.glance()
+    arrays = [variables(path, layout) for path, layout in layouts.items()]
+    if (found := next((held[name] for held in arrays if name in held), None)) is not None:
+        return found.glance()
+    raise RaffiaError(
+        f"groups={name!r} (--groups): {source.path} has no array of that name. {contents(arrays[0])} "
+        "Name one with an entry for each sample."
+    )

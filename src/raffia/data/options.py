@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ from raffia.data.readers.layout import Layout, resampling
 from raffia.errors import RaffiaError
 from raffia.spaces import KINDS
 from raffia.spaces.axes import Axis, kinds_of, names_of
+from raffia.validation import check_count
 
 Names = str | Sequence[str]
 SamplesAxis = int | str | Sequence[int] | None
-WHOLE_NUMBERS = ("time", "stride", "window", "horizon")
 
 
 def listed(names: Names | None) -> list[str]:
@@ -81,12 +82,12 @@ class ReadingOptions:
     horizon: int = _option("--horizon", int, "States of a trajectory that a model predicts at once.", 1, min=1)
 
     def __post_init__(self) -> None:
-        for name in WHOLE_NUMBERS:
+        if self.time is not None and (isinstance(self.time, bool) or not isinstance(self.time, Integral)):
+            raise RaffiaError(f"{FLAGS['time']} (time=…) must be an axis, counted from 0; got {self.time!r}.")
+        for name in ("stride", "window", "horizon"):
             value = getattr(self, name)
-            whole = hasattr(value, "__index__") and type(value) is not bool
-            if (value is not None or name == "horizon") and not (whole and (name == "time" or value >= 1)):
-                what = "an axis, counted from 0" if name == "time" else "1 or more" if whole else "a whole number, 1 or more"
-                raise RaffiaError(f"{FLAGS[name]} ({name}=…) must be {what}; got {value!r}.")
+            if value is not None or name == "horizon":
+                check_count(f"{FLAGS[name]} ({name}=…)", value)
         if self.periodic is not None and self.axes is not None:
             raise RaffiaError(
                 f"periodic=… (--periodic, --box) and axes=… ({FLAGS['axes']}) say the same: give one of them, such as axes='periodic,box'."

@@ -1,4 +1,4 @@
-"""The steps of trajectories, by their values: whether states are equal, unrelated or noisy."""
+"""The steps of trajectories, by their values: whether states are unrelated or noisy."""
 
 import math
 
@@ -11,7 +11,6 @@ from raffia.spaces.axes import equispaced
 LAGS = (1, 2, 3, 4)  # between values that are compared with their neighbours: channels may lie between them
 STATES, LOOKED_AT = 256, 2**22  # states of a trajectory, and values of all, that are looked at
 SAME = 1e-3  # of a step: how far the steps of trajectories may be apart
-EQUAL = 1e-6  # a relative change in a step: below it states are the same
 FIRM, FAINT = 10.0, 2.0  # times what noise alone changes states by: a change that is learnt well, and one that is learnt at all
 SLIGHT = 1e-4  # of the size of states: noise of which nothing is said
 LEAST = 8  # states, to tell noise by
@@ -41,14 +40,7 @@ def step_of(name: str, times: Float[np.ndarray, "n states"], states: str) -> flo
 
 def pace_notes(u: States, stride: int) -> list[str]:
     """Return notes on how states change from one to the next, and on how much of that is noise."""
-    return [*noise_notes(u, stride), *still(u, stride), *unrelated(u)]
-
-
-def still(u: States, stride: int) -> list[str]:
-    """What to say of states that are the same again and again."""
-    if u.shape[1] < stride + 1 or float(change(u, stride).mean()) >= EQUAL:
-        return []
-    return ["states are equal to rounding from step to step: a model has nothing to learn in so short a step."]
+    return [*noise_notes(u, stride), *unrelated(u)]
 
 
 def unrelated(u: States) -> list[str]:
@@ -104,11 +96,6 @@ def noise(u: States) -> float:
     if any(one > APART * np.mean(third**2) for one in alike):
         return 0.0
     return min(one, other)
-
-
-def change(u: States, stride: int) -> Float[np.ndarray, "steps"]:
-    """The mean change over so many steps, of each state, beside the usual size of states about their mean."""
-    return np.linalg.norm(u[:, stride:] - u[:, :-stride], axis=2).mean(axis=0) / _size(u)
 
 
 def _size(u: States) -> float:

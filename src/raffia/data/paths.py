@@ -36,7 +36,7 @@ class Paths:
         if steps is None or (suffix == ".npy" and len(names) > 1):
             return cls(opened, names[:1])
         single, several = steps.samples is None, len(opened) > 1
-        arrays = opened.state(begin, names)
+        arrays = opened.written(begin, names)
         if {f.ndim + (not single) for f in arrays.values()} != {steps.ndim} or len(arrays) < len(names):
             return cls(opened, names[:1])
         first = single and several
@@ -64,7 +64,7 @@ class Paths:
             array[self._at(array, rows, slice(step, None))] = np.nan
 
     def _parts(self, states: Tensor) -> dict[str, np.ndarray]:
-        return {self.names[0]: states.numpy(force=True)} if self.plain else self.opened.state(states, self.names)
+        return {self.names[0]: states.numpy(force=True)} if self.plain else self.opened.written(states, self.names)
 
     def _at(self, array: Any, rows: range, step: int | slice) -> tuple[int | slice, ...]:
         index: list[int | slice] = [slice(None)] * len(array.shape)

@@ -1,14 +1,12 @@
 """Predictions as files: arrays by name, or the mesh or grid that they live on with fields, in the formats that data come in."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import numpy as np
-from scipy.spatial import cKDTree
-from torch import Tensor
 
+from raffia.data.matching import indices_of
 from raffia.data.readers import writing
 from raffia.data.readers.meshes import original
 from raffia.data.readers.meshes.content import Content, Lattice, listed
@@ -18,18 +16,6 @@ from raffia.spaces import Domain, Mesh, Space
 
 Order = np.ndarray | None
 SUFFIXES = (*writing.WRITERS, *writing.SUFFIXES)
-
-
-def named(values: Tensor, names: Sequence[str], space: Space, counts: Sequence[int] = ()) -> dict[str, np.ndarray]:
-    """Outputs by the names of the arrays that they were trained on, each of so many channels, or of one.
-
-    Where channels do not add up to that, they are one array.
-    """
-    array, each = values.numpy(force=True), list(counts) or [1] * len(names)
-    if len(names) < 2 or not space.has_components or array.shape[1] != sum(each):
-        return {", ".join(names) or "y": array}
-    parts = np.split(array, np.cumsum(each)[:-1], axis=1)
-    return {name: part[:, 0] if part.shape[1] == 1 else part for name, part in zip(names, parts, strict=True)}
 
 
 def on_nodes(path: Path) -> bool:
@@ -126,10 +112,5 @@ def _on_grid(domain: Domain, arrays: Arrays, source: Path | None) -> Base:
 
 def _order(here: np.ndarray, there: np.ndarray) -> Order:
     """The index `here` of each node that is `there`; None where the nodes are not the same."""
-    if here.shape != there.shape:
-        return None
-    close = 1e-9 * np.ptp(there, axis=0).max()
-    if np.abs(here - there).max() <= close:
-        return np.arange(len(here))
-    distances, order = cKDTree(here).query(there)
-    return order if distances.max() <= close and len(np.unique(order)) == len(order) else None
+    order = indices_of(there, here)
+    return order if len(here) == len(there) and (order >= 0).all() else None

@@ -59,17 +59,10 @@ class ArrayLayout:
 
     def __post_init__(self) -> None:
         axes = [axis for axis in (self.samples, self.channel, *self.single) if axis is not None]
-        sizes, turns = (
-            (*self.shape, *self.masked, self.count),
-            {len(turn) for turn in (self.order, self.flipped, self.repeated) if turn},
-        )
-        sound = all(0 <= axis < MOST_AXES for axis in axes) and list(self.single) == sorted(set(self.single)) and min(sizes) > 0
-        if (
-            not sound
-            or sorted(self.order) != list(range(len(self.order)))
-            or len(turns) > 1
-            or math.prod(self.masked) > LARGEST
-        ):
+        sound = all(0 <= axis < MOST_AXES for axis in axes) and list(self.single) == sorted(set(self.single))
+        sound = sound and min(*self.shape, *self.masked, self.count, 1) > 0 and math.prod(self.masked) <= LARGEST
+        turns = {len(turn) for turn in (self.order, self.flipped, self.repeated) if turn}
+        if not sound or len(turns) > 1 or sorted(self.order) != list(range(len(self.order))):
             raise RaffiaError(f"{self} is no layout of an array.")
 
     @property

@@ -1,5 +1,6 @@
 """Pairs in a file, read lazily, and how they were read, so that another file of the same kind is read alike."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from raffia.data.matching import channel_in, check_fits, match
 from raffia.data.options import Names, listed
 from raffia.data.parameters import with_parameters
 from raffia.data.readers import Layout, naming, variables
+from raffia.data.readers.folders import parameters_in
 from raffia.data.readers.tables.wide import selected
 from raffia.data.readers.variable import Variable, files_of
 from raffia.data.row_reader import RowReader, pairs_each, read_rows, sample_shape
@@ -139,6 +141,7 @@ class Schema:
         steps = None
         if self.steps is not None:
             arrays, steps = self._states(place, arrays, self.steps, given, first, guesses)
+        parameters = parameters or parameters_in(place)
         if parameters is not None:
             arrays, _ = with_parameters(place, arrays, Path(parameters), wanted)
         return arrays, steps, settings
@@ -335,11 +338,8 @@ class Source(Readable):
         """Where pairs lie along trajectories."""
         if self.steps is None:
             return None
-        steps, space = self.steps, self.output_space
-        count = sample_shape(self.inputs, self.domain)[0] if self.domain.has_components else 1
-        moving = sample_shape(self.outputs, space)[0] // steps.horizon if space.has_components else 1
-        fixed = count - steps.window * moving
-        return Along.all_of(self.each, rows, steps, fixed, said="window" in self.given)
+        fixed = sum(math.prod(part.axes) for part in self.inputs[len(self.inputs) - len(self.steps.fixed) :])
+        return Along.all_of(self.each, rows, self.steps, fixed, said="window" in self.given)
 
 
 def schema_for(data: Dataset, source: Source | None) -> Schema | None:

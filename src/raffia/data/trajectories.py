@@ -1,6 +1,7 @@
 """Trajectories, and the pairs that are made of them: some states in a row and those that follow, from files and from memory alike."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -16,11 +17,12 @@ from raffia.data.infer.names import Variables, is_times, likely, shown, times_of
 from raffia.data.options import FLAGS
 from raffia.data.pace import STATES, pace_notes, step_of
 from raffia.data.readers.variable import LOOKED_AT, Rows, Variable
-from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows
+from raffia.data.row_reader import PER_TRAJECTORY, RowReader, read_rows, spread
 from raffia.errors import RaffiaError
 from raffia.spaces import Channels, Space, Vectors
 from raffia.validation import as_tensor, check_count
 
+SOME = 8  # trajectories that are read for notes on their steps
 NAME, FIXED = "u", "parameters"  # what arrays in memory are called, as the arguments of `Dataset.of_trajectories` are
 
 
@@ -99,10 +101,9 @@ class Steps:
         if len(names) == len(self.inputs) != whole:
             return self  # single states, an array for each of a window
         if len(names) not in (own, whole):
-            fixed = f", or {whole} with {', '.join(self.fixed)}" if self.fixed else ""
+            of, counts = ", ".join((*self.moving, *self.fixed)), " or ".join(map(str, sorted({own, whole})))
             raise RaffiaError(
-                f"{path}: {FLAGS['input']} (input=…) must name {own} array{'s' if own > 1 else ''} of states, for "
-                f"{', '.join(self.moving)} of the training{fixed}; got {', '.join(names)}."
+                f"{path}: {FLAGS['input']} (input=…) must name {counts} of the arrays of the training, {of}; got {', '.join(names)}."
             )
         return replace(self, name=names[0], beside=tuple(names[1:own]), fixed=tuple(names[own:]) or self.fixed)
 
@@ -139,17 +140,13 @@ class Steps:
         axes = self.ndim - (1 if self.samples is None else 2)
         if v is not None and 0 < len(v.shape) == axes:
             raise RaffiaError(
-                f"{v.path}: {v.name} {shown(v.shape)} is one state alone, and several are taken, along a first axis. Write it as one of 1, "
-                f"1×{shown(v.shape)}: {v.name}[None] in NumPy."
+                f"{v.path}: {v.name} {shown(v.shape)} is one state alone: write {v.name}[None] in NumPy, 1×{shown(v.shape)}."
             )
         if v is None or len(v.shape) != axes + 1 or (self.window == 1 and not missing):
             return
         more = f"{self.window} in a row" if self.window > 1 else f"{', '.join(missing)} beside them"
-        then = f"a file that holds {', '.join(missing)} too"
-        if self.window > 1:
-            then = f"trajectories of {1 + (self.window - 1) * self.stride} states or more"
         raise RaffiaError(
-            f"{v.path}: {v.name} {shown(v.shape)} holds single states, and the model takes {more}. Pass {then}, as in the training."
+            f"{v.path}: {v.name} {shown(v.shape)} holds single states, and the model takes {more}. Pass a file like that of the training."
         )
 
     def count(self, v: Variable) -> int:
@@ -241,13 +238,6 @@ class Along:
     said: bool = True
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.trajectory.shape != self.first.shape:
-            raise RaffiaError(
-                f"pairs along trajectories need a trajectory and a state each; got {tuple(self.trajectory.shape)} and "
-                f"{tuple(self.first.shape)}."
-            )
-
     @classmethod
     def all_of(cls, each: int, rows: Sequence[int], steps: Steps | None = None, fixed: int = 0, **more: Any) -> "Along":
         """Where pairs of these indices lie, if every trajectory has so many, one after the other."""
@@ -293,14 +283,11 @@ class Along:
 
 
 def pairs_in_memory(
-    u: Any, space: Any, parameters: Any, times: Any, steps: Mapping[str, Any]
+    u: Any, space: Any, stride: Any, window: Any, horizon: Any, parameters: Any, times: Any
 ) -> tuple[Tensor, Tensor, Space, Space, Along]:
     """Return inputs and outputs of trajectories (n, states, *state), their spaces, and where they lie; see `Dataset.of_trajectories`."""
-    for name, count in steps.items():
-        if count is not None or name == "horizon":
-            check_count(name, count)
-    stride, horizon = int(steps["stride"] or 1), int(steps["horizon"])
-    window = None if steps["window"] is None else int(steps["window"])
+    for name, count in (("stride", stride), ("window", 1 if window is None else window), ("horizon", horizon)):
+        check_count(name, count)
     values = _values("u", u)
     _check_states(values, space)
     arrays = {NAME: values.numpy(force=True)}
@@ -308,15 +295,16 @@ def pairs_in_memory(
         arrays[FIXED] = _fixed(parameters, len(values)).to(values).numpy(force=True)
     fixed = tuple(arrays)[1:]
     step = [] if times is None else [_even(times, values.shape[1])]
-    notes = pace_notes(_first_states(values), stride)
-    whole = Steps(NAME, values.ndim, 1, stride, window or 1, horizon, fixed=fixed)
-    states = whole.pairs_in({name: Variable.of_array(Path(NAME), name, f) for name, f in arrays.items()})
+    whole = Steps(NAME, values.ndim, 1, int(stride), int(window or 1), int(horizon), fixed=fixed)
+    held = {name: Variable.of_array(Path(NAME), name, f) for name, f in arrays.items()}
+    states, some = whole.pairs_in(held), first_states(held[NAME], whole)
+    notes = [] if some is None else pace_notes(some, int(stride))
     channel = 0 if space.has_components and not space.tabular else None
     sides = [[RowReader(states[name], plain=True, channel=channel if name not in fixed else None) for name in side]
              for side in (whole.inputs, whole.outputs)]  # fmt: skip
     n, count = len(sides[0][0]), arrays[FIXED].shape[1] if fixed else 0
     own = values.shape[2] if space.has_components else 1
-    spaces = [_space(space, own * size + more) for size, more in ((whole.window, count), (horizon, 0))]
+    spaces = _space(space, own * whole.window + count), _space(space, own * whole.horizon)
     a, y = (read_rows(side, one, range(n)).to(values.device) for side, one in zip(sides, spaces, strict=True))
     along = Along.all_of(n // len(values), range(n), whole, count, said=window is not None, notes=(*step, *notes))
     return a, y, spaces[0], spaces[1], along
@@ -351,20 +339,16 @@ def _values(name: str, values: Any) -> Tensor:
 
 def _check_states(u: Tensor, space: Any) -> None:
     """Refuse what is no array of trajectories, states, and what a state has."""
-    if not isinstance(space, Space):
-        raise RaffiaError(f"domain must be the space of a state, such as Domain(1) or Vectors(); got {space!r}.")
-    if space.ndim == 0:
-        raise RaffiaError("domain must be a space of functions or vectors: numbers are Vectors(), with u[..., None].")
+    if not isinstance(space, Space) or space.ndim == 0:
+        raise RaffiaError(
+            f"domain must be the space of a state, such as Domain(1), or Vectors() for numbers, with u[..., None]; got {space!r}."
+        )
     wanted = f"(trajectories, states, {', '.join(space.axes_in_words)})"
-    if u.ndim != 2 + space.ndim:
-        then = ""
-        if u.ndim == 1 + space.ndim:
-            then = " One trajectory is u[None]."
-        elif u.ndim == 3 + space.ndim and not space.has_components:
-            then = f" If axis 2 counts channels, pass domain=Channels({space!r}, {u.shape[2]})."
-        raise RaffiaError(f"u must have shape {wanted}; got {tuple(u.shape)}.{then}")
-    if 0 in u.shape:
-        raise RaffiaError(f"u must hold states; got shape {tuple(u.shape)}, and {wanted} are its axes.")
+    if u.ndim != 2 + space.ndim or 0 in u.shape:
+        raise RaffiaError(
+            f"u must have shape {wanted}, with one state or more; got {tuple(u.shape)}. One trajectory is u[None]; where axis 2 counts "
+            "channels, domain is Channels(Domain(…), count)."
+        )
     try:
         space.grid_of(u[0])
     except RaffiaError as error:
@@ -385,14 +369,21 @@ def _even(times: Any, states: int) -> str:
     try:
         t = np.asarray(times, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise RaffiaError(f"times must be numbers, one for each of {states} states; got {times!r}.") from None
+        t = np.empty(0)
     if len(t) != states:
-        raise RaffiaError(f"times must be one for each of {states} states, along axis 1 of u; got {len(t)}.")
+        raise RaffiaError(f"times must be numbers, one for each of {states} states, along axis 1 of u; got {times!r}.")
     return f"a step is {step_of('times', t[None], 'u'):.6g}." if states > 1 else "there is one time."
 
 
-def _first_states(u: Tensor) -> np.ndarray:
-    """Return the first states of trajectories spread over all, (n, states, values)."""
-    count = max(1, LOOKED_AT // max(1, u[0, :STATES].numel()))
-    some = u[:: -(-len(u) // count), :STATES].detach().cpu().double()
-    return some.flatten(2).numpy()
+def first_states(v: Variable, steps: Steps) -> np.ndarray | None:
+    """Return the first states of some trajectories (n, states, values), as far as opening may read them; None where that is too much."""
+    each = math.prod(v.shape[1:])
+    rows = min(STATES if steps.axis == 0 else SOME if steps.samples == 0 else v.shape[0], v.shape[0])
+    rows = min(rows, max(1, LOOKED_AT // max(1, each))) if 0 in (steps.axis, steps.samples) else rows
+    if rows * each > 4 * LOOKED_AT or v.affordable(rows) < rows:
+        return None
+    parts = spread(v, rows, 1) if steps.samples == 0 else [slice(0, rows)]
+    u = steps.in_order(np.concatenate([v.read(part) for part in parts]))
+    u = u[:: -(-len(u) // SOME), :STATES]
+    u = u.reshape(*u.shape[:2], -1).astype(np.float64)
+    return u if u.size and np.isfinite(u).all() else None

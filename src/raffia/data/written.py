@@ -57,32 +57,29 @@ class Inputs:
                 lines[label.name] = x[::-1] if axis < len(layout.flipped) and layout.flipped[axis] else x
         return lines
 
-    def written(self, predicted: Tensor) -> dict[str, np.ndarray]:
+    def written(self, predicted: Tensor, names: Sequence[str] = ()) -> dict[str, np.ndarray]:
         """Predictions as arrays of the layout that those of the training had, by name, with axes and nodes in the order of this file.
 
-        Where outputs live elsewhere than inputs, axes are as in the file of the training. Several components of a vector are one array.
+        Where outputs live elsewhere than inputs, axes are as in the file of the training. Several components of a vector are one array, as
+        are outputs of which nothing is known. States of trajectories are the first outputs, under other `names`.
         """
-        values = predicted.numpy(force=True)
-        whole = values if self.trained.space.one_channel is not self.trained.space else values[:, None]
-        if not self.trained.layouts or (len(self.trained.layouts) > 1 and not self.trained.space.dim):
-            return {", ".join(self.trained.names) or "y": values}
-        return self._apart(whole, self.trained.names, self.trained.layouts)
-
-    def state(self, values: Tensor, names: Sequence[str]) -> dict[str, np.ndarray]:
-        """States of trajectories, one of each, as arrays of these names, laid out as states were in the training.
-
-        Where there are several arrays of numbers, or nothing is known of the layout, they are one array under the first name.
-        """
-        f, layouts = values.numpy(force=True), self.trained.layouts[: len(names)]
-        if len(layouts) < len(names) or (len(names) > 1 and not self.trained.space.dim):
-            return {names[0]: f}
-        return self._apart(f[:, None] if f.ndim == 1 + self.trained.space.one_channel.ndim else f, names, layouts)
-
-    def _apart(self, whole: np.ndarray, names: Sequence[str], layouts: Sequence[ArrayLayout]) -> dict[str, np.ndarray]:
-        """Functions (n, channels, *grid) as arrays, each with its channels and in its layout."""
+        names = names or self.trained.names
+        values, layouts = predicted.numpy(force=True), self.trained.layouts[: len(names)]
+        if len(layouts) < max(1, len(names)) or (len(names) > 1 and not self.trained.space.dim):
+            return {", ".join(names) or "y": values}
+        whole = values[:, None] if values.ndim == 1 + self.trained.space.one_channel.ndim else values
         counts = [layout.count for layout in layouts] if len(layouts) > 1 else [whole.shape[1]]
         channels = np.split(whole, np.cumsum(counts)[:-1], axis=1)
         return {name: self._laid_out(f, one) for name, f, one in zip(names, channels, layouts, strict=True)}
+
+    def fields(self, predicted: Tensor) -> dict[str, np.ndarray]:
+        """Predictions by the names of the arrays that the model was trained on, each with its channels, at the nodes of the space."""
+        names, counts = self.trained.names, [layout.count for layout in self.trained.layouts] or [1] * len(self.trained.names)
+        values = predicted.numpy(force=True)
+        if len(names) < 2 or not self.trained.space.has_components or values.shape[1] != sum(counts):
+            return {", ".join(names) or "y": values}
+        parts = zip(names, np.split(values, np.cumsum(counts)[:-1], axis=1), strict=True)
+        return {name: part[:, 0] if part.shape[1] == 1 else part for name, part in parts}
 
     def _laid_out(self, f: np.ndarray, layout: ArrayLayout) -> np.ndarray:
         there = with_grid(self.parts, FEW) if self._shared else None

@@ -216,13 +216,7 @@ def repeated_points(sides: Sequence[Functions | None], dim: int, options: Readin
     kinds = options.kinds(dim)
     again = tuple((kinds is None or kinds[axis].periodic) and all(side.repeats(axis) for side in alike) for axis in range(dim))
     rest = [side.without(again) for side in alike]
-    goes_on = all(
-        of[0] is Ends.PERIODIC and wraps(side.samples, 2 + axis)
-        for axis in range(dim)
-        if again[axis]
-        for side in rest
-        for of in [together([by_values(f, 2 + axis) for f in side.samples])]
-    )
+    goes_on = all(wraps(side.samples, 2 + axis) for axis in range(dim) if again[axis] for side in rest)
     return again if kinds is not None or goes_on else (False,) * dim
 
 

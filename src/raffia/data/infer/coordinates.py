@@ -130,8 +130,10 @@ def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables, guesses
     if points <= FEW and not chosen:
         return None
     for v in chosen or pool.values():
-        in_columns = len(chosen) == 1 and len(v.shape) == 2 and v.shape[1] == points and v.shape[0] in (2, 3)
-        in_rows = v.numeric and (bool(chosen) or like_coordinates(v)) and v.shape in ((points, 2), (points, 3))
+        likely = v.numeric and (bool(chosen) or like_coordinates(v))
+        in_rows, in_columns = (
+            likely and v.shape in shapes for shapes in (((points, 2), (points, 3)), ((2, points), (3, points)))
+        )
         if in_rows or in_columns:
             nodes = v.glance().astype(np.float64)
             guesses.note(
@@ -175,11 +177,8 @@ def _mesh_in_file(field: Variable, pool: Variables, guesses: Guesses) -> Places 
         return None
     nodes, cells, weights = (None if part is None else part.glance() for part in parts)
     assert nodes is not None
-    divided = ""
-    if cells is not None:
-        kind = {2: "intervals", 3: "triangles", 4: "tetrahedra"}[cells.shape[1]]
-        of = " of a curve or surface" if cells.shape[1] <= nodes.shape[1] else ""
-        divided = f", divided into {len(cells)} {kind}{of}"
+    kinds = {2: "intervals", 3: "triangles", 4: "tetrahedra"}
+    divided = "" if cells is None else f", divided into {len(cells)} {kinds[cells.shape[1]]}"
     guesses.note(f"{parts[0].name} gives the {len(nodes)} nodes of a mesh{divided}")
     for text in field.attributes[NOTES]:
         guesses.note(text)
@@ -261,6 +260,12 @@ def lengths(pool: Variables) -> dict[str, int]:
     lines = {name: v for name, v in pool.items() if v.numeric and max(v.shape, default=0) == _entries(v) > 1}
     usual = {name: v for name, v in lines.items() if word(name) in COORDINATES or v.dims == (name,)}
     return {name: _entries(v) for name, v in usual.items() if _entries(v) > FEW or goes_one_way(v)}
+
+
+def node_counts(pool: Variables) -> list[int]:
+    """Return how many nodes each array that looks like the nodes of a mesh has, in rows or in columns."""
+    tables = [sorted(v.shape) for v in pool.values() if v.numeric and len(v.shape) == 2 and like_coordinates(v)]
+    return [count for dim, count in tables if dim in (2, 3)]
 
 
 def like_coordinates(v: Variable) -> bool:

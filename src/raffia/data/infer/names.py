@@ -1,15 +1,19 @@
 """Names: which arrays are inputs and outputs, and what axes and coordinates are called, by usage and by the CF conventions."""
 
+import fnmatch
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from raffia.data.infer.guess import Confidence, Guesses
 from raffia.data.options import FLAGS, Names, listed
 from raffia.data.parts import part_of
 from raffia.data.readers import Variable, variables
-from raffia.data.readers.folders import NAMES, NUMBERS
+from raffia.data.readers.folders import NAMES, NUMBERS, SPLITS, only_folder, test_sets
 from raffia.data.readers.meshes.content import PART
 from raffia.errors import RaffiaError
 
@@ -19,11 +23,11 @@ PAIRS = (
     ("coeff", "sol"), ("u0", "u"), ("u_0", "u"), ("mu", "u"), ("f", "u"), ("k", "u"), ("kappa", "u"), ("branch", "target"),
     ("features", "targets"), ("features", "labels"), ("0", "1"),
 )  # fmt: skip
-SPLITS = ("training", "train", "validation", "valid", "vali", "val", "testing", "test")
-"""Words in the names of arrays that hold a part of the samples; the first two are what is trained on."""
+PARAMETERS = ("parameters", "parameter", "params", "inputs", "features", NUMBERS)
+"""Names that inputs have, beside which all arrays with as many rows are outputs."""
 LOADS = {
-    "a", "f", "k", "kappa", "mu", "load", "force", "forcing", "source", "coeff", "u0", "u_0", "ic", "parameters", "params", "inputs",
-    "features", NUMBERS,
+    "a", "f", "k", "kappa", "mu", "load", "force", "forcing", "source", "coeff", "u0", "u_0", "ic", "initial_condition",
+    "initial_conditions", *PARAMETERS,
 }  # fmt: skip
 """Names that inputs have."""
 SOLUTIONS = re.compile(
@@ -48,6 +52,7 @@ STANDARD = ("latitude", "longitude", "projection", "height", "depth", "altitude"
 BOUNDS = ("bnds", "bounds", "_bnd", "limits", "vertices")
 
 Variables = dict[str, Variable]
+FEW = 8  # numbers of a sample that are offered as inputs
 
 
 def choose(
@@ -91,6 +96,7 @@ def _with_the_rest(
     named = pick(path, arrays, input or output or (), known)
     taken = {v.name.partition("[")[0] for v in named}
     rest = [v for v in likely(arrays) if v.name not in taken and v.shape[:1] == named[0].shape[:1]]
+    rest = [v for v in rest if not (np.dtype(v.dtype).kind in "iu" and counts_rows(v))] or rest
     if left == "input" and any(v.name == NUMBERS for v in rest):
         rest = [v for v in rest if v.name == NUMBERS]
     if not rest or (len(rest) > 1 and (len({v.shape for v in rest}) > 1 or len(rest[0].shape) > 1)):
@@ -101,6 +107,14 @@ def _with_the_rest(
     names = tuple(v.name for v in rest)
     guesses.note(f"{left}s are {', '.join(names)}, all that is left", left, names, Confidence.LIKELY)
     return (rest, named, guesses) if left == "input" else (named, rest, guesses)
+
+
+def expanded(names: Names | None, arrays: Variables) -> Names | None:
+    """Names with those of all arrays that a pattern such as u* means in its place."""
+    if names is None:
+        return None
+    numeric = [name for name, v in arrays.items() if v.numeric]
+    return [each for name in listed(names) for each in (name not in arrays and fnmatch.filter(numeric, name)) or [name]]
 
 
 def pick(path: object, arrays: Variables, names: Names, argument: str) -> list[Variable]:
@@ -165,10 +179,10 @@ def shown(shape: tuple[int, ...]) -> str:
 
 def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable], str]:
     """Return inputs and outputs of a file by their usual names, or as the only two arrays with as many rows; and why."""
-    trained, other = _of_training(arrays)
-    if other:
-        ins, outs, reason = pair(path, trained)
+    if other := test_sets(list(arrays)):
+        ins, outs, reason = pair(path, {name: v for name, v in arrays.items() if name not in other})
         return ins, outs, f"{reason}. {', '.join(other)} are not used: they are named like test sets"
+    arrays = _without_counts(arrays)
     candidates = likely(arrays)
     numeric = _numbers(arrays)
     if NUMBERS in numeric and len(numeric) > 3 and (sides := _by_roles(candidates)):
@@ -180,20 +194,37 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
     if not matches and len(candidates) == 2 and candidates[0].shape[0] == candidates[1].shape[0] >= 2:
         first, second = sorted(candidates, key=lambda v: bool(OUTPUTS.fullmatch(v.name.lower())) - _is_load(v))
         if not (OUTPUTS.fullmatch(second.name.lower()) or _is_load(first)):
+            _check_one_kind(path, arrays)
             ways = [f"{FLAGS['input']} {a.name} {FLAGS['output']} {y.name}" for a, y in ((first, second), (second, first))]
             raise RaffiaError(
                 f"{path}: which of {shapes(candidates)} holds the inputs, which the outputs? Their names do not tell. "
-                f"{_kinds_of_files(path, arrays)}Pass {ways[0]}, or {ways[1]} (input=…, output=…)."
+                f"Pass {ways[0]}, or {ways[1]} (input=…, output=…)."
             )
         return [first], [second], f"inputs are {first.name}, outputs are {second.name}, the two arrays with as many rows"
     if not matches and (sides := _by_roles(candidates)):
         return sides
+    raise _unclear(path, arrays, matches)
+
+
+def _without_counts(arrays: Variables) -> Variables:
+    """Return the arrays without the numbers in names of files, where these count the files and there are two other arrays or more."""
+    others = {name: v for name, v in arrays.items() if name != NUMBERS}
+    return others if len(likely(others)) > 1 and NUMBERS in arrays and counts_rows(arrays[NUMBERS]) else arrays
+
+
+def _unclear(path: object, arrays: Variables, matches: Sequence[tuple[Variable, Variable]]) -> RaffiaError:
+    """The question for inputs and outputs, with what may be meant."""
+    _check_one_kind(path, arrays)
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
-    raise RaffiaError(
-        f"{path}: which arrays are inputs and which outputs? {what}. {_kinds_of_files(path, arrays)}{contents(arrays)} "
-        f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…)"
-        + (f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)" if len(numeric) == 1 else "")
+    return RaffiaError(
+        f"{path}: which arrays are inputs and which outputs? {what}. {contents(arrays)} "
+        f"Pass {FLAGS['input']} NAME {FLAGS['output']} NAME (input=…, output=…){_offered(arrays)}"
+        + (
+            f", or the outputs in a second file: {FLAGS['output_path']} FILE (output_path=…)"
+            if len(_numbers(arrays)) == 1
+            else ""
+        )
         + (f", or a table with the inputs of each file: {FLAGS['parameters']} FILE (parameters=…)." if NAMES in arrays else ".")
     )
 
@@ -217,9 +248,9 @@ def _by_roles(candidates: Sequence[Variable]) -> tuple[list[Variable], list[Vari
 
     With one array that is named like an input, all others with as many rows are outputs if they lie on one grid.
     """
-    ins = [v for v in candidates if v.name == NUMBERS] or [v for v in candidates if _is_load(v)]
+    ins = [v for v in candidates if _bare(v.name) in PARAMETERS] or [v for v in candidates if _is_load(v)]
     rest = [v for v in candidates if v not in ins and v.shape[0] == ins[0].shape[0] > 1] if ins else []
-    named = ins and (ins[0].name == NUMBERS or all(SOLUTIONS.fullmatch(_bare(v.name)) for v in rest))
+    named = ins and (_bare(ins[0].name) in PARAMETERS or all(SOLUTIONS.fullmatch(_bare(v.name)) for v in rest))
     if len(ins) != 1 or not rest or not named or len({v.shape[:2] for v in rest}) > 1:
         return None
     fewer = f". {FLAGS['output']} takes fewer" if len(rest) > 1 else ""
@@ -230,16 +261,31 @@ def _by_roles(candidates: Sequence[Variable]) -> tuple[list[Variable], list[Vari
     )
 
 
-def _kinds_of_files(path: object, arrays: Variables) -> str:
-    """Return which kinds of files a folder has, where their names show several, each numbered."""
-    if NAMES not in arrays:
-        return ""
-    kinds = Counter(re.sub(r"\d+(\.\d+)?", "*", str(name)) for name in arrays[NAMES].read())
+def _check_one_kind(path: object, arrays: Variables) -> None:
+    """Ask which kind of the files of a folder is meant, where their names show several, each numbered."""
+    kinds = Counter(re.sub(r"\d+(\.\d+)?", "*", str(name)) for name in arrays[NAMES].read()) if NAMES in arrays else {}
     if len(kinds) < 2 or min(kinds.values()) < 2:
-        return ""
-    folder = Path(str(path)) if Path(str(path)).is_dir() else Path(str(path)).parent
+        return
+    folder = only_folder(Path(str(path)) if Path(str(path)).is_dir() else Path(str(path)).parent)
     patterns = " or ".join(f"'{folder / kind}'" for kind in kinds)
-    return f"Files are of {len(kinds)} kinds: give one of them as a pattern in quotes, such as {patterns}. "
+    raise RaffiaError(
+        f"{path}: which files are meant? They are of {len(kinds)} kinds. Pass those of one, in quotes: {patterns}."
+    )
+
+
+def _offered(arrays: Variables) -> str:
+    """What to type where a few numbers a sample, such as its time, stand beside functions of one shape."""
+    few = [v for v in _numbers(arrays).values() if math.prod(v.shape[1:]) <= FEW]
+    for a in few:
+        functions = [v for v in likely(arrays) if v not in few and v.shape[0] == a.shape[0]]
+        if functions and len({v.shape for v in functions}) == 1:
+            outputs = " ".join(f"{FLAGS['output']} {v.name}" for v in functions)
+            steps = " ".join(f"{FLAGS['input']} {v.name}" for v in functions)
+            return f", such as {FLAGS['input']} {a.name} {outputs}, or for a model of time steps {steps}"
+    columns = [v for v in likely(arrays) if len(v.shape) == 1]
+    if len(columns) < 3:
+        return ""
+    return f". {FLAGS['output']} alone is enough, such as {FLAGS['output']} '{columns[-1].name}': all others are inputs"
 
 
 def _last(name: str) -> str:
@@ -255,18 +301,6 @@ def _bare(name: str) -> str:
 
 def _is_load(v: Variable) -> bool:
     return _bare(v.name) in LOADS
-
-
-def _of_training(arrays: Variables) -> tuple[Variables, list[str]]:
-    """Return the arrays but those of test and validation sets, where each of these has one of the training beside it; and their names."""
-    split = {}
-    for name in arrays:
-        words = re.split(r"[_.\- ]+", name.lower())
-        part = next((word for word in words if word in SPLITS), "")
-        split[name] = (tuple(word for word in words if word != part), part)
-    known = {stem for stem, part in split.values() if part in SPLITS[:2]}
-    other = [name for name, (stem, part) in split.items() if part in SPLITS[2:] and stem in known]
-    return {name: v for name, v in arrays.items() if name not in other}, other
 
 
 def _numbers(arrays: Variables) -> Variables:
@@ -308,7 +342,7 @@ def _auxiliary(v: Variable) -> bool:
 
 def word(name: str) -> str:
     """Return the last part of a name, in small letters: t of run/t, and of t-coordinate."""
-    return name.rpartition("/")[2].lower().removesuffix("-coordinate").removesuffix("_coordinate")
+    return _last(name.rstrip(".")).removesuffix("-coordinate").removesuffix("_coordinate")
 
 
 def text(v: Variable | None, attribute: str) -> str:
@@ -331,6 +365,12 @@ def unused(arrays: Variables, used: Iterable[Variable]) -> Variables:
 def counts_samples(dim: str, x: Variable | None) -> bool:
     """Return whether an axis counts samples, by its name or by the attributes of its coordinates."""
     return word(dim) in SAMPLES or text(x, "standard_name").lower() == "realization" or text(x, "axis").upper() == "E"
+
+
+def counts_rows(v: Variable) -> bool:
+    """Return whether numbers count the samples, 1, 2, 3 …, one for each."""
+    one = v.numeric and len(v.shape) - v.shape[1:].count(1) == 1 and v.shape[0] > 2
+    return bool(one and (np.diff(v.glance().reshape(-1)) == 1).all())
 
 
 def is_time(dim: str, x: Variable | None) -> bool:

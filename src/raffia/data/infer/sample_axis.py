@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from raffia.data.infer import names
-from raffia.data.infer.coordinates import lengths, like_coordinates
+from raffia.data.infer.coordinates import lengths, node_counts
 from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import Variables, shapes, unpaired
 from raffia.data.options import FLAGS, SamplesAxis
@@ -91,17 +91,13 @@ def _as_asked(both: Sequence[Variable], asked: SamplesAxis, guesses: Guesses) ->
     fits = len(axes) == len(both) and all(
         a is None or -len(v.shape) <= a < len(v.shape) for a, v in zip(axes, both, strict=True)
     )
-    if not fits:
+    found = tuple(a if a is None else a % len(v.shape) for a, v in zip(axes, both, strict=True)) if fits else ()
+    counts = [1 if a is None else v.shape[a] for a, v in zip(found, both, strict=fits)]
+    if len(set(counts)) != 1:
+        came = f", with {' and '.join(map(str, counts))} samples" if counts else ""
         raise RaffiaError(
-            f"samples_axis=… ({FLAGS['samples_axis']}) must be the number of an axis, from 0, for all of {shapes(both)}, one for each with "
-            f"commas between them, or {ONE} where they are one sample; got {asked!r}."
-        )
-    found = tuple(a if a is None else a % len(v.shape) for a, v in zip(axes, both, strict=True))
-    counts = {1 if a is None else v.shape[a] for a, v in zip(found, both, strict=True)}
-    if len(counts) > 1:
-        raise RaffiaError(
-            f"inputs and outputs must pair up; along {FLAGS['samples_axis']} {asked} they have {' and '.join(map(str, sorted(counts)))} "
-            f"samples: {shapes(both)}."
+            f"samples_axis=… ({FLAGS['samples_axis']}) must be the number of an axis, from 0, for all of {shapes(both)}, or one for each "
+            f"with commas between them, along which they pair up; or {ONE} where they are one sample. Got {asked!r}{came}."
         )
     one = "the arrays are one sample, as asked for"
     guesses.note(one if found[0] is None else "samples are along the axis that was asked for", "samples_axis", asked)
@@ -215,5 +211,4 @@ def _against(both: Sequence[Variable], axes: Sequence[int | None]) -> int:
 
 def _lengths(pool: Variables) -> set[int]:
     """Return how many entries the coordinates of a file have: those along axes, and nodes."""
-    tables = [v for v in pool.values() if v.numeric and len(v.shape) == 2 and v.shape[1] in (2, 3) and like_coordinates(v)]
-    return {*lengths(pool).values(), *(v.shape[0] for v in tables if v.shape[0] > TELLING)}
+    return {*lengths(pool).values(), *(count for count in node_counts(pool) if count > TELLING)}

@@ -10,7 +10,7 @@ import torch
 from raffia.data.infer.axis_kind import Functions, domains, repeated_points, without_vectors
 from raffia.data.infer.coordinates import FEW, Places, on_mesh, places_of
 from raffia.data.infer.guess import Guesses
-from raffia.data.infer.names import Variables, pick, shapes, shown
+from raffia.data.infer.names import Variables, pick, shapes
 from raffia.data.options import FLAGS, ReadingOptions
 from raffia.data.orientation import in_one_order, oriented, without_gaps
 from raffia.data.pace import neighbour_ratio
@@ -47,8 +47,7 @@ def spaces_of(
         for part in parts:
             part.flat = side is None and len(part.axes) > 1
     _check_used(given, sides, [part.variable for part in (*inputs, *outputs)])
-    for parts in columns:
-        _note_square(parts[0], guesses)
+    _note_square(outputs[0], guesses)
     bases = domains(sides, options, guesses)
     spaces = _with_channels(bases[0], inputs, Vectors()), _with_channels(bases[1], outputs, Domain(0))
     first, second = (side.places if side else Places() for side in sides)
@@ -108,25 +107,22 @@ def _leave_out_repeated(
 def _check_used(given: Given, sides: Sequence[Functions | None], arrays: list[Variable]) -> None:
     """Refuse coordinates and masks that fit neither side."""
     used = {v.name for side in sides if side for v in (*side.places.used, *side.places.beside)}
-    named, mask = given["coordinates"], next(iter(given["mask"]), None)
-    if named and not any(v.name in used for v in named):
-        raise RaffiaError(
-            f"coordinates={[v.name for v in named]} ({FLAGS['coordinates']}) fit neither inputs nor outputs: {shapes(arrays)}."
-        )
-    if mask is not None and mask.name not in used:
-        raise RaffiaError(
-            f"mask={mask.name!r} ({FLAGS['mask']}) must have zeros, at nodes without values, and the shape of the grid of inputs or "
-            f"outputs; it has {shown(mask.shape)}: {shapes(arrays)}."
-        )
+    for field in ("coordinates", "mask"):
+        if given[field] and not any(v.name in used for v in given[field]):
+            what = " A mask has zeros, at nodes without values, and the shape of the grid." if field == "mask" else ""
+            raise RaffiaError(
+                f"{field}=… ({FLAGS[field]}) fits neither inputs nor outputs: {shapes(given[field])} beside {shapes(arrays)}.{what}"
+            )
 
 
 def _note_square(part: RowReader, guesses: Guesses) -> None:
-    """Note values along one axis that are smooth along both axes of a square."""
+    """Note values along one axis that are smooth as on a square: those a row apart are nearer than those half a row apart."""
     size = math.isqrt(part.grid[0]) if len(part.grid) == 1 else 0
     if size <= FEW or size**2 != part.grid[0] or part.nodes is not None:
         return
-    f = part.some(LOOKED_AT).reshape(-1, size, size).astype(np.float64)
-    if max(neighbour_ratio(f, axis) for axis in (1, 2)) < SMOOTH:
+    f = part.some(LOOKED_AT).astype(np.float64).reshape(-1, size**2)
+    row, half = (float(np.abs(f[:, lag:] - f[:, :-lag]).mean()) for lag in (size, size // 2))
+    if 2 * row < half and max(neighbour_ratio(f.reshape(-1, size, size), axis) for axis in (1, 2)) < SMOOTH:
         name = part.variable.name
         guesses.note(
             f"{name}: {size**2} values are smooth as on a square of {size}×{size} points; {FLAGS['reshape']} {size},{size} says so",

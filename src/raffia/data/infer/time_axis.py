@@ -14,22 +14,20 @@ import torch
 
 from raffia.data.infer import names
 from raffia.data.infer.axis_kind import Ends, by_values
-from raffia.data.infer.coordinates import CHANNELS, goes_one_way, lengths
+from raffia.data.infer.coordinates import CHANNELS, goes_one_way, lengths, node_counts
 from raffia.data.infer.guess import Confidence, Guess, Guesses
 from raffia.data.infer.names import COORDINATES, TIMES, Variables, is_times, likely, shapes, shown, times_of_each, word
 from raffia.data.infer.sample_axis import ONE, Look, axes_asked
 from raffia.data.options import FLAGS, ReadingOptions
-from raffia.data.pace import STATES, UNRELATED, pace_notes, step_of
+from raffia.data.pace import UNRELATED, pace_notes, step_of
 from raffia.data.readers.variable import LOOKED_AT, Variable
-from raffia.data.row_reader import spread
-from raffia.data.trajectories import Steps
+from raffia.data.trajectories import Steps, first_states
 from raffia.errors import RaffiaError
 
 FEW = 4  # entries along an axis: so many are channels of a state, where nothing else decides
 ALL = slice(None)
 REACH, ENOUGH = 2, 20_000  # nodes on either side of a place, and places, by which the next state is fitted
 UNPREDICTED, PREDICTED = 0.01, 0.1  # unexplained along space, more than that; along time, less than this part of it
-SOME = 8  # trajectories that are read for the length of steps
 COMPARED = 64  # trajectories among which two with the same parameters are looked for
 
 
@@ -51,8 +49,9 @@ def trajectories_in(
                 f"{path}: {asked[0]} is for one array of trajectories. Name it with {FLAGS['input']} NAME; several "
                 f"of one shape are channels. It holds {shapes(likely(arrays)) or 'no such array'}."
             )
-        if len(moving) == len(known) > 1 and not given:
-            _note_time(known, time_by_names(known[0], arrays)[0], guesses)
+        time = time_by_names(known[0], arrays)[0] if len(moving) == len(known) > 1 and len(longest) > 2 and not given else None
+        if time is not None:
+            _note_time(known, time, guesses)
         return None, ""
     v, found = moving[0], Guesses()
     if 0 in v.shape:
@@ -68,7 +67,8 @@ def trajectories_in(
     n = 1 if samples is None else v.shape[samples]
     fixed = [other for other in beside if _parameters(other, n)]
     if beside and free and (len(fixed) < len(beside) or not _begin_differently(fixed, v, samples)):
-        _note_time([v, *fixed], time, guesses)
+        if time is not None and several:
+            _note_time([v, *fixed], time, guesses)
         return None, ""
     if time is not None:
         found.note(f"time along axis {time}, {reason}", "time", time)
@@ -80,12 +80,10 @@ def trajectories_in(
     if time is None and (asked or (several and not (beside and free))):
         _ask_for_time(path, v, samples)
     if time is None or (len(v.shape) == 2 and (samples, time) == (0, 1) and not asked):
-        guesses += found if not beside else []
-        if beside and several:
-            guesses.note(
-                f"{v.name} is another where {', '.join(o.name for o in beside)} are the same, as of trajectories that begin differently; "
-                f"for a model of one step pass {FLAGS['time']} AXIS (time=…), counted from 0"
-            )
+        if not beside:
+            guesses += found
+        elif several:
+            _note_time([v, *fixed], time, guesses)
         return None, _offer(v) if len(v.shape) == 2 and not beside else ""
     if given and len(fixed) < len(beside):
         raise RaffiaError(
@@ -103,7 +101,7 @@ def trajectories_in(
         fixed=tuple(one.name for one in fixed),
         samples=samples,
     )
-    states = _some(v, steps)
+    states = first_states(v, steps)
     pace = [] if states is None else pace_notes(states, steps.stride)
     _note_steps(v, steps, found, guesses)
     for text in (*_step_notes(path, v, time, arrays), *pace):
@@ -247,7 +245,7 @@ def _without_coordinates(v: Variable, places: Sequence[int], arrays: Variables) 
     if v.dims and all(v.dims) and len(left) < len(places):
         return left
     lines = {name: size for name, size in lengths(arrays).items() if not is_times(arrays[name]) and goes_one_way(arrays[name])}
-    sizes = sorted(lines.values())
+    sizes = sorted([*lines.values(), *node_counts(arrays)])
     if sizes == sorted(v.shape[axis] for axis in left):
         return []
     unnamed = left
@@ -325,24 +323,7 @@ def _step_notes(path: object, v: Variable, axis: int, arrays: Variables) -> list
             back = ": times go down, so a model goes back in time" if step < 0 else ""
             first = [f"{t.name} has {states + 1} entries for {states} states: the first {states} are taken for theirs."]
             return [f"a step is {step:.6g}{units and f' {units}'} of {t.name}{back}.", *(first if more else [])]
-    return [
-        f"{t.name} {shown(t.shape)} does not fit the {states} states of {v.name}, so that nothing tells the length of a step."
-        for t in filter(is_times, arrays.values())
-    ]
-
-
-def _some(v: Variable, steps: Steps) -> np.ndarray | None:
-    """Some trajectories (n, states, values), as far as they may be read on opening; None where that is too much."""
-    each = math.prod(v.shape[1:])
-    rows = min(STATES if steps.axis == 0 else SOME if steps.samples == 0 else v.shape[0], v.shape[0])
-    rows = min(rows, max(1, LOOKED_AT // max(1, each))) if 0 in (steps.axis, steps.samples) else rows
-    if rows * each > 4 * LOOKED_AT or v.affordable(rows) < rows:
-        return None
-    parts = spread(v, rows, 1) if steps.samples == 0 else [slice(0, rows)]
-    u = steps.in_order(np.concatenate([v.read(part) for part in parts]))
-    u = u[:: -(-len(u) // SOME), :STATES]
-    u = u.reshape(*u.shape[:2], -1).astype(np.float64)
-    return u if u.size and np.isfinite(u).all() else None
+    return []
 
 
 def _offer(v: Variable) -> str:
@@ -376,9 +357,7 @@ def _begin_differently(fixed: Sequence[Variable], v: Variable, samples: int | No
 
 
 def _note_time(known: Sequence[Variable], time: int | None, guesses: Guesses) -> None:
-    """Note where arrays are read as pairs, and might be trajectories."""
-    if time is not None and len(known[0].shape) > 2:
-        flags = " ".join(f"{FLAGS['input']} {v.name}" for v in known)
-        guesses.note(
-            f"{known[0].name} has an axis of time, {time}, and is not taken for trajectories; for a model of one step pass {flags}"
-        )
+    """Note that arrays are read as pairs, and how they are read as trajectories."""
+    flags = " ".join(f"{FLAGS['input']} {v.name}" for v in known)
+    axis = f"{FLAGS['time']} AXIS" if time is None else f"{FLAGS['time']} {time}"
+    guesses.note(f"{known[0].name} is not taken for trajectories; for a model of one step pass {flags} {axis}")

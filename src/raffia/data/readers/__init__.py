@@ -8,14 +8,13 @@ from typing import Any
 
 from raffia.data.readers import folders, hdf5, in_memory, matlab, meshes, numpy_files, pytorch, tables, zarr_store
 from raffia.data.readers.damage import guarded, naming
-from raffia.data.readers.layout import Layout
+from raffia.data.readers.layout import TABLES, Layout
 from raffia.data.readers.variable import Variable, has_wildcards, real_parts
 from raffia.errors import RaffiaError
 
 Reader = Callable[[Path], dict[str, Variable]]
 """Takes the path of a file, and gives the arrays in it by name."""
 
-TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
 BY_SUFFIX: dict[str, Reader] = {
     ".npz": numpy_files.npz,
     ".npy": numpy_files.npy,

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -10,16 +11,19 @@ from pathlib import Path
 
 import numpy as np
 
-from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, Curves, Layout, common
+from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, TABLES, Curves, Layout, common
 from raffia.data.readers.meshes import LEADING, LED
 from raffia.data.readers.meshes.interpolation import together
 from raffia.data.readers.tables.headers import names_places
 from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, stacked
 from raffia.errors import RaffiaError
 
+MOST_APART = 32  # files that are named after what they hold
 FEW = 8  # values that may be the same in all files and yet be numbers of a sample
 ORDERLY = 0.02  # of the values of a curve: how many may be out of order
 VALUES = "values"  # the name of an array that is named after its file
+SPLITS = ("training", "train", "validation", "valid", "vali", "val", "testing", "test")
+"""Words in the names of files and arrays that hold a part of the samples; the first two are what is trained on."""
 NAMES, NUMBERS, SAMPLE = "file names", "filename numbers", "sample"
 PIECE = re.compile(r"(?:part|chunk|shard|batch|piece)s?[\s_.-]*\d+(?:[\s_-]*of[\s_-]*\d+)?$", re.IGNORECASE)
 NUMBER = re.compile(r"((?:(?<=[_=\s])-)?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)")
@@ -29,19 +33,18 @@ def variables(
     path: Path, asked: Layout, read: Callable[..., dict[str, Variable]], suffixes: Sequence[str]
 ) -> dict[str, Variable]:
     """The arrays of all files of a folder or a pattern; rows are read from the files that have them."""
-    paths = _chosen(path, suffixes)
+    paths, left_out = _chosen(path, suffixes)
+    if not asked.files and path.is_dir() and (alone := _apart(path, paths, asked, read)):
+        return {name: replace(v, notes=(*v.notes, *left_out)) for name, v in alone.items()}
+    _check_one_kind(path, paths)
     named = not asked.files and all(PIECE.search(file.stem) for file in paths)
     pieces = asked.files != SAMPLES and (named or asked.files == PARTS or bool(asked.table or asked.samples))
     inner = replace(asked, files="") if pieces else Layout(POINTS, wanted=asked.wanted)
     as_one = partial(read, layout=inner)
-    heads, notes = [_opened(file, as_one) for file in paths], list[str]()
-    if not asked.files and _are_arrays(paths, heads):
-        note = f"{len(paths)} files, one an array, which are named after them."
-        return {
-            file.stem: replace(head[VALUES], name=file.stem, notes=(note,)) for file, head in zip(paths, heads, strict=True)
-        }
+    heads, notes = [_opened(file, as_one) for file in paths], left_out
     if not pieces:  # files with a mesh each are brought to that of the first
-        heads, notes = together(heads)
+        heads, others = together(heads)
+        notes = [*left_out, *others]
     files = _Files(path, paths, asked, heads, notes)
     return _parts(files) if pieces or _is_in_parts(files) else _stacked(files)
 
@@ -106,31 +109,92 @@ class _Files:
         )
 
 
-def _are_arrays(paths: Sequence[Path], heads: Sequence[dict[str, Variable]]) -> bool:
-    """Whether the files are arrays of one dataset: one in each, of other shapes, with names that differ in more than numbers."""
-    shapes = {head[VALUES].shape for head in heads if list(head) == [VALUES]}
-    named = len({tuple(NUMBER.split(file.stem)[::2]) for file in paths}) == len(paths)
-    return named and 1 < len(shapes) and all(list(head) == [VALUES] for head in heads)
+def _chosen(path: Path, suffixes: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """The files to read, sorted as people count, and notes on those that are left out.
 
-
-def _chosen(path: Path, suffixes: Sequence[str]) -> list[Path]:
-    """The files of one kind, sorted as people count, without those that hold values of others."""
+    A folder with nothing but one folder in it is that one. Left out are files that hold values of others, test sets beside what they are
+    named like, and the one table beside other files, which has their parameters.
+    """
     inside = [file for file in (path.iterdir() if path.is_dir() else files_of(path)) if not file.name.startswith(".")]
     known = [file for file in inside if file.suffix.lower() in suffixes]
     leads = [file for file in known if file.suffix.lower() in LEADING]
     known = [file for file in known if not any(_belongs(file, lead) for lead in leads)]
+    if not known and (inner := only_folder(path)) != path:
+        return _chosen(inner, suffixes)
     if not known:
         raise RaffiaError(
             f"{path}: there is no file of a kind that raffia reads ({' '.join(suffixes)}). Pass a file, a Zarr store, a folder of "
             "files, or a pattern in quotes, such as 'runs/*.csv'."
         )
-    several = sorted({file.suffix.lower() for file in known}, key=lambda suffix: (suffix not in LEADING, suffix))
+    tests = test_sets([file.name for file in known]) if path.is_dir() else []
+    table = parameters_in(path)
+    note = [f"not used: {', '.join(tests)}, named like test sets."] if tests else []
+    return sorted((file for file in known if file.name not in tests and file != table), key=_natural), note
+
+
+def only_folder(path: Path) -> Path:
+    """The folder in a folder that holds nothing but it and files without a known kind; the folder itself where there are others."""
+    folders = [one for one in path.iterdir() if one.is_dir() and not one.name.startswith(".")] if path.is_dir() else []
+    return folders[0] if len(folders) == 1 else path
+
+
+def parameters_in(path: Path) -> Path | None:
+    """The one table in a folder beside two or more files of another kind, which has a row for each of them."""
+    inside = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")] if path.is_dir() else []
+    tables = [file for file in inside if file.suffix.lower() in TABLES]
+    kinds = Counter((file.suffix.lower(), *NUMBER.split(file.stem)[::2]) for file in inside if file not in tables)
+    return tables[0] if len(tables) == 1 and max(kinds.values(), default=0) > 1 else None
+
+
+def test_sets(names: Sequence[str]) -> list[str]:
+    """The names of test and validation sets, where each of these has one of the training beside it."""
+    split = {}
+    for name in names:
+        words = re.split(r"[_.\- ]+", name.lower())
+        part = next((word for word in words if word in SPLITS), "")
+        split[name] = (tuple(word for word in words if word != part), part)
+    known = {stem for stem, part in split.values() if part in SPLITS[:2]}
+    return [name for name, (stem, part) in split.items() if part in SPLITS[2:] and stem in known]
+
+
+def _apart(path: Path, paths: list[Path], asked: Layout, read: Callable[..., dict[str, Variable]]) -> dict[str, Variable]:
+    """The arrays of files that are no samples: of a single file, or of several named after what they hold, by the names of the files."""
+    if len(paths) == 1:
+        return {name: replace(v, path=path) for name, v in read(paths[0], asked).items()}
+    kinds = {tuple(NUMBER.split(file.stem)[::2]) for file in paths}
+    mixed = len({file.suffix for file in paths}) > 1 and any(file.suffix.lower() in LEADING for file in paths)
+    if mixed or len(kinds) < len(paths) or len(paths) > MOST_APART:
+        return {}
+    held = [{name: v for name, v in read(file, asked).items() if v.numeric} for file in paths]
+    if len(paths) > 2 and len({tuple(v.shape for v in arrays.values()) for arrays in held}) == 1:
+        return {}
+    if len({tuple(arrays) for arrays in held}) == 1 < len(held[0]):
+        _check_parts(path, paths, held)
+        return {}
+    notes, arrays = (f"{len(paths)} files, one an array, which are named after them.",), {}
+    for file, inside in zip(paths, held, strict=True):
+        for name, v in inside.items():
+            key = file.stem if len(inside) == 1 else f"{file.stem}/{name}"
+            arrays[key] = replace(v, name=key, path=path, notes=(*v.notes, *notes))
+    return arrays
+
+
+def _check_parts(path: Path, paths: list[Path], held: list[dict[str, Variable]]) -> None:
+    """Refuse files with arrays of the same names that do not go together: they are sets of their own."""
+    if len({tuple(v.shape[1:] for v in arrays.values()) for arrays in held}) > 1:
+        raise RaffiaError(
+            f"{path}: {' and '.join(file.name for file in paths)} hold arrays of the same names, {', '.join(held[0])}. Pass one of them, "
+            f"such as {paths[0]}; or, if one has inputs and the other outputs, {paths[0]} with --outputs {paths[-1]} (output_path=…)."
+        )
+
+
+def _check_one_kind(path: Path, paths: list[Path]) -> None:
+    several = sorted({file.suffix.lower() for file in paths}, key=lambda suffix: (suffix not in LEADING, suffix))
     if len(several) > 1:
         raise RaffiaError(
             f"{path} holds files of several kinds ({', '.join(several)}), and those of one kind are a dataset. Pass a pattern in quotes, "
             f"such as '{path / '*' if path.is_dir() else '*'}{several[0]}'."
         )
-    return sorted(known, key=_natural)
 
 
 def _belongs(file: Path, lead: Path) -> bool:

@@ -10,6 +10,7 @@ from raffia.errors import RaffiaError
 
 WIDE, LONG, COLUMNS, POINTS = "wide", "long", "columns", "points"
 SAMPLES, PARTS = "samples", "parts"
+TABLES = (".csv", ".tsv", ".txt", ".dat", ".tab", ".asc")
 MOST = 256  # points of curves, unless more are asked for
 
 

@@ -26,7 +26,9 @@ def test_the_page_lists_the_names_of_raffia():
     assert len(raffia.__all__) <= 24
 
 
-@pytest.mark.parametrize("room", ["features", "problems", "solvers", "inverse", "plotting"])
+@pytest.mark.parametrize(
+    "room", ["features", "problems", "solvers", "constraints", "inverse", "plotting", "metrics", "measures"]
+)
 def test_the_page_lists_the_names_of_a_room(room):
     assert listed(SECTIONS[f"`raffia.{room}`"]) == set(import_module(f"raffia.{room}").__all__)
 

@@ -5,6 +5,8 @@ from raffia.metrics.norms import bochner_error, relative_error, relative_errors
 from raffia.metrics.sizes import Errors, Sizes
 from raffia.spaces import Nodes
 
+__all__ = ["ErrorMeasure", "Errors", "bochner_error", "relative_error", "relative_errors"]
+
 MEASURES: tuple[type[ErrorMeasure], ...] = (Deviations, RootMeanSquare, Relative)
 """A model is judged by the first of these that applies to its outputs."""
 

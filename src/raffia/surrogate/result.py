@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from raffia.data import Dataset
+from raffia.errors import RaffiaError
 from raffia.metrics import Errors
 from raffia.model import RandomFeatureModel
 from raffia.model.trained import WorkPlan
@@ -24,7 +25,7 @@ class Surrogate:
     model
         The trained `RandomFeatureModel`.
     errors
-        The relative L² error of each pair that was tested, (n,), or None if there were too few pairs.
+        The relative L² error of each pair that was tested, (n,). An error is raised if there were too few pairs to test any.
     baselines
         The mean errors of simpler methods on the same pairs.
     contest
@@ -91,9 +92,11 @@ class Surrogate:
     """What was done within the budget; with it and the same seed, `raffia.fit` gives the same model."""
 
     @property
-    def errors(self) -> Tensor | None:
+    def errors(self) -> Tensor:
         """The relative L² error of each prediction, ‖F(a) − y‖ / ‖y‖; a tenth of the usual norm of outputs stands in for smaller ones."""
-        return None if self.measured is None else self.measured.relative
+        if self.measured is None:
+            raise RaffiaError("surrogate.errors is empty: there were too few pairs to test any. Fit more pairs, or pass test=.")
+        return self.measured.relative
 
     @property
     def n_pairs(self) -> int:

@@ -5,7 +5,4 @@ from raffia.tuning.gradient import GradientSearch
 from raffia.tuning.kernel_search import search_kernel
 from raffia.tuning.objective import Objective, SearchSpace, objective_for
 
-__all__ = [
-    "GradientSearch", "History", "Objective", "RidgeSearch", "Search", "SearchSpace",
-    "Trial", "never", "objective_for", "search_kernel",
-]  # fmt: skip
+__all__ = ["GradientSearch", "History", "RidgeSearch", "Search", "SearchSpace", "Trial", "objective_for", "search_kernel"]

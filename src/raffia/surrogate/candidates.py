@@ -335,7 +335,7 @@ FAMILIES = (
 
 
 def candidates(a: Tensor, y: Tensor, domain: Space, output: Space, streamed: bool = False) -> Iterator[Candidate]:
-    """Those that a contest on such pairs tries."""
+    """Return the candidates of a contest on such pairs."""
     pairs = ExamplePairs(a, y, domain, output, streamed)
     return (family.candidate(pairs) for family in FAMILIES if family.applies(pairs) and family.enters(pairs))
 

@@ -88,7 +88,7 @@ def contest(
 
 
 def started(start: RandomFeatureModel | None, known: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Candidates, of which those of the kind of a model begin with its hyperparameters."""
+    """Return the candidates. Those with features like the `start` model's begin with its hyperparameters."""
     for one in known:
         alike = (
             start is not None
@@ -100,7 +100,7 @@ def started(start: RandomFeatureModel | None, known: Iterable[Candidate]) -> Ite
 
 @dataclass(eq=False)
 class _Rounds:
-    """A contest as it is held: the entries so far, and the steps that searches took."""
+    """The state of a running contest: its entries so far, and the number of steps of each search."""
 
     judge: Judge
     clock: Clock
@@ -214,12 +214,15 @@ class _Rounds:
         return replace(entrant, settings=settings, history=history, error=error, seconds=seconds, outcome=outcome)
 
     def _prepared(self, entrant: Entrant) -> Prepared:
-        """The pairs that a search looks at: those of the first split."""
+        """Return the pairs on which hyperparameters are searched: the training pairs of the first split."""
         train = self.judge.splits[0][0][: entrant.candidate.trained_on]
         return prepare(entrant.settings, self.judge.a[train], self.judge.y[train])
 
     def _limit(self, candidate: Candidate) -> float:
-        """How many times the best error small models may have: where features are many in the end, they say less."""
+        """Return the largest allowed ratio of the error of a small model to the best error.
+
+        Features with a fixed number of steps have the lowest limit. It is higher with modal coefficients, and infinite for others.
+        """
         if candidate.steps:
             return DEFAULTS.hopeless
         return (2 if self.several else 4) * DEFAULTS.hopeless if candidate.coefficients == "modal" else math.inf

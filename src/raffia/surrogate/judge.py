@@ -25,7 +25,7 @@ from raffia.tuning.workers import side_by_side
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entrant:
-    """A candidate on its way through the rounds: its settings, what was searched, and the error of its small models."""
+    """A candidate in the contest, with its settings, the history of its search, and the error of its small models."""
 
     candidate: Candidate
     settings: Settings
@@ -37,7 +37,7 @@ class Entrant:
 
     @property
     def name(self) -> str:
-        """That of the candidate."""
+        """The name of the candidate."""
         return self.candidate.name
 
     @property
@@ -103,7 +103,7 @@ class Judge:
         return Entry(entrant.candidate, errors, None, entrant.seconds + time.perf_counter() - begun, outcome)
 
     def _guessed(self, entrant: Entrant, best: float) -> tuple[Settings, History | None, Tensor | None, float]:
-        """Settings, what was searched, predictions of the pairs judged, or none and the error where features are given up."""
+        """Return the settings, the history of the search, and predictions for held-out pairs; or None and the error if it is too large."""
         candidate, settings, history = entrant.candidate, entrant.settings, entrant.history
         if candidate.kernel and len(self.splits) > 1 and self._apart:
             return *self._left_out(candidate, settings), 0.0
@@ -117,7 +117,7 @@ class Judge:
     def _part(
         self, entrant: Entrant, sides: tuple[Tensor, Tensor], best: float
     ) -> tuple[Settings, History | None, Tensor | None, float]:
-        """The same for one split."""
+        """Return the same for one split."""
         (train, judged), settings, history = sides, entrant.settings, None
         if entrant.candidate.learn is not None:
             pairs = ExamplePairs(self.a[train], self.y[train], self.frame.input, self.frame.output)
@@ -133,7 +133,7 @@ class Judge:
         return settings, history, Operator(trained, settings)(self.a[judged].double()).to(self.a), 0.0
 
     def in_words(self, entry: Entry) -> str:
-        """An entry and its error, in both ways where it is not judged by relative L² errors; or why it failed."""
+        """Return a line with the name of an entry and its error, or the reason why it failed."""
         name = entry.candidate.name
         if entry.error == math.inf:
             return f"{name}: {entry.found}"
@@ -143,7 +143,7 @@ class Judge:
         return f"{name}: error {entry.relative:.2e} ({self.frame.measure.unit} {entry.error:.2e})"
 
     def completed(self, held: Contest) -> Contest:
-        """The contest with what is to be added to the best, if anything is."""
+        """Return the contest with the partner of the best entry, if a sum of both is better."""
         partner = self.partner(held)
         if partner is None or held.best.predicted is None or partner[0].predicted is None:
             return held
@@ -151,14 +151,14 @@ class Judge:
         return replace(held, partner=partner, partner_relative=self._relative(guess))
 
     def _relative(self, guess: Tensor) -> float | None:
-        """The mean relative L² error of these predictions, where they are judged by another."""
+        """Return the mean relative L² error of these predictions, or None if entries are compared by it anyway."""
         if not self.frame.measure.unit:
             return None
         grid = self.frame.output.grid_of(self.y)
         return float(Sizes.of(self.y, grid).errors(self.y[self.rows], guess, grid).relative.mean())
 
     def _left_out(self, candidate: Candidate, settings: Settings) -> tuple[Settings, History | None, Tensor]:
-        """Predictions of kernel and linear models trained without each pair, which have closed formulas."""
+        """Return leave-one-out predictions of a kernel or linear model by a closed formula, with settings and history."""
         prepared, history = prepare(settings, self.a, self.y), None
         if candidate.tuned:
             settings, history = searched(settings, prepared)
@@ -167,7 +167,7 @@ class Judge:
         return settings, history, guess.to(self.y)[self.rows]
 
     def partner(self, held: Contest) -> tuple[Entry, float, float] | None:
-        """What to add to the best, with which share, where the sum is better than it beyond the noise."""
+        """Return the entry to average with the best, its weight and the error, or None if the error falls by less than its noise."""
         best, truth = held.best, self.y[self.rows]
         found: tuple[float, float, Entry, Tensor] | None = None
         for other in held.entries:

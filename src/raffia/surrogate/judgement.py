@@ -1,4 +1,4 @@
-"""What is known of the errors of a model: its own on pairs that it had not seen, and beside them those of what is simpler."""
+"""The errors of a model on held-out pairs, and those of simple predictions for comparison."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is known of the errors of a model: predictions on pairs that it had not seen, their errors, and those of what is simpler."""
+    """Predictions of a model for held-out pairs, their errors, and the errors of simpler predictions."""
 
     sizes: Sizes
     predicted: Tensor | None = None
@@ -33,7 +33,7 @@ class Judgement:
     def on(
         self, folds: Sequence[Fold], linear: Callable[[Dataset], RandomFeatureModel | None], notes: Sequence[str] = ()
     ) -> "Judgement":
-        """The errors of models on their folds, in the order of rows, beside those of simple predictions; `notes` come first."""
+        """Return the errors of models on their folds, in the order of rows, and of simple predictions. `notes` precede the warnings."""
         order = torch.tensor([row for fold in folds for row in fold.rows]).argsort()
         truth = torch.cat([fold.test.y for fold in folds])[order]
         predicted = torch.cat([fold.predicted for fold in folds])[order]
@@ -46,7 +46,7 @@ class Judgement:
         return replace(self, predicted=predicted, measured=measured, simpler=simpler, notes=warnings)
 
     def beside_blocks(self, refitted: Refitted, data: Dataset, holding: Holding, seed: int) -> "Judgement":
-        """Where rows follow one another and some were held out at random, also the error of blocks of them."""
+        """Add the error on held-out blocks of consecutive rows, if rows are in order and pairs were held out at random."""
         near, at_random, error = holding.nearness, holding.labels is None, None
         if near is not None and near.in_order and at_random:
             whole = hold(data, len(holding.held), seed, groups_for(None, True, len(data), len(holding.held)))

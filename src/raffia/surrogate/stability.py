@@ -46,7 +46,7 @@ def conserving(choice: Choice, train: Dataset) -> str:
 
 
 def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tuple[str, Choice]]:
-    """What else may be taken, the nearest first."""
+    """Yield alternatives to the choice, the most similar first."""
     alone = choice
     if choice.partner is not None:
         single = of(replace(choice.model.trained_, partner=None, share=0.0), choice.model.device)

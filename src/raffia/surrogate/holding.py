@@ -63,7 +63,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Holding:
-    """The numbers of the pairs held out and of those to train on, and how they were told apart."""
+    """A split into held-out and training pairs, given by their indices, and the way in which it was made."""
 
     held: list[int]
     train: list[int]
@@ -157,8 +157,11 @@ def known(train: Dataset, test: Dataset) -> str:
     return f"{copies} of {len(test)} inputs of the test are in the training data too, or nearly." if copies else ""
 
 
-def told(near: Nearness | None, random: bool, tabular: bool, error: float | None) -> Sequence[str]:
-    """What to say of errors of pairs held out that resemble their neighbours; `error` is that of blocks of consecutive rows."""
+def gap_warnings(near: Nearness | None, random: bool, tabular: bool, error: float | None) -> Sequence[str]:
+    """Return warnings if held-out inputs are so close to training inputs that errors are too small for other inputs.
+
+    `error` is the mean relative error on held-out blocks of consecutive rows, or None.
+    """
     if near is None or not random:
         return []
     far = f"{100 * near.distance:.2g} % of the usual distance between inputs"

@@ -48,7 +48,7 @@ class Entrant:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Pairs, how they are split, and the frame by whose measure all are judged."""
+    """Evaluates candidates on held-out pairs; all splits and the error measure are the same for every candidate."""
 
     a: Tensor
     y: Tensor
@@ -59,22 +59,25 @@ class Judge:
 
     @property
     def rows(self) -> Tensor:
-        """The indices of the pairs that are judged by, in order."""
+        """The indices of the held-out pairs of all splits, in their order."""
         return torch.cat([judged for _, judged in self.splits])
 
     @property
     def mean_error(self) -> float:
-        """The error of the mean of the training outputs."""
+        """The error of the constant prediction, the mean of the training outputs."""
         guesses = [self.y[train].mean(0).expand(len(judged), *self.y.shape[1:]) for train, judged in self.splits]
         return float(self.frame.errors(self.y[self.rows], torch.cat(guesses)).mean())
 
     @property
     def _apart(self) -> bool:
-        """Whether each pair may be left out by itself: no input is a copy of another, or of its group."""
+        """Whether pairs can be left out one at a time: there are no groups and no repeated inputs."""
         return self.groups is None and len(firsts(groups_of(self.a))) == len(self.a)
 
     def entry(self, entrant: Entrant, best: float) -> Entry:
-        """Train a candidate and judge it; where features are made of the pairs, not if they are far behind the best so far."""
+        """Train a candidate and return its entry, with its errors on held-out pairs.
+
+        Features fitted to the data are given up if their error is far above `best`, the smallest so far.
+        """
         begun = time.perf_counter()
         try:
             settings, history, guess, error = self._guessed(entrant, best)

@@ -13,7 +13,7 @@ from raffia.model.error_bars import scores_of
 from raffia.model.trained import HELD_OUT
 from raffia.surrogate.baselines import baseline_warnings, simple_predictions
 from raffia.surrogate.cross_validation import Fold
-from raffia.surrogate.holding import Holding, groups_for, hold, told
+from raffia.surrogate.holding import Holding, gap_warnings, groups_for, hold
 
 Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 """Trains the model on other pairs, with the hyperparameters found."""
@@ -53,7 +53,7 @@ class Judgement:
             train, test = data.part(whole.train), data.part(whole.held)
             predicted, _ = refitted(train.a, train.y).compare(test.a, test.y)
             error = float(self.sizes.errors(test.y, predicted, test.output_space.grid_of(test.y)).relative.mean())
-        notes = [*self.notes, *told(near, at_random, data.domain.tabular, error)]
+        notes = [*self.notes, *gap_warnings(near, at_random, data.domain.tabular, error)]
         return replace(self, notes=notes, by_blocks=error)
 
     def attach_to(self, model: RandomFeatureModel, folds: Sequence[Fold]) -> None:

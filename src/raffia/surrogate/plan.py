@@ -27,8 +27,8 @@ from raffia.surrogate.entries import DEFAULTS as CONTEST
 from raffia.surrogate.entries import Contest, Entry
 from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.options import ModelOptions
+from raffia.surrogate.refinement import composed, coordinate_search, left_out
 from raffia.surrogate.rollouts import Paths
-from raffia.surrogate.sweeping import composed, left_out, swept
 from raffia.tuning import GradientSearch, History
 from raffia.tuning.workers import side_by_side
 
@@ -110,9 +110,10 @@ class Request:
         return RandomFeatureModel(**self.options.arguments(candidate, output, wanted))
 
     def chosen(self, data: ExamplePairs, groups: Tensor | None = None, paths: Paths | None = None) -> "Choice":
-        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for.
+        """Return the model to train, with the features given by the user or those that win a contest on these pairs.
 
-        Where the pairs are steps of `paths`, these decide on the last hyperparameters of features.
+        Hyperparameters are searched in a contest, and for given features if `tune` is set. With trajectories in `paths`, errors along
+        these decide on the last changes of hyperparameters.
         """
         if self.features == "auto":
             some, few = self._compared(data, groups)
@@ -237,8 +238,10 @@ class Request:
         return other
 
     def _final(self, entry: Entry, data: ExamplePairs, paths: Paths | None = None, refine: bool = True) -> RandomFeatureModel:
-        """The untrained model of an entry. Kernels are searched again where more pairs can change them, and the hyperparameters of
-        some families refined one by one."""
+        """Return the untrained model of an entry. Kernel hyperparameters are searched again if there are many more pairs.
+
+        For some families, hyperparameters are then refined one by one.
+        """
         model, candidate = self.model(entry.candidate, data.output), entry.candidate
         settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= MODEL.compared_pairs
         if not (candidate.kernel and settled):
@@ -246,7 +249,7 @@ class Request:
         if entry.history is not None and candidate.swept and self.tune is None and refine:
             along = paths is not None and self._follows(paths)
             error = composed(model.settings, paths) if paths and along else left_out(model.settings, data.a, data.y)
-            model.set_params(feature_map=swept(model.feature_map, error))
+            model.set_params(feature_map=coordinate_search(model.feature_map, error))
         return model
 
 

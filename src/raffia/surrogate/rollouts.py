@@ -146,7 +146,7 @@ def errors_along(predicted: Tensor, truth: Tensor, least: float) -> Float[Tensor
 
 
 def usual_size(states: Float[Tensor, "paths states ..."]) -> float:
-    """The root mean square of their values."""
+    """Return the root mean square of all values of these states."""
     return float(torch.linalg.vector_norm(states, dtype=torch.float64)) / states.numel() ** 0.5
 
 

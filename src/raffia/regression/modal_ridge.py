@@ -163,7 +163,7 @@ def _ordinary_left_out(
 
 
 def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: Tensor) -> Float[Tensor, "blocks"]:
-    """Σ_i |Y_i − F_i|² over a fold in each block, for the model of the rest; infinite where that has no solution."""
+    """Return Σ_i |Y_i − F_i|² over a fold for each block, with the model trained on the rest; infinite if that has no solution."""
     nowhere = torch.isinf(ridges).all()
     coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, allow_failures=True)
     gain = ((2 * fold.sides - fold.grams @ coef) * coef.conj()).real.sum((1, 2)) / fold.features

@@ -221,7 +221,7 @@ class _Rounds:
     def _limit(self, candidate: Candidate) -> float:
         """Return the largest allowed ratio of the error of a small model to the best error.
 
-        Features with a fixed number of steps have the lowest limit. It is higher with modal coefficients, and infinite for others.
+        The limit is lowest for features whose search has stages. It is higher with modal coefficients, and infinite for others.
         """
         if candidate.steps:
             return DEFAULTS.hopeless

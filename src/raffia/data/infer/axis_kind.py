@@ -20,7 +20,7 @@ from raffia.spaces.trimmed import average, largest
 
 
 class Ends(StrEnum):
-    """What the two ends of an axis look like. The first five are kinds of axes."""
+    """The kind of the two ends of an axis. The first five are also kinds of axes that users can choose."""
 
     PERIODIC = "periodic"
     BOX = "box"
@@ -209,7 +209,7 @@ def without_vectors(sides: list[Functions | None], options: ReadingOptions, gues
 
 
 def _shapeless(side: Functions) -> bool:
-    """Whether neither coordinates nor values show that numbers are values of a function along a line."""
+    """Return whether neither coordinates nor values show that an array is a function along a line."""
     line = len(side.grid) == 1 and not side.places.known and side.on_grid
     return line and (side.grid[0] <= FEW or all(by_values(f, 2)[0] is Ends.UNCLEAR for f in side.samples))
 
@@ -225,7 +225,7 @@ def repeated_points(sides: Sequence[Functions | None], dim: int, options: Readin
 
 
 def domains(sides: Sequence[Functions | None], options: ReadingOptions, guesses: Guesses) -> list[Space | None]:
-    """Return the space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share their kinds."""
+    """Return the space of inputs and of outputs: a mesh, a domain, or None for vectors. Grids with equally many axes share axis kinds."""
     spaces: list[Space | None] = []
     dims = [len(side.grid) for side in sides if side and side.on_grid]
     if options.axes is not None and all(options.kinds(dim) is None for dim in dims):
@@ -259,7 +259,7 @@ def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
 
 
 def _verdicts(alike: list[Functions], options: ReadingOptions) -> list[Verdict]:
-    """Return a kind for each axis, and why; an axis of which nothing is clear is a box, which assumes least."""
+    """Return a kind for each axis and the reason. An unclear axis is a box, which assumes least."""
     dim = len(alike[0].grid)
     given = options.kinds(dim)
     if given is not None:

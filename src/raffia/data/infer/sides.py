@@ -87,7 +87,7 @@ def _functions(
 def _leave_out_repeated(
     sides: list[Functions | None], columns: tuple[list[RowReader], ...], dim: int, options: ReadingOptions, guesses: Guesses
 ) -> None:
-    """Leave out the last point of periodic axes where it is the first again, on all grids with as many axes."""
+    """Leave out the last point of periodic axes if it repeats the first one, on all grids with as many axes."""
     again = repeated_points(sides, dim, options)
     if not any(again):
         return

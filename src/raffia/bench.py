@@ -62,7 +62,7 @@ class Bench:
         return machine | {"ceilings": self.ceilings, "rows": [asdict(row) for row in self.rows()]}
 
     def _model(self, label: str, features: FeatureMap, m: int, a: Tensor, predict: str) -> list[Row]:
-        """`predict` is the kind of work that prediction is made of."""
+        """Measure assembly, solution and prediction of one model; `predict` names the operation that prediction consists of."""
         grid = Domain(a.ndim - 1, periodic=a.ndim == 2).grid_of(a)
         sizes = f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
         model = RandomFeatureModel(features, m, ridge=1e-6)

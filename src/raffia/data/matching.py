@@ -28,7 +28,17 @@ CLOSE = 1e-2  # of a step: how far the ends of an axis may be from those of the 
 def match(
     path: object, parts: Sequence[RowReader], trained: SideSchema, pool: Variables, chosen: list[Variable], guesses: Guesses
 ) -> Places:
-    """Give arrays the order, direction and nodes of the training, and return where their values lie."""
+    """Bring the arrays of a file into the layout of the training data, and return their coordinates.
+
+    With coordinates, axes are permuted and reversed until these agree with the training. Without them, the layout of the training file is
+    taken. Values on a mesh are reordered by their nodes. End points that the training left out are left out here if they repeat
+    the first ones. `parts` are changed in place.
+
+    Raises
+    ------
+    RaffiaError
+        If coordinates do not fit the samples, or lie elsewhere than those of the training.
+    """
     region, frame, shape, whole = trained.space.one_channel, trained.frame, trained.shape, with_grid(parts, FEW)
     if whole is None or not trained.space.dim:
         return Places()

@@ -172,8 +172,8 @@ def _trajectories(place: Path, arrays: Variables, options: ReadingOptions, guess
         return trajectories_in(place, with_parts(place, arrays, names), names, options, guesses)
     if options.of_trajectories:
         raise RaffiaError(
-            f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with inputs and "
-            "outputs that are named."
+            f"{place}: {options.of_trajectories[0]} applies to trajectories, which are read only if no output is named. Leave out "
+            "this option, or leave out the output (output=…, --output)."
         )
     return None, ""
 

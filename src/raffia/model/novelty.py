@@ -2,10 +2,11 @@
 
 With the mean m, the leading principal components u_k of the training inputs and their variances λ_k, an input x has three distances:
 
-    d²(x) = Σ_k ⟨x − m, u_k⟩² / λ_k,     e²(x) = ‖x − m‖² − Σ_k ⟨x − m, u_k⟩²,     g²(x) = ‖∇x‖² or max_j x_j²,
+    d²(x) = Σ_k ⟨x − m, u_k⟩² / λ_k,     e²(x) = ‖x − m‖² − Σ_k ⟨x − m, u_k⟩²,     g²(x) = ‖∇x‖² or max_j x_j².
 
-within the components, outside of them, and of its slopes on a grid or its largest value elsewhere. Large inputs have a large d, new
-shapes a large e, rough ones a large g. Each is divided by what it reaches for training inputs that the components were computed without.
+The distance d is measured within the span of the components, e outside of it. g is the norm of the slopes on a grid, and the largest
+value elsewhere. Large inputs have a large d, new shapes a large e, rough inputs a large g. Each distance is
+divided by what it reaches for training inputs that were left out when the components were computed.
 """
 
 import math
@@ -74,7 +75,10 @@ class Novelty:
         return cls(scaling, mean, components, torch.ones(3, dtype=torch.float64), FLOOR * energy)
 
     def distances(self, a: Float[Tensor, "n *input"], space: Space) -> Float[Tensor, "n 3"]:
-        """d², e² and g², with a floor under the last two."""
+        """Return the squared distances d², e² and g² of each input from the training inputs, defined above.
+
+        A small constant is added to e² and g², so that differences by interpolation do not count.
+        """
         values = self.scaling.apply(a.double().cpu())
         centred = values.flatten(1) - self.mean
         places = centred @ self.components.mT

@@ -27,7 +27,7 @@ from raffia.spaces import (
     modes_of,
     resample,
 )
-from raffia.spaces.robust_sizes import largest
+from raffia.spaces.trimmed import largest
 from raffia.transforms import is_abstract
 from raffia.validation import as_tensor, check_pairs
 

@@ -25,7 +25,7 @@ WORDS = {float: "a number", int: "a whole number", bool: "True or False", NoneTy
 
 @dataclass(frozen=True)
 class Range:
-    """Which values of a type are allowed: those that `holds` is true of, in words."""
+    """A condition on the values of a parameter: `holds` tests it, and `words` describes it in messages, as in "positive"."""
 
     words: str
     holds: Callable[[Any], bool] = field(repr=False)

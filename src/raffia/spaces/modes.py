@@ -18,7 +18,7 @@ from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import analysis, synthesis
-from raffia.spaces.robust_sizes import average, largest
+from raffia.spaces.trimmed import average, largest
 
 VANISHES = 1e-6
 """Functions vanish at a boundary if they are smaller there than this share of the largest value."""

@@ -25,7 +25,7 @@ from raffia.features import (
 )
 from raffia.features.equations import found
 from raffia.spaces import Domain, Mesh, Space
-from raffia.spaces.robust_sizes import largest
+from raffia.spaces.trimmed import largest
 from raffia.surrogate.example_pairs import ExamplePairs
 
 Kind = Literal["ordinary", "modal", "kernel"]

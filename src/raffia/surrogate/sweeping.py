@@ -53,7 +53,10 @@ def swept(feature_map: FeatureMap, error: Error) -> FeatureMap:
 
 
 def left_out(settings: Settings, a: Tensor, y: Tensor) -> Error:
-    """The error of one step: of leaving out one pair at a time."""
+    """Return a function that maps a feature map to the leave-one-out error of a model trained on some of the pairs.
+
+    A model of trajectories is judged by one step only. The error is infinite if no model can be trained.
+    """
     settings, pairs = _smaller(settings), prepare(settings, a, y)
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
 

@@ -15,7 +15,7 @@ from raffia.errors import RaffiaError
 from raffia.features.base import Choice, FeatureMap, Range, rows_of
 from raffia.measures.noise import uniform_noise
 from raffia.metrics import ErrorMeasure, measure_for
-from raffia.regression import DEFAULTS, coordinates_of, factorised, gains_of, root_mean_squares, targets_of
+from raffia.regression import DEFAULTS, coordinates_of, gains_of, root_mean_squares, targets_of
 from raffia.spaces import POINT, Grid, Modes, Nodes, Vectors, modes_of, resample
 from raffia.tuning.workers import side_by_side
 
@@ -152,13 +152,19 @@ class ModalSample:
         """The mean relative error on some samples of the model trained on those after them; None if a factorisation fails."""
         V, Y, m = self.V[:, :, held.stop :], self.Y[:, held.stop :], self.n_features
         few = V.shape[2] < V.shape[1]  # the smaller of two systems
-        factor, failed = factorised((V.mH @ V if few else V @ V.mH) / m, ridge * V[:, :m].abs().square().sum((1, 2)) / m**2)
+        factor, failed = _factorised((V.mH @ V if few else V @ V.mH) / m, ridge * V[:, :m].abs().square().sum((1, 2)) / m**2)
         if failed.any():
             return None
         coef = V @ torch.cholesky_solve(Y, factor) if few else torch.cholesky_solve(V @ Y, factor)
         wrong = self.V[:, :, held].mH @ coef / m - self.Y[:, held]
         squares = wrong.real.square() + (wrong.imag.square() if wrong.is_complex() else 0)
         return ((self.twice[:, None, None] * squares).sum((0, 2)).sqrt() / self.sizes[held]).mean()
+
+
+def _factorised(matrices: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+    """L of G + shift = L Lᴴ, of one matrix or of each block, out of place; and whether it failed."""
+    eye = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
+    return torch.linalg.cholesky_ex(matrices + shifts[..., None, None] * eye)
 
 
 PREFIX = "feature_map__"  # parameters are named by their path in a model, as in set_params
@@ -180,7 +186,7 @@ class Sample:
         """
         train, targets = self.rows[:, held.stop :].flatten(1), self.targets[held.stop :].flatten(0, 1)
         gram = train @ train.mT / len(train)
-        factor, failed = factorised(gram, ridge * gram.diagonal().mean())
+        factor, failed = _factorised(gram, ridge * gram.diagonal().mean())
         if failed:
             return None
         values = self.rows[:, held].flatten(1).mT @ torch.cholesky_solve(train @ targets, factor) / len(train)
@@ -314,14 +320,15 @@ def objective_for(
         output_grid = Vectors(y.shape[1])
     pairs, finer = _on_coarse_grids(feature_map, Pairs(a, y, output_grid, values), modal)
     m, n = _sizes(feature_map, pairs, modal)
-    n, last = n if n_samples is None else n_samples, None
+    n, last = min(n if n_samples is None else n_samples, len(a)), None
     if n_features is None and finer is not None:
         side = math.isqrt(SEARCH.finer[a.device.type] * SEARCH.elements // (finer.values.size * feature_map.work_per_value))
         last = (max(m + 1, min(side, SEARCH.side)), min(side, SEARCH.side, len(a)))
     elif n_features is None and not modal:
-        last = _larger(a, m, n, target)
+        cpu = a.device.type == "cpu"  # a quarter of the features in the end, or what the machine can do
+        rung = min(target // 4, max(4 * m, 1024) if cpu else max(8 * m, 2048))
+        last = (rung, min(n if cpu else 512, len(a))) if rung > m else None
     m, modes = m if n_features is None else n_features, modes_of(pairs.y, pairs.grid) if modal else None
-    n = min(n, len(a))
     return Objective(
         feature_map, **vars(pairs), sizes=sizes, n_features=m, n_samples=n, seed=seed, last=last, modes=modes, finer=finer
     )
@@ -352,10 +359,3 @@ def _sizes(feature_map: FeatureMap, pairs: Pairs, modal: bool) -> tuple[int, int
         if modal:
             most = SEARCH.modal_sizes if pairs.values.size <= SEARCH.few_modes else SEARCH.modal_sizes_of_many
     return min(side, most[0]), min(side, most[1])
-
-
-def _larger(a: Tensor, m: int, n: int, target: int) -> tuple[int, int] | None:
-    """Features and samples of a last rung at a quarter of the features in the end, or what the machine can do; None if that is no more."""
-    cpu = a.device.type == "cpu"
-    rung = min(target // 4, max(4 * m, 1024) if cpu else max(8 * m, 2048))
-    return (rung, min(n if cpu else 512, len(a))) if rung > m else None

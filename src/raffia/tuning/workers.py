@@ -30,8 +30,7 @@ def working(count: int) -> Iterator[None]:
         return
     threads, tasks = torch.get_num_threads(), Tasks()
     token = _TASKS.set(tasks)
-    context = contextvars.copy_context
-    helpers = [Thread(target=context().run, args=(_help, tasks), daemon=True) for _ in range(count - 1)]
+    helpers = [Thread(target=contextvars.copy_context().run, args=(_help, tasks), daemon=True) for _ in range(count - 1)]
     try:
         for helper in helpers:
             helper.start()

@@ -16,7 +16,7 @@ from raffia.data.options import FLAGS, ReadingOptions
 from raffia.errors import RaffiaError
 from raffia.spaces import KINDS, Domain, Space
 from raffia.spaces.axes import Axis, kinds_of
-from raffia.spaces.robust_sizes import average, largest
+from raffia.spaces.trimmed import average, largest
 
 
 class Ends(StrEnum):
@@ -154,7 +154,11 @@ def _bends_alike(f: Tensor, axis: int) -> bool:
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return one for all: an end left out if anything says so, then cells, a box, repeated ends, fixed ones, and periodic."""
+    """Return one of several verdicts: the first of the kind that comes earliest in the order below.
+
+    Kinds that need special treatment come first: a left-out end, then cells, then a box. Periodic is last. If all verdicts are unclear,
+    the first is returned.
+    """
     for kind in (Ends.LEFT, Ends.RIGHT, Ends.CELLS, Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
         for verdict in verdicts:
             if verdict[0] is kind:

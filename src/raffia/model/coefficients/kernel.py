@@ -103,15 +103,17 @@ class Kernel(Coefficients):
         return errors.square().mean(0)
 
     def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
-        """s²(x) (1 + Var F / s²)."""
-        frame, path_and_ridge = trained.frame, self._path(trained)
-        spread = self._method.spread(trained.known_statistics(), *path_and_ridge)
+        """Return a function that maps inputs to the pointwise variance s² + Var F(a) of y, in training units.
+
+        Here s² is the noise variance, and Var F(a) comes from the posterior of the coefficients.
+        """
+        spread = self._method.spread(trained.known_statistics(), *self._path(trained))
 
         def variance(inputs: Tensor) -> Tensor:
-            x = coordinates(self.settings.feature_map, frame, inputs.to(trained.noise.device))
+            x = coordinates(self.settings.feature_map, trained.frame, inputs.to(trained.noise.device))
             width = torch.cat([spread(part) for part in x.split(256)]).clamp(min=0)
             values = (1 + width)[:, None] * trained.noise
-            return frame.on_nodes(values.sqrt().to(inputs.device), inputs).square()
+            return trained.frame.on_nodes(values.sqrt().to(inputs.device), inputs).square()
 
         return variance
 

@@ -45,7 +45,7 @@ class Bench:
         self.ceilings = self._ceilings()
 
     def rows(self) -> list[Row]:
-        """All of them."""
+        """Measure all cases and return their rows."""
         rows = []
         for n, m, points in [(64, 128, 64)] if self.quick else [(512, 1024, 128), (512, 1024, 1024)]:
             a = GaussianField(n_modes=min(1022, points - 2)).sample(n, Domain(1).grid(points), seed=0).to(self.device)

@@ -134,7 +134,7 @@ def indices_of(wanted: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 
 
 def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: Axis, points: int) -> None:
-    """Refuse an axis that goes from elsewhere to elsewhere."""
+    """Raise an error if an axis does not begin and end where that of the training does."""
     assert label.first is not None
     assert label.last is not None
     if not equispaced(x):
@@ -146,7 +146,7 @@ def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: 
     if max(abs(a - b) for a, b in zip(there, here, strict=True)) > CLOSE * step:
         raise RaffiaError(
             f"{path}: {name} covers {here[0]:g} to {here[1]:g}, and {label.name or 'the axis'} of the training {there[0]:g} to {there[1]:g}"
-            f"{f' {label.units}' if label.units else ''}. Pass functions on that domain; if only units or origins differ, write it so."
+            f"{f' {label.units}' if label.units else ''}. Pass functions on that domain, or convert units and origin."
         )
 
 

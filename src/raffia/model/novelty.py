@@ -34,7 +34,7 @@ TAIL = 0.014  # the share of inputs like the training's that each distance flags
 
 @dataclass(frozen=True, eq=False)
 class Novelty:
-    """How far inputs are from those of the training: below 1 they are like them, at 2 they are twice as far away as these reach."""
+    """The distance of inputs from the training inputs: below 1 they are similar, at 2 they are twice as far away as similar inputs."""
 
     scaling: Scaling
     mean: Float[Tensor, "size"]
@@ -64,7 +64,7 @@ class Novelty:
 
     @classmethod
     def _unlimited(cls, a: Tensor, scaling: Scaling, rank: int) -> "Novelty":
-        """Components alone."""
+        """Return principal components without limits, which are all 1."""
         flat = scaling.apply(a).flatten(1)
         mean = flat.mean(0)
         _, s, directions = torch.linalg.svd(flat - mean, full_matrices=False)
@@ -100,7 +100,7 @@ class Novelty:
 
 
 def warning_of(novelty: Float[Tensor, "n"]) -> str:
-    """Which inputs lie outside the training data; empty where none does."""
+    """Return a warning that lists the inputs outside the training data, or an empty string."""
     outside = (novelty > 1).nonzero()[:, 0]
     if not len(outside):
         return ""

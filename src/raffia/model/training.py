@@ -45,7 +45,7 @@ def like(given: object, values: Tensor) -> Array:
 
 
 def _values(array: Any) -> Any:
-    """What an xarray DataArray holds; anything else as it is."""
+    """Return the values of an xarray DataArray, and anything else unchanged."""
     return array.values if type(array).__module__.startswith("xarray") else array
 
 

@@ -97,7 +97,7 @@ def check_regularity(problem: Any) -> None:
 
 
 def _options(hint: Any) -> list[tuple[Any, tuple[Range, ...]]]:
-    """The types that an annotation allows, each with its ranges; `Tensor` for arrays."""
+    """Return the types that an annotation allows, each with its conditions. Array annotations become `Tensor`."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return [(option, (*parts[1:], *rules)) for option, rules in _options(parts[0])]

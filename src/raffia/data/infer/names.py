@@ -351,7 +351,7 @@ def text(v: Variable | None, attribute: str) -> str:
 
 
 def bounds(arrays: Variables) -> set[str]:
-    """Return the names of arrays that hold the ends of cells, which are no nodes and no functions."""
+    """Return the names of arrays with cell boundaries, as in CF's `bounds`. They are neither coordinates nor functions."""
     named = {text(v, attribute) for v in arrays.values() for attribute in ("bounds", "climatology")}
     return {name for name in arrays if name in named or name.rpartition("/")[2].lower().endswith(BOUNDS)}
 

@@ -66,7 +66,10 @@ class Look:
 def samples_axes(
     ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables, guesses: Guesses, asked: SamplesAxis = None
 ) -> Axes:
-    """Return the axis of each of inputs and outputs that counts samples, None where it is one sample; `pool` are the other arrays."""
+    """Return the index of the sample axis of each input and output, or None for an array that is a single sample.
+
+    Axes are found by their names, then by their lengths. `pool` holds the other arrays of the file, and `asked` is the user's choice.
+    """
     both = (*ins, *outs)
     for v in both:
         if not v.shape or 0 in v.shape:

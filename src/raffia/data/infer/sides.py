@@ -63,7 +63,10 @@ def _functions(
     options: ReadingOptions,
     guesses: Guesses,
 ) -> Functions | None:
-    """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
+    """Return the functions among inputs or outputs and their grid, or None if all arrays hold scalars or vectors.
+
+    `names` are the names of the axes of the inputs; they give the order of axes.
+    """
     dims = [part.grid_dims for part in parts if part.grid_dims and len(part.grid) > 1]
     if dims:
         in_one_order(parts, names if sorted(names) == sorted(dims[0]) else dims[0], guesses)

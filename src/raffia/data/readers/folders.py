@@ -259,7 +259,10 @@ def _concatenated(arrays: list[Variable], rows: Rows) -> np.ndarray:
 
 
 def _stacked(files: _Files) -> dict[str, Variable]:
-    """An array with a row for each file by each name, one of the numbers in file names, and arrays that are the same in all once."""
+    """Return arrays by name, with a row for each file.
+
+    Numbers in the file names are an array too. Curves with coordinates of their own are resampled.
+    """
     curves = _curves(files)
     along = [] if curves is None else [name for name in files.common if _is_along(files, name, curves.name)]
     for name in files.common:

@@ -213,10 +213,10 @@ def _solution(coef: Tensor) -> Solution:
 
 
 def _ridges(ridge: Ridge, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
-    """(λ₀, λ₁, …), from a number for all blocks without an ordinary part, or from a vector.
+    """Return the ridges (λ₀, λ₁, …), with λ₀ = ∞ if `ridge` is one number for all blocks.
 
-    Ridges are raised to keep blocks positive definite. A vector was chosen for such equations, so less is enough if failures are detected
-    (not `sure`).
+    Small ridges are raised, so that the matrices of all blocks are positive definite. The bound is smaller for a vector whose failures
+    are detected later (`sure` is False).
     """
     blocks, least = len(statistics.twice), statistics.start_shape[0] * torch.finfo(torch.float64).eps * statistics.scales
     if not torch.is_tensor(ridge):

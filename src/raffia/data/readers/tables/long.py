@@ -1,4 +1,4 @@
-"""Tables with a row for each point of a sample: columns that name the sample, the place in it, and values there."""
+"""Tables in long format: each row is a point of a sample, with columns for the sample, the coordinates of the point and its values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

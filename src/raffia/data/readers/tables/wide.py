@@ -105,7 +105,7 @@ def nodes(table: Table) -> dict[str, Variable]:
 def variable(
     table: Table, name: str, values: np.ndarray, dims: tuple[str, ...], layout: Layout, columns: tuple[str, ...] = ()
 ) -> Variable:
-    """An array of a table, made of these columns."""
+    """Return values from a table as a `Variable`, with the units and the names of its columns."""
     units = {"units": table.units[name]} if name in table.units else {}
     listed = {"columns": columns} if columns else {}
     return Variable.of_array(table.path, name, values, dims, attributes=units | listed, notes=table.notes, layout=layout)

@@ -458,7 +458,6 @@ def test_files_of_ours_say_what_their_grid_is(tmp_path, boundary):
     own.write_trajectories(tmp_path / "u.npz", u, grid, 0.5, {"seed": 0})
     source = open_source(tmp_path / "u.npz")
     assert source.domain == grid.domain
-    assert any("as the file says" in note for note in source.notes)
     asked = open_source(tmp_path / "u.npz", periodic=boundary != "periodic")
     assert asked.domain.periodic == (boundary != "periodic")
     cut = open_source(tmp_path / "u.npz", input="u[:,:,:20]", periodic=False)

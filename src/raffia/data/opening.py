@@ -148,7 +148,6 @@ def _as_described(space: Space | None, options: ReadingOptions, guesses: Guesses
         return options
     region = cast(Domain, space.one_channel)
     axes = tuple(kind.name for kind in region.kinds)
-    guesses.note("the kinds and lengths of axes are as the file says", "axes", ",".join(axes))
     return replace(options, axes=axes, extent=region.extents if options.extent is None else options.extent)
 
 

@@ -33,8 +33,11 @@ class Ends(StrEnum):
 
 
 Verdict = tuple[Ends, str]
-LED = 0.3  # of the values next to an end that was left out: what lines may miss zero by there
+LED = 0.5  # of the values next to an end that was left out: what lines may miss zero by there
 ENOUGH = 8  # values at an end, for it to be no chance that all lines lead to zero
+NEARLY_ZERO = (
+    0.02  # of the largest values: what functions that vanish at an end may have there, where lines lead to zero at the other
+)
 KINK = 4.0  # times a usual bend: what the bend across the ends of a periodic axis may be
 MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
 ROUND = ("lon", "longitude", "theta", "phi")
@@ -61,7 +64,7 @@ def by_values(f: Tensor, axis: int) -> Verdict:
             return Ends.FIXED, "all functions have one value at both ends"
         return Ends.REPEATED, "the last point repeats the first"
     for kind, zero, where in ((Ends.LEFT, first, ("first", "last")), (Ends.RIGHT, last, ("last", "first"))):
-        if largest(zero) <= rounding and first.numel() >= ENOUGH and _led_to_zero(f, axis, kind):
+        if largest(zero) <= NEARLY_ZERO * scale and first.numel() >= ENOUGH and _led_to_zero(f, axis, kind):
             return kind, f"all functions vanish at the {where[0]} point, and would one step beyond the {where[1]}"
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"

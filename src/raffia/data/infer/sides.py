@@ -39,7 +39,7 @@ def spaces_of(
     sides: list[Functions | None] = []
     for parts, vector in zip(columns, vectors, strict=True):
         names = sides[0].places.names if sides and sides[0] else ()
-        sides.append(None if vector else _functions(path, parts, pool, given, names, guesses))
+        sides.append(None if vector else _functions(path, parts, pool, given, names, options, guesses))
     sides = without_vectors(sides, options, guesses)
     for dim in dict.fromkeys(len(side.grid) for side in sides if side and side.on_grid):
         _leave_out_repeated(sides, columns, dim, options, guesses)
@@ -55,7 +55,13 @@ def spaces_of(
 
 
 def _functions(
-    path: Path, parts: list[RowReader], pool: Variables, given: Given, names: tuple[str, ...], guesses: Guesses
+    path: Path,
+    parts: list[RowReader],
+    pool: Variables,
+    given: Given,
+    names: tuple[str, ...],
+    options: ReadingOptions,
+    guesses: Guesses,
 ) -> Functions | None:
     """Return the functions among inputs or outputs and their grid, or None if all arrays hold scalars or vectors.
 
@@ -72,7 +78,7 @@ def _functions(
     places = oriented(places_of(path, whole, pool, given["coordinates"], found), alike, names, found)
     places = on_mesh(path, whole, places, pool, given["cells"], found)
     name, few = whole.variable.name, len(whole.grid) == 1 and whole.grid[0] <= FEW and not places.known
-    if few:
+    if few and options.extent is None:  # who gives the length of an axis says that there is one
         guesses.note(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function")
         return None
     places = without_gaps(places, alike, LOOKED_AT, next(iter(given["mask"]), None), found)

@@ -111,7 +111,7 @@ def _optimality(
 
     They are (G + λ)α + Cᵀμ = b, low ≤ Cα ≤ high, and μ = 0 except where a bound is active, with the sign of that bound.
 
-    Relative to b, to the `size` of values and to the `energy` bᵀα of the coefficients without inequalities.
+    The scales are b, the `size` of values and the `energy` bᵀα of the coefficients without inequalities.
     """
     values, tiny = bounds.values(coef), torch.finfo(coef.dtype).tiny
     force = torch.zeros_like(coef).index_add_(1, bounds.column, (bounds.rows * multipliers[:, None]).mT)

@@ -2,7 +2,7 @@
 How large is the error of this prediction?
 ==========================================
 
-After this page you can draw error bars and guaranteed bands, and detect inputs that are unlike the training data.
+After this page you can draw error bars and bands, and detect inputs that are unlike the training data.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,9 @@ covered = ((mean - test.y).abs() <= 1.645 * std).double().mean()
 print(f"covered: {covered:.2f}")
 
 # %%
-# A band has a guarantee: a whole function from the same distribution lies inside with the stated probability.
+# A band is for whole functions: those of the same distribution should lie inside at every point, nine in ten of them. With 150 pairs
+# the band comes from cross-validation, and this is not guaranteed. With ``raffia.fit(train, refit=False)`` it is, see
+# *What do the errors and error bars mean?*
 
 band = model.band(0.9)
 print(f"whole functions inside the band: {band.covers(test.a, test.y).double().mean():.2f}")

@@ -359,7 +359,7 @@ def test_evaluate_has_relative_errors_deviations_and_each_channel(tmp_path, caps
         (["fit", "TRAIN", "--ridge", "-1", "-o", "m.safetensors"], "ridge must be a finite number >= 0"),
         (["generate", "burgers", "-o", "x.csv"], "--output must end in .npz"),
         (["generate", "burgers", "--set", "viscosity=-1", "--n", "2", "-o", "x.npz"], "viscosity=…) must be positive"),
-        (["generate", "darcy", "--trajectories", "2", "-o", "x.npz"], "is for problems with a time; Darcy has none"),
+        (["generate", "darcy", "--trajectories", "2", "-o", "x.npz"], "is for time-dependent problems, which Darcy is not"),
         (["generate", "darcy", "--time", "1", "-o", "x.npz"], "--time: Darcy has no time, but domain,"),
         (
             ["generate", "helmholtz", "--set", "frequency=abc", "-o", "x.npz"],

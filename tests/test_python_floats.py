@@ -29,7 +29,8 @@ def test_shares_of_a_union_are_those_given():
     limit = torch.special.ndtri(torch.tensor([0.3 - 1e-12, 0.3 + 1e-12], dtype=torch.float64))
     theta = torch.zeros(2, *Union(maps).theta_shape, dtype=torch.float64)
     theta[:, 0] = limit
-    assert Union(maps, shares=(0.3, 0.7))._members(theta)[0].tolist() == [True, False]
+    members = Union(maps, shares=(0.3, 0.7))._members(theta)
+    assert [(number, index.tolist()) for number, index, _ in members] == [(0, [0]), (1, [1])]
 
 
 def test_sizes_that_float32_does_not_hold_are_taken():

@@ -22,7 +22,7 @@ from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.options import ModelOptions
 from raffia.surrogate.plan import Choice, Request
 from raffia.surrogate.rollouts import Paths, Rollout, paths_of, rolled_out, stays_bounded
-from raffia.surrogate.steadying import steadied
+from raffia.surrogate.stability import stabilise
 
 CIRCLE = raffia.Domain(1)
 
@@ -288,7 +288,7 @@ def growing(ridge, features=None, count=math.inf):
 def test_a_model_that_grows_is_steadied_by_larger_ridges():
     choice, paths = growing(1e-4)
     assert not stays_bounded(choice.model, paths, 60)
-    steady, words = steadied(choice, [], paths, 6)
+    steady, words = stabilise(choice, [], paths, 6)
     assert words == "ridges are 100 times as large, so that values stay bounded step after step."
     assert stays_bounded(steady.model, paths, 60, slice(8))
     assert steady.model.ridge_ == pytest.approx(1e-2)
@@ -298,7 +298,7 @@ def test_of_two_models_that_grow_together_the_better_is_taken_alone():
     (calm, paths), (wild, _) = growing(1e-2), growing(1e-9)
     together = Choice(calm.model, (wild.model, 0.9))
     assert not stays_bounded(together.joined(), paths, 60)
-    steady, words = steadied(together, [], paths, 6)
+    steady, words = stabilise(together, [], paths, 6)
     assert words == "the better of two models is taken alone, so that values stay bounded step after step."
     assert steady.partner is None
     assert stays_bounded(steady.joined(), paths, 60, slice(8))
@@ -313,7 +313,7 @@ def test_where_ridges_do_not_help_other_features_are_taken():
             tried.append(name)
             yield name, other
 
-    steady, words = steadied(choice, others(), paths, 6)
+    steady, words = stabilise(choice, others(), paths, 6)
     assert steady is calm
     assert words == "calm features are taken, so that values stay bounded step after step."
     assert tried == ["wild", "calm"]
@@ -322,7 +322,7 @@ def test_where_ridges_do_not_help_other_features_are_taken():
 def test_a_model_that_cannot_be_steadied_is_left_as_it_was():
     choice, paths = growing(1e-9)
     before = choice.model.predict(paths.begin)
-    steady, words = steadied(choice, [], replace(paths, states=1e-9 * paths.states), 8)  # everything is large beside these
+    steady, words = stabilise(choice, [], replace(paths, states=1e-9 * paths.states), 8)  # everything is large beside these
     assert (steady, words) == (choice, "")
     torch.testing.assert_close(choice.model.predict(paths.begin), before)
 

@@ -45,7 +45,7 @@ class Bench:
         self.ceilings = self._ceilings()
 
     def rows(self) -> list[Row]:
-        """All of them."""
+        """Measure all cases and return their rows."""
         rows = []
         for n, m, points in [(64, 128, 64)] if self.quick else [(512, 1024, 128), (512, 1024, 1024)]:
             a = GaussianField(n_modes=min(1022, points - 2)).sample(n, Domain(1).grid(points), seed=0).to(self.device)
@@ -62,7 +62,7 @@ class Bench:
         return machine | {"ceilings": self.ceilings, "rows": [asdict(row) for row in self.rows()]}
 
     def _model(self, label: str, features: FeatureMap, m: int, a: Tensor, predict: str) -> list[Row]:
-        """`predict` is the kind of work that prediction is made of."""
+        """Measure assembly, solution and prediction of one model; `predict` names the operation that prediction consists of."""
         grid = Domain(a.ndim - 1, periodic=a.ndim == 2).grid_of(a)
         sizes = f"n={len(a)} m={m} grid={'×'.join(map(str, grid.shape))}"
         model = RandomFeatureModel(features, m, ridge=1e-6)

@@ -69,7 +69,7 @@ class Picture:
 
     @property
     def least_width(self) -> float:
-        """In rem: a small screen scrolls the picture rather than shrink it below this width."""
+        """The smallest width of the picture, in rem. A narrower screen scrolls the picture instead of shrinking it."""
         pixels = int.from_bytes(base64.b64decode(self.png[:32])[16:20], "big")
         return min(WIDEST_REM, REM_PER_INCH * (pixels / DOTS_PER_INCH if self.inches is None else self.inches))
 

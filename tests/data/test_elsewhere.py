@@ -9,7 +9,6 @@ import zarr
 
 from raffia import RaffiaError
 from raffia.data import open_source, variables
-from raffia.model.cluster import dask_array
 from tests.data.examples import ARRAYS, write
 
 
@@ -87,15 +86,6 @@ def test_a_chunk_that_is_not_there_is_not_zeros(kind, rows, tmp_path):
         variable.read(rows)
     with pytest.raises(RaffiaError, match="has no chunk"):
         open_source(path, input="a", output="k", periodic=False).dataset()
-
-
-def test_dask_is_not_given_an_incomplete_copy(tmp_path):
-    pytest.importorskip("dask.array")
-    path = write("zarr 3", tmp_path) / "a"
-    np.testing.assert_array_equal(dask_array("a", path).compute(), ARRAYS["a"])
-    (path / "c/1/0").unlink()
-    with pytest.raises(RaffiaError, match="has no chunk c/1/0"):
-        dask_array("a", path)
 
 
 def test_a_sharded_array_is_refused_with_a_remedy(tmp_path):

@@ -168,7 +168,7 @@ def test_a_series_of_times_is_a_trajectory_on_one_mesh(tmp_path):
     assert found["time"].read().tolist() == [0, 0.25, 0.5, 0.75, 1]
     assert found["u"].dims == ("time", "point")
     piece(tmp_path / "u_3.vtu", SQUARES + 1, RING, {"u": states[3]})
-    with pytest.raises(RaffiaError, match=r"u.pvd: its mesh changes"):
+    with pytest.raises(RaffiaError, match=r"u.pvd: the mesh or u changes in u_3"):
         variables(tmp_path / "u.pvd")["u"].read()
 
 

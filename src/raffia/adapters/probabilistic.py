@@ -1,4 +1,4 @@
-"""For PyMC: an operation of PyTensor's graphs, whose gradient is one too."""
+"""A model as an operation in PyTensor graphs, for use in PyMC. Its gradient is an operation too."""
 
 from functools import cache
 from typing import Any

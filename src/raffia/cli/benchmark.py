@@ -22,9 +22,9 @@ app.add_typer(benchmarks, name="benchmark")
 @benchmarks.command("time")
 def over_time(
     only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(CASES)}; may be repeated.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many data sets of each.")] = 1,
-    trajectories: Annotated[int | None, typer.Option(min=1, help="To train on, in place of what others have.")] = None,
-    effort: Annotated[Literal["quick", "normal", "long"], typer.Option(help="How long a fit may take.")] = "normal",
+    seeds: Annotated[int, typer.Option(min=1, help="The number of data sets for each case.")] = 1,
+    trajectories: Annotated[int | None, typer.Option(min=1, help="The number of training trajectories.")] = None,
+    effort: Annotated[Literal["quick", "normal", "long"], typer.Option(help="10, 60 or 600 seconds for each fit.")] = "normal",
     device: Annotated[str, typer.Option(help="Where to compute: cpu or cuda.")] = "cpu",
     data: Annotated[
         Literal["own", "apebench"], typer.Option(help="apebench is for trajectories that the package APEBench makes.")

@@ -120,7 +120,7 @@ def fit(
         tested = None
         if test is not None:
             tested = pairs.schema.pairs(test, options.input, names, test_outputs, options.parameters)
-        for text in (*pairs.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.notes))):
+        for text in (*pairs.guesses.notes, *(f"{test}: {text}" for text in ([] if tested is None else tested.guesses.notes))):
             note(text)
         found = surrogate.fit(
             pairs,

@@ -68,7 +68,7 @@ def generate(
         console.print(f"wrote {len(dataset)} pairs, a {tuple(dataset.a.shape)} and y {tuple(dataset.y.shape)}, to {output}")
         return
     if not isinstance(chosen, Evolution):
-        raise RaffiaError(f"--trajectories is for problems with a time; {type(chosen).__name__} has none.")
+        raise RaffiaError(f"--trajectories is for time-dependent problems, which {type(chosen).__name__} is not.")
     if dt is not None:
         chosen.check_step(dt, "--dt")
     steps, dt = steps or STEPS, float(chosen.times[-1]) if dt is None else dt

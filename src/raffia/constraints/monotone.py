@@ -110,7 +110,7 @@ class MonotoneIn(Inequality):
             )
 
     def collocation(self, inputs: Tensor, nodes: Nodes) -> Collocation:
-        """Differences over a step."""
+        """Return the pairs of inputs, a step of the parameter apart, at which outputs are compared."""
         if self.parameter >= inputs.shape[1]:
             raise RaffiaError(f"constraints: {self} needs inputs with that component; they have {inputs.shape[1]}.")
         elements = elements_of(nodes, self.channels)

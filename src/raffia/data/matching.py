@@ -28,7 +28,17 @@ CLOSE = 1e-2  # of a step: how far the ends of an axis may be from those of the 
 def match(
     path: object, parts: Sequence[RowReader], trained: SideSchema, pool: Variables, chosen: list[Variable], guesses: Guesses
 ) -> Places:
-    """Give arrays the order, direction and nodes of the training, and return where their values lie."""
+    """Bring the arrays of a file into the layout of the training data, and return their coordinates.
+
+    With coordinates, axes are permuted and reversed until these agree with the training. Without them, the layout of the training file is
+    taken. Values on a mesh are reordered by their nodes. End points that the training left out are left out here if they repeat
+    the first ones. `parts` are changed in place.
+
+    Raises
+    ------
+    RaffiaError
+        If coordinates do not fit the samples, or lie elsewhere than those of the training.
+    """
     region, frame, shape, whole = trained.space.one_channel, trained.frame, trained.shape, with_grid(parts, FEW)
     if whole is None or not trained.space.dim:
         return Places()
@@ -124,7 +134,7 @@ def indices_of(wanted: np.ndarray, nodes: np.ndarray) -> np.ndarray:
 
 
 def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: Axis, points: int) -> None:
-    """Refuse an axis that goes from elsewhere to elsewhere."""
+    """Raise an error if an axis does not begin and end where that of the training does."""
     assert label.first is not None
     assert label.last is not None
     if not equispaced(x):
@@ -136,7 +146,7 @@ def _check_ends(path: object, name: str, x: np.ndarray, label: AxisLabel, kind: 
     if max(abs(a - b) for a, b in zip(there, here, strict=True)) > CLOSE * step:
         raise RaffiaError(
             f"{path}: {name} covers {here[0]:g} to {here[1]:g}, and {label.name or 'the axis'} of the training {there[0]:g} to {there[1]:g}"
-            f"{f' {label.units}' if label.units else ''}. Pass functions on that domain; if only units or origins differ, write it so."
+            f"{f' {label.units}' if label.units else ''}. Pass functions on that domain, or convert units and origin."
         )
 
 

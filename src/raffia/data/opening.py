@@ -148,7 +148,6 @@ def _as_described(space: Space | None, options: ReadingOptions, guesses: Guesses
         return options
     region = cast(Domain, space.one_channel)
     axes = tuple(kind.name for kind in region.kinds)
-    guesses.note("the kinds and lengths of axes are as the file says", "axes", ",".join(axes))
     return replace(options, axes=axes, extent=region.extents if options.extent is None else options.extent)
 
 
@@ -172,8 +171,8 @@ def _trajectories(place: Path, arrays: Variables, options: ReadingOptions, guess
         return trajectories_in(place, with_parts(place, arrays, names), names, options, guesses)
     if options.of_trajectories:
         raise RaffiaError(
-            f"{place}: {options.of_trajectories[0]} is for trajectories, which pairs are made of here; it does not go with inputs and "
-            "outputs that are named."
+            f"{place}: {options.of_trajectories[0]} applies to trajectories, which are read only if no output is named. Leave out "
+            "this option, or leave out the output (output=…, --output)."
         )
     return None, ""
 

@@ -11,7 +11,10 @@ ALL = slice(None)
 
 
 def part_of(variable: Variable, text: str, argument: str) -> Variable:
-    """Return the part of an array that `text`, such as [:,0], says, named like it; it reads no more than it needs."""
+    """Return the part of an array that `text` selects with NumPy's slices, such as [:,0]; its name ends in `text`.
+
+    Rows are read only when needed. `argument` is the option to name in error messages.
+    """
     try:
         parsed = [_entry(word) for word in text.strip("[]").split(",")]
     except ValueError:

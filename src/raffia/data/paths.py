@@ -43,7 +43,7 @@ class Paths:
         return cls(opened, names, steps.axis + first, 0 if first else steps.samples, plain=False)
 
     def shapes(self, state: Tensor, count: int, n: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of arrays of n trajectories of so many states, like this one of one."""
+        """Return the shapes of arrays with n trajectories of `count` states, by name. `state` is one state."""
         shapes = {}
         for name, f in self._parts(state).items():
             shape = list(f.shape[1:])

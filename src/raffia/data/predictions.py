@@ -100,6 +100,7 @@ def _on_mesh(mesh: Mesh, source: Path | None, node_order: Order) -> Base:
 
 
 def _on_grid(domain: Domain, arrays: Arrays, source: Path | None) -> Base:
+    """Return the grid of the source file if these values fit its points or its cells, else an equispaced grid of their shape."""
     shape = next(iter(arrays.values())).shape[-domain.dim :]
     there = None if source is None else original(source)
     if type(there) is Lattice and all(x[-1] >= x[0] for x in there.axes):

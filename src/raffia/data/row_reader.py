@@ -74,13 +74,13 @@ class RowReader:
 
     @property
     def whole_grid(self) -> tuple[int, ...]:
-        """The axes of the grid, all nodes of it."""
+        """The sizes of the axes of the grid, without repeated end points; nodes that a mask leaves out are counted."""
         sizes = self._of_grid(self.axes)
         return tuple(size - again for size, again in zip(sizes, self.repeated or (False,) * len(sizes), strict=True))
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """The axes of the grid, or the number of nodes."""
+        """The sizes of the axes of the grid; with a mask, the number of nodes that are kept."""
         return self.whole_grid if self.nodes is None else (len(self.nodes),)
 
     @property

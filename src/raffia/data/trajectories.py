@@ -1,4 +1,4 @@
-"""Trajectories, and the pairs that are made of them: some states in a row and those that follow, from files and from memory alike."""
+"""Trajectories in files and in memory, and pairs made from them: the input is one or several states, the output the next one."""
 
 import math
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ class Steps:
         )
 
     def check_states(self, arrays: Variables) -> None:
-        """Refuse single states, where a model takes several in a row, or what is fixed beside them."""
+        """Raise an error for single states if the model needs several in a row, or other arrays as well."""
         v, missing = self.trajectories_in(arrays), [name for name in self.fixed if name not in arrays]
         axes = self.ndim - (1 if self.samples is None else 2)
         if v is not None and 0 < len(v.shape) == axes:

@@ -1,4 +1,4 @@
-"""Inputs of a file, and what is predicted from them in the layout of the training's outputs, along the axes of that file."""
+"""Read the inputs of a file, and write predictions for them in the layout of the training outputs, with the axes of that file."""
 
 import math
 from collections.abc import Sequence

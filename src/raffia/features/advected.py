@@ -114,7 +114,7 @@ class CarriedFeatures(FeatureMap):
 
     @property
     def work_per_value(self) -> int:
-        """Of splines and transforms, in as many steps as a search tries; a search needs few of them."""
+        """An estimate for splines and transforms in all time steps that a search may try."""
         return 64 if self.domain.dim == 1 else 24
 
     @property

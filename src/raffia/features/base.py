@@ -251,7 +251,10 @@ def sum_of(parts: Iterator[Tensor]) -> Tensor:
 
 
 def _weighted(phi: Tensor, coef: Tensor) -> Tensor:
-    """Σ_j coef_j φ_j for one tile. `coef` has columns for scalar features, or for the channels of the outputs."""
+    """Return Σ_j coef_j φ_j for one tile of features φ, (n, m, *grid) or (n, m) for scalar features.
+
+    `coef` is (m,) for outputs of one channel, and (m, columns) for several channels or for scalar features.
+    """
     n, _, *grid = phi.shape
     if not grid:
         return phi @ coef

@@ -16,6 +16,7 @@ from raffia.spaces import Boundary, Domain, Grid, Nodes, Space, interpolate, mod
 from raffia.spaces.spectral import Series
 
 Numbers = float | Float[Tensor, "..."]
+NEARLY_ZERO = 0.02  # of the largest output: outputs as small as this at the boundary are made of sines
 
 
 @dataclass(repr=False, eq=False)
@@ -94,10 +95,10 @@ class IteratedFeatures(FeatureMap):
 
     @classmethod
     def suited(cls, a: Tensor, y: Tensor, domain: Space) -> "IteratedFeatures":
-        """Features for these pairs: normalised inputs, and sines if outputs vanish at the boundary of a box."""
+        """Features for these pairs: normalised inputs, and sines if outputs nearly vanish at the boundary of a box."""
         shift, scale = shift_and_scale(a, domain)
         plain: Boundary = "neumann"
-        kind = getattr(modes_of(y, domain.one_channel.grid_of(y)), "boundary", plain)
+        kind = getattr(modes_of(y, domain.one_channel.grid_of(y), NEARLY_ZERO), "boundary", plain)
         return cls(shift=shift, scale=scale, boundary=kind, domain=domain)
 
     @property

@@ -78,7 +78,7 @@ DEFAULTS = EquationDefaults()
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs in the components of a basis, and what each number adds to their equations."""
+    """Pairs in the components of a basis, with the terms of the weak form that multiply each unknown coefficient."""
 
     form: WeakForm
     powers: Float[Tensor, "powers n cells"]
@@ -87,7 +87,7 @@ class Pairs:
 
     @classmethod
     def of(cls, form: WeakForm, q: Tensor, u: Tensor, degree: int) -> "Pairs":
-        """With all terms evaluated."""
+        """Evaluate all terms of the weak form at the pairs (q, u)."""
         powers = form.powers(q, degree)
         return cls(form, powers, u, form.terms(u, powers))
 
@@ -135,7 +135,7 @@ class Pairs:
         return found
 
     def refined(self, numbers: Float[Tensor, "terms"]) -> Float[Tensor, "terms"]:
-        """Numbers of which predictions are nearest to the outputs, with the load that suits them best, after steps of Gauss and Newton."""
+        """Return coefficients that are improved by Gauss–Newton steps: they minimise the misfit of predictions, with the best load."""
         best, least, roots = numbers, math.inf, torch.ones_like(self.u[:, :1])
         for step in range(DEFAULTS.newton_steps + 1):
             inverse, driven = torch.linalg.inv(self.matrices(numbers, self.bounds(numbers))), self.driven(numbers)
@@ -203,7 +203,7 @@ class Outputs:
 
     @classmethod
     def of(cls, q: Tensor, y: Tensor, domain: Domain) -> "Outputs":
-        """All components that are more than rounding."""
+        """Return the principal components of outputs y for inputs q, except those at the level of rounding."""
         grid = domain.grid_of(y)
         embedded = grid.embed(y)
         values, vectors = torch.linalg.eigh(embedded @ embedded.mT)
@@ -243,9 +243,9 @@ class Tried:
 def found(
     a: Float[Tensor, "n *input"], y: Float[Tensor, "n *grid"], domain: Space, limit: float = math.inf
 ) -> tuple[dict[str, Any], float]:
-    """The parameters of `GalerkinFeatures` for these pairs, and the error on pairs left out when they were found from the others.
+    """Return the parameters of `GalerkinFeatures` fitted to these pairs, and their error on held-out pairs.
 
-    Where errors are above the limit with a few dozen components, no more of them are tried.
+    If the error with a few dozen principal components is above the `limit`, larger numbers of components are not tried.
     """
     region = region_of(domain, "GalerkinFeatures")
     # squares of outputs must not leave the range of numbers

@@ -85,7 +85,7 @@ class PlacedFeatures(FeatureMap):
         }
 
     def prepare(self, theta: Float[Tensor, "m numbers"], grid: Nodes) -> Prepared:
-        """1 + gain·R_θ and shift·S_θ on the grid, and what the other map prepares."""
+        """Return 1 + gain·R_θ and shift·S_θ on the grid, followed by what the modulated feature map prepares."""
         region, shape = self.region, self.feature_map.theta_shape
         draws = GaussianField(region, region.natural_boundary, self.field_tau, self.field_regularity, self.n_modes)
         inner, *fields = theta.split([math.prod(shape), self.n_modes, self.n_modes], 1)

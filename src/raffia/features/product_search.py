@@ -71,8 +71,8 @@ class Problem:
         judged = slice(self.learnt if self.learnt < len(self.U) else 0, None)
         return float((guess - self.Y)[judged].norm() / self.Y[judged].norm())
 
-    def round(self, step: Substep, products: Products, substeps: int) -> tuple[Substep, Tensor]:
-        """The multipliers that solve the problem which is linear with those given, and what they predict."""
+    def update(self, step: Substep, products: Products, substeps: int) -> tuple[Substep, Tensor]:
+        """Return new multipliers and their predictions: least squares, with the products along `step` held fixed."""
         sums = step.sums(products, self.U, substeps, self.limit)
         channels, sizes = self.U.shape[1], [self.U.shape[1], products.count, products.count, int(self.sourced)]
         solved = [self._solved(i, *(part[:, i if substeps > 1 else 0] for part in sums)) for i in range(channels)]
@@ -137,19 +137,24 @@ class Trial:
     step: Substep | None = None
     error: float = torch.inf
 
-    def settled(self, rounds: int) -> "Trial":
-        """After rounds until predictions do not change any more."""
+    def fitted(self, rounds: int) -> "Trial":
+        """Return this trial with multipliers fitted to the data by a fixed-point iteration of at most so many rounds.
+
+        A round solves the least-squares problem that is linear in the new multipliers when those in products are held fixed. With several
+        substeps, the next round starts from the mean of old and new ones. The iteration ends when predictions no longer
+        change, or when the error rises.
+        """
         step = self.step or refined(self.problem.begun(self.products), 1, self.substeps)
         best, least, before = step, torch.inf, torch.zeros_like(self.problem.Y)
         for _ in range(rounds):
-            after, guess = self.problem.round(step, self.products, self.substeps)
+            after, guess = self.problem.update(step, self.products, self.substeps)
             error = self.problem.error(guess)
             if not error < DEFAULTS.worse * least:
                 break
             best, least = after, error
             if float((guess - before).norm()) < DEFAULTS.settled * error * float(self.problem.Y.norm()):
                 break
-            step, before = after if self.substeps == 1 else halfway(step, after), guess
+            step, before = after if self.substeps == 1 else average(step, after), guess
         return replace(self, step=best, error=least)
 
     def better(self, other: "Trial") -> bool:
@@ -167,10 +172,10 @@ class Trial:
             if count > 2 * best.substeps and best.substeps < count // 2:
                 break
             if best.step is not None and count > best.substeps:
-                finer = replace(best, substeps=count, step=refined(best.step, best.substeps, count)).settled(
+                finer = replace(best, substeps=count, step=refined(best.step, best.substeps, count)).fitted(
                     DEFAULTS.tried_rounds
                 )
-                best = finer.settled(DEFAULTS.rounds) if finer.better(best) else best
+                best = finer.fitted(DEFAULTS.rounds) if finer.better(best) else best
         return best
 
     def cut(self) -> "Trial":
@@ -180,7 +185,7 @@ class Trial:
         def error(highest: int) -> float:
             if highest not in tried:
                 products = replace(self.products, cutoff=(highest + 0.5) / half)
-                tried[highest] = replace(self, products=products).settled(DEFAULTS.rounds)
+                tried[highest] = replace(self, products=products).fitted(DEFAULTS.rounds)
             return tried[highest].error
 
         best = min({round(share * half) - off for share in DEFAULTS.cutoffs for off in (0, 1)}, key=error)
@@ -207,24 +212,24 @@ def found(a: Tensor, y: Tensor, domain: Space, limit: float = torch.inf) -> tupl
     possible = Products.possible(region, channels)
     while others := [kind for kind in possible if kind not in best.products.kinds]:
         one = min(
-            (best.of(*best.products.kinds, kind).settled(DEFAULTS.tried_rounds) for kind in others),
+            (best.of(*best.products.kinds, kind).fitted(DEFAULTS.tried_rounds) for kind in others),
             key=lambda trial: trial.error,
         )
         if not one.better(best):
             break
-        best = one.settled(DEFAULTS.rounds).refined()
+        best = one.fitted(DEFAULTS.rounds).refined()
     if best.error < limit:
         best = best.cut()
         for kind in best.products.kinds:
             fewer = [one for one in best.products.kinds if one != kind]
             if fewer and (other := best.of(*fewer).cut()).error < max(best.error / DEFAULTS.less, ENOUGH[a.dtype]):
                 best = other
-        forced = replace(best, problem=replace(best.problem, sourced=True)).settled(DEFAULTS.rounds)
+        forced = replace(best, problem=replace(best.problem, sourced=True)).fitted(DEFAULTS.rounds)
         best = (forced if forced.better(best) else best).refined()
     if best.step is None:
         return ProductFeatures(points=grid.shape, size=size, domain=domain), torch.inf
-    whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).settled(DEFAULTS.rounds)
-    assert whole.step is not None  # as `settled` makes one
+    whole = replace(best, problem=Problem(U, Y, len(U), best.problem.sourced)).fitted(DEFAULTS.rounds)
+    assert whole.step is not None  # as `fitted` makes one
     sums = torch.cat(whole.step.sums(best.products, U, best.substeps, whole.problem.limit), 1).flatten(1, 2)
     sizes, usual = (f.abs().square().mean(0).sqrt() for f in (sums, U))
     features = ProductFeatures(
@@ -250,7 +255,7 @@ def refined(step: Substep, before: int, after: int) -> Substep:
     return Substep(rooted(D, after), share * step.B, share * step.E, share * step.f)
 
 
-def halfway(one: Substep, other: Substep) -> Substep:
-    """The mean of multipliers: where outputs depend on them in several ways, new ones alone go too far."""
+def average(one: Substep, other: Substep) -> Substep:
+    """Return the mean of two sets of multipliers. It damps the iteration, in which new multipliers alone may overshoot."""
     parts = [(getattr(one, name) + getattr(other, name)) / 2 for name in ("D", "B", "E", "f")]
     return Substep(*parts)

@@ -209,7 +209,10 @@ class ProductFeatures(FeatureMap):
 
     @property
     def theta_shape(self) -> tuple[int]:
-        """A number for each product, before and after a stage."""
+        """Each feature has two random coefficients for each product: of the input, and of its change over a predictor stage.
+
+        With several substeps, there are two for each product and channel.
+        """
         return (2 * self.products.count * (self.domain.channels if self.substeps > 1 else 1),)
 
     @property

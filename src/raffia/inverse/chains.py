@@ -128,7 +128,7 @@ class Chains:
 
 
 def _arviz() -> Any:
-    """The module ArviZ, which announces its next version by a warning; refused where it is not installed."""
+    """Import ArviZ without the warning that announces its next version; raise an error if it is not installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -56,7 +56,10 @@ class ErrorMeasure(ABC):
     @classmethod
     @abstractmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:
-        """Whether this is the measure for outputs on these nodes, with or without normalisation."""
+        """Return whether a model with outputs on `grid` is judged by this measure.
+
+        `normalized` is whether the outputs were normalised before training. The first measure in `MEASURES` that applies is taken.
+        """
 
     @abstractmethod
     def sizes(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
@@ -86,7 +89,7 @@ class Deviations(ErrorMeasure):
 
     @classmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:
-        """For normalised scalars, vectors and several channels, whose means may be large compared with their variation."""
+        """Return True for normalised scalars, vectors and several channels: their means may be large compared with their variation."""
         return normalized and (grid.size == 1 or (grid.has_components and grid.shape[0] > 1))
 
     def sizes(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
@@ -103,7 +106,7 @@ class RootMeanSquare(ErrorMeasure):
 
     @classmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:
-        """For scalar outputs."""
+        """Return True for scalar outputs."""
         return grid.size == 1
 
     def sizes(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:
@@ -125,7 +128,7 @@ class Relative(ErrorMeasure):
 
     @classmethod
     def applies(cls, grid: Nodes, normalized: bool) -> bool:
-        """For all other outputs."""
+        """Return True, as the last measure is for all other outputs."""
         return True
 
     def sizes(self, y: Float[Tensor, "n *output"], grid: Nodes) -> Float[Tensor, "n"]:

@@ -1,4 +1,4 @@
-"""The random feature model, what it predicts, how sure it is, and its file."""
+"""The random feature model: training, prediction, error bars and files."""
 
 from raffia.model.error_bars import ConformalBand
 from raffia.model.estimator import RandomFeatureModel, load

@@ -43,13 +43,13 @@ class Accumulator:
 
     @property
     def total(self) -> Statistics:
-        """The statistics, where there are pairs."""
+        """The sum of the statistics of all pairs, or an error if there are none."""
         if self.statistics is None:
             raise RaffiaError("there are no pairs to learn from.")
         return self.statistics
 
     def empty(self) -> "Accumulator":
-        """The same frame and form of statistics without pairs: what a worker needs to add some."""
+        """An accumulator of the same form without pairs, to which a worker adds its own."""
         return replace(self, statistics=self.total.nothing(), pairs=None)
 
     def add(self, a: object, y: object) -> "Accumulator":
@@ -83,7 +83,7 @@ class Accumulator:
         return replace(self, frame=frame, statistics=total, pairs=pairs)
 
     def __add__(self, other: "Accumulator") -> "Accumulator":
-        """The pairs of both, which must have the same frame."""
+        """Return an accumulator with the statistics of both, which must have the same frame."""
         return replace(self, statistics=self.total + other.total, pairs=None)
 
     def finish(self, errors: bool = True) -> Trained:

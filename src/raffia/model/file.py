@@ -1,4 +1,4 @@
-"""Model files: training results are written and read, and what is read is checked."""
+"""Write trained models to files, and read and check them."""
 
 import math
 import os
@@ -93,7 +93,7 @@ CLASSES: dict[str, Callable[..., Any]] = {
 def write(path: archive.Path, trained: Trained, statistics: bool) -> None:
     """Write everything that predictions need. θ follows from `random_state`; the device is chosen when the file is read."""
     if statistics and (trained.statistics is None or not trained.statistics.portable):
-        raise RaffiaError("statistics=True needs a model with normal equations: fitted here, by a solver that forms them.")
+        raise RaffiaError("statistics=True needs normal equations: fit the model first, with a solver such as Cholesky().")
     archive.write(path, {"trained": trained.light(statistics)})
 
 

@@ -1,11 +1,11 @@
-"""Numbers that decide in training and prediction."""
+"""Default constants of training and prediction."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelDefaults:
-    """Numbers that decide in training and prediction."""
+    """Default constants of training and prediction."""
 
     # Batches
     batch_bytes: int = 2**26

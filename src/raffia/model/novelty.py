@@ -2,10 +2,11 @@
 
 With the mean m, the leading principal components u_k of the training inputs and their variances λ_k, an input x has three distances:
 
-    d²(x) = Σ_k ⟨x − m, u_k⟩² / λ_k,     e²(x) = ‖x − m‖² − Σ_k ⟨x − m, u_k⟩²,     g²(x) = ‖∇x‖² or max_j x_j²,
+    d²(x) = Σ_k ⟨x − m, u_k⟩² / λ_k,     e²(x) = ‖x − m‖² − Σ_k ⟨x − m, u_k⟩²,     g²(x) = ‖∇x‖² or max_j x_j².
 
-within the components, outside of them, and of its slopes on a grid or its largest value elsewhere. Large inputs have a large d, new
-shapes a large e, rough ones a large g. Each is divided by what it reaches for training inputs that the components were computed without.
+The distance d is measured within the span of the components, e outside of it. g is the norm of the slopes on a grid, and the largest
+value elsewhere. Large inputs have a large d, new shapes a large e, rough inputs a large g. Each distance is
+divided by what it reaches for training inputs that were left out when the components were computed.
 """
 
 import math
@@ -33,7 +34,7 @@ TAIL = 0.014  # the share of inputs like the training's that each distance flags
 
 @dataclass(frozen=True, eq=False)
 class Novelty:
-    """How far inputs are from those of the training: below 1 they are like them, at 2 they are twice as far away as these reach."""
+    """The distance of inputs from the training inputs: below 1 they are similar, at 2 they are twice as far away as similar inputs."""
 
     scaling: Scaling
     mean: Float[Tensor, "size"]
@@ -63,7 +64,7 @@ class Novelty:
 
     @classmethod
     def _unlimited(cls, a: Tensor, scaling: Scaling, rank: int) -> "Novelty":
-        """Components alone."""
+        """Return principal components without limits, which are all 1."""
         flat = scaling.apply(a).flatten(1)
         mean = flat.mean(0)
         _, s, directions = torch.linalg.svd(flat - mean, full_matrices=False)
@@ -74,7 +75,10 @@ class Novelty:
         return cls(scaling, mean, components, torch.ones(3, dtype=torch.float64), FLOOR * energy)
 
     def distances(self, a: Float[Tensor, "n *input"], space: Space) -> Float[Tensor, "n 3"]:
-        """d², e² and g², with a floor under the last two."""
+        """Return the squared distances d², e² and g² of each input from the training inputs, defined above.
+
+        A small constant is added to e² and g², so that differences by interpolation do not count.
+        """
         values = self.scaling.apply(a.double().cpu())
         centred = values.flatten(1) - self.mean
         places = centred @ self.components.mT
@@ -96,7 +100,7 @@ class Novelty:
 
 
 def warning_of(novelty: Float[Tensor, "n"]) -> str:
-    """Which inputs lie outside the training data; empty where none does."""
+    """Return a warning that lists the inputs outside the training data, or an empty string."""
     outside = (novelty > 1).nonzero()[:, 0]
     if not len(outside):
         return ""

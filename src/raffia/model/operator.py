@@ -232,7 +232,10 @@ class Posterior:
     @cached_property
     @outside_transforms()
     def variance(self) -> Callable[[Tensor], Tensor]:
-        """The variance of y, in training units, as a function of inputs."""
+        """A function that maps inputs to the pointwise variance of y, noise included.
+
+        Its values are in training units, those of the outputs after normalisation.
+        """
         return self.kind.variance(self.known)
 
     @cached_property

@@ -27,7 +27,7 @@ from raffia.spaces import (
     modes_of,
     resample,
 )
-from raffia.spaces.robust_sizes import largest
+from raffia.spaces.trimmed import largest
 from raffia.transforms import is_abstract
 from raffia.validation import as_tensor, check_pairs
 
@@ -145,7 +145,7 @@ def checked_tensor(name: str, values: object, settings: Settings) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What the first batch of pairs fixes: the spaces of inputs and outputs, the nodes of training, and the normalisation."""
+    """The spaces of inputs and outputs, the training nodes, and the normalisation, all set by the first batch of pairs."""
 
     input: Space
     output: Space

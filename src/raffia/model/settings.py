@@ -106,7 +106,7 @@ class Settings:
         return Projected(self.feature_map, alike) if alike else self.feature_map
 
     def _check_constraints(self) -> None:
-        """Refuse what is no constraint, and inequalities with other than ordinary coefficients."""
+        """Raise an error for objects that are no constraints, and for inequalities unless coefficients are ordinary."""
         listed = type(self.constraints) in (tuple, list)
         if not listed or len(self.equalities) + len(self.inequalities) != len(self.constraints):
             raise RaffiaError(

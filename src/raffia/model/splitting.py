@@ -1,4 +1,4 @@
-"""What is held out: folds and test sets, copies of inputs that belong together, and how near held-out inputs are to the others."""
+"""Random splits into training and held-out inputs, with copies and groups on one side, and the distance between both sides."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ROWS = 2**22  # elements that are copied to float64 at once
 
 
 def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
-    """The number of the first input that each is a copy of, itself where it is none; exact copies and near ones.
+    """Return for each input the index of the first input that equals it exactly or nearly, which may be its own.
 
     Inputs are compared through a few random projections, which near inputs share, and then by their distance.
     """
@@ -48,14 +48,15 @@ def groups_of(inputs: Tensor) -> Int[Tensor, "n"]:
 
 
 def firsts(groups: Int[Tensor, "n"]) -> Int[Tensor, "distinct"]:
-    """One of each group."""
+    """Return the index of the first input of each group."""
     return (groups == torch.arange(len(groups))).nonzero()[:, 0]
 
 
 def together(copies: Int[Tensor, "n"], labels: Int[Tensor, "n"] | None) -> Int[Tensor, "n"]:
-    """The number of the first input that each is held out with: as a copy, as one with the same label, or by a chain of these.
+    """Return groups that are held out together, as the index of the first input of each input's group.
 
-    Where chains leave nothing apart, labels alone say it.
+    Inputs are in one group if they are copies, have the same label, or are linked by a chain of such inputs. If that would be
+    one group for all, labels alone define the groups.
     """
     if labels is None:
         return copies
@@ -69,17 +70,17 @@ def together(copies: Int[Tensor, "n"], labels: Int[Tensor, "n"] | None) -> Int[T
 
 
 def blocks_of(n: int, size: int) -> Int[Tensor, "n"]:
-    """Labels of blocks of consecutive rows."""
+    """Return labels that divide n rows into blocks of `size` consecutive rows."""
     return torch.arange(n) // size
 
 
 def split(
     inputs: Tensor, count: int, seed: int, stream: str, labels: Int[Tensor, "n"] | None = None
 ) -> tuple[Int[Tensor, "held"], Int[Tensor, "rest"], str]:
-    """The numbers of at most `count` inputs at random and of the others, with equal labels on one side; and what to tell of copies.
+    """Split inputs at random; return the indices of at most `count` held-out inputs, those of the rest, and a warning about copies.
 
-    Without labels, copies are on one side. At least one group is held out, and one is left; a single label is taken apart in blocks of
-    consecutive rows, and where all inputs are copies of one, they are split as they are.
+    Inputs with equal labels, or copies without labels, are on one side. At least one group is held out and one is left for training.
+    If there is one label only, blocks of consecutive rows are groups. If all inputs are copies, each is a group of its own.
     """
     order = uniform_noise(range(1), (len(inputs),), seed, stream)[0].argsort()
     copies = groups_of(inputs)
@@ -93,13 +94,16 @@ def split(
     if count and not len(taken):
         taken = queue[sizes[queue].argsort(stable=True)[:1]]
     held = torch.isin(inverse, taken)
-    return order[held], order[~held], _told(copies, order[held], order[~held], labels is not None)
+    return order[held], order[~held], _copy_warning(copies, order[held], order[~held], labels is not None)
 
 
 def folds_of(
     inputs: Tensor, count: int, seed: int, stream: str, labels: Int[Tensor, "n"] | None = None
 ) -> list[tuple[Int[Tensor, "rest"], Int[Tensor, "held"]]]:
-    """The numbers of all inputs but a fold, and of that fold, for each of `count` folds at random; equal labels, or copies, are in one."""
+    """Return the indices (rest, held out) of each of `count` random folds.
+
+    Inputs with equal labels, or copies without labels, are in the same fold.
+    """
     groups = _sides(groups_of(inputs) if labels is None else labels, labels is None)
     names, inverse = groups.unique(return_inverse=True)
     order = uniform_noise(range(1), (len(names),), seed, stream)[0].argsort().argsort()
@@ -108,14 +112,14 @@ def folds_of(
 
 
 def _sides(groups: Int[Tensor, "n"], of_copies: bool) -> Int[Tensor, "n"]:
-    """What is on one side of a split: each group; of a single one, blocks of consecutive rows, or every row where all are copies."""
+    """Return the groups. A single group is divided into blocks of consecutive rows, or into rows if all inputs are copies."""
     if len(groups.unique()) > 1:
         return groups
     return blocks_of(len(groups), 1 if of_copies else max(1, len(groups) // BLOCKS))
 
 
-def _told(copies: Int[Tensor, "n"], held: Int[Tensor, "held"], rest: Int[Tensor, "rest"], labelled: bool) -> str:
-    """What to say of copies, by whether they were held out with what they are copies of."""
+def _copy_warning(copies: Int[Tensor, "n"], held: Int[Tensor, "held"], rest: Int[Tensor, "rest"], labelled: bool) -> str:
+    """Return a warning about copies, or an empty string: copies of training inputs among held-out ones make errors too small."""
     extra, known = len(copies) - len(copies.unique()), int(torch.isin(copies[held], copies[rest]).sum())
     if not extra:
         return ""
@@ -136,10 +140,10 @@ NEIGHBOURS, CLOSE = 0.5, 0.1  # of the usual distance: neighbours in a series, a
 
 @dataclass(frozen=True)
 class Nearness:
-    """How near inputs held out are to the nearest of the training, and whether their places in the file tell which one that is."""
+    """The distances of held-out inputs to their nearest training inputs, and whether these are next to them in the file."""
 
     distance: float
-    """The median distance to the nearest of the training, in units of the usual distance between inputs."""
+    """The median distance to the nearest training input, relative to the median distance between inputs."""
     beside: float
     """The share of them whose nearest is the row before or after them, of those trained on, or always as many rows away. Of rows in no
     order it is small."""
@@ -148,18 +152,18 @@ class Nearness:
 
     @property
     def in_order(self) -> bool:
-        """Whether rows follow one another, in time or in a sweep."""
+        """Whether the rows of the file are in order, as in a time series or a parameter sweep."""
         enough = self.compared >= LEAST_HELD and self.trained >= LEAST_TRAINED
         return enough and self.beside > 0.5 and self.distance < NEIGHBOURS
 
     @property
     def close(self) -> bool:
-        """Whether inputs held out are nearly known, in whatever order they are."""
+        """Whether held-out inputs are close to training inputs, in whatever order they are."""
         return self.compared >= LEAST_HELD and self.distance < CLOSE
 
 
 def nearness(inputs: Tensor, held: Int[Tensor, "held"], rest: Int[Tensor, "rest"]) -> Nearness:
-    """That of the inputs of the numbers `held` to those of the numbers `rest`; inputs are in units that compare."""
+    """Return how near the inputs with indices `held` are to those with indices `rest`. Inputs must be scaled to comparable units."""
     places = _places(inputs)
     rest = rest.sort().values
     held = held[torch.linspace(0, len(held) - 1, min(len(held), COMPARED)).round().long()]
@@ -177,7 +181,7 @@ def nearness(inputs: Tensor, held: Int[Tensor, "held"], rest: Int[Tensor, "rest"
 
 
 def _places(inputs: Tensor) -> Float[Tensor, "n places"]:
-    """The inputs as points, of many numbers by random projections, which keep distances within a few per cent."""
+    """Return inputs as vectors. Long ones are shortened by random projections, which keep distances within a few per cent."""
     flat = inputs.detach().reshape(len(inputs), -1)
     if flat.shape[1] <= NEIGHBOUR_DIRECTIONS:
         return flat.double().cpu()

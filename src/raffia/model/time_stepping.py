@@ -18,7 +18,7 @@ Predict = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Marching:
-    """What inputs and outputs of a model of time steps consist of.
+    """The states and parameters that make up the inputs and outputs of a model of time steps.
 
     Inputs are the last `window` states, the oldest first, then what is fixed along a trajectory; outputs are the `horizon` states that
     follow: all of them channels, or components of vectors. States are functions with channels where they have several.
@@ -38,7 +38,7 @@ class Marching:
 
     @property
     def plain(self) -> bool:
-        """Whether outputs are inputs again, as they are."""
+        """Whether an output can be used as the next input without changes."""
         alike = self.inputs.has_components == self.outputs.has_components
         return alike and self.window == self.horizon == 1 and not self.fixed
 

@@ -52,7 +52,7 @@ class WorkPlan:
 
     @property
     def beyond(self) -> str:
-        """What ten times the budget would add."""
+        """The effect of ten times the budget, in words."""
         more = WorkPlan(seconds=10 * self.seconds, compared=self.compared)
         if not self.searched:
             what = "would also search hyperparameters by gradients" if more.searched else "would compare more kinds of features"

@@ -1,4 +1,4 @@
-"""Training on arrays, in batches or on a cluster, depending on the type of the data; and arrays that users pass."""
+"""Train a model on arrays, on files in batches, or on a Dask cluster, and check the arrays that users pass."""
 
 import os
 from typing import Any
@@ -19,7 +19,7 @@ FLOATS = [np.float64, np.float32]
 
 
 def inputs_of(model: Any, a: Any, first: bool = False) -> Any:
-    """Inputs of a model; of vectors, scikit-learn checks that they have the columns of the `first`."""
+    """Return checked inputs. For vectors, scikit-learn checks the columns, against those of earlier calls unless this is the `first`."""
     if not model.feature_map.domain.tabular or isinstance(a, Tensor):
         return _values(a)
     try:
@@ -29,7 +29,7 @@ def inputs_of(model: Any, a: Any, first: bool = False) -> Any:
 
 
 def pairs_of(model: Any, a: Any, y: Any, first: bool = False) -> tuple[Any, Any]:
-    """Inputs and outputs of a model."""
+    """Return checked inputs and outputs."""
     inputs = inputs_of(model, a, first)
     if not model.feature_map.domain.tabular or isinstance(y, Tensor):
         return inputs, _values(y)
@@ -45,7 +45,7 @@ def like(given: object, values: Tensor) -> Array:
 
 
 def _values(array: Any) -> Any:
-    """What an xarray DataArray holds; anything else as it is."""
+    """Return the values of an xarray DataArray, and anything else unchanged."""
     return array.values if type(array).__module__.startswith("xarray") else array
 
 

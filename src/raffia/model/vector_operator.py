@@ -19,10 +19,12 @@ from raffia.validation import as_tensor
 
 
 class FlatOperator:
-    """F: R^input_size → R^output_size, the values of functions on one grid, flattened; of whitened coordinates ξ, with a prior.
+    """F: R^input_size → R^output_size maps the values of a function on a grid to those of the output, both flattened.
 
-    Vectors are float64, one (size,) or a batch (n, size), each by itself. NumPy arrays give arrays, tensors give tensors on their device,
-    through which derivatives can be followed on. Batches of any length take bounded memory, where nothing follows them.
+    With a `prior`, the input is the vector of whitened coordinates ξ instead.
+
+    Arguments are float64: one vector (size,) or a batch (n, size). NumPy arrays give NumPy arrays. Tensors give tensors on the same
+    device, which are differentiable. Large batches are evaluated in parts, so memory is bounded unless autograd records the operations.
     """
 
     def __init__(self, operator: Operator, grid: Any = None, prior: Any = None) -> None:

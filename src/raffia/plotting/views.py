@@ -105,7 +105,7 @@ class Plane:
         }
 
     def image(self, pick: Callable[[np.ndarray], np.ndarray], where: str) -> Field:
-        """Values on a lattice, (points along i, points along j)."""
+        """Return a field that `pick` takes from the values as an array of pixels, (points along i, points along j)."""
 
         def paint(axes: Axes, pixels: np.ndarray, **colours: Any) -> ScalarMappable:
             pixels = pixels.T if self.right < self.up else pixels
@@ -122,7 +122,7 @@ class Plane:
         return Field(pick=np.ravel, paint=paint, triangulation=triangulation, **self.facts)
 
     def dots(self, nodes: np.ndarray, index: np.ndarray, where: str = "") -> Field:
-        """Values at some nodes, a dot each, smaller where there are many."""
+        """Return a field that is drawn as a dot at each node of `index`; dots are smaller if there are many."""
         x, y, size = nodes[index, self.right], nodes[index, self.up], float(np.clip(9000 / len(index), 2, 60))
 
         def paint(axes: Axes, values: np.ndarray, **colours: Any) -> ScalarMappable:

@@ -25,7 +25,7 @@ WORDS = {float: "a number", int: "a whole number", bool: "True or False", NoneTy
 
 @dataclass(frozen=True)
 class Range:
-    """Which values of a type are allowed: those that `holds` is true of, in words."""
+    """A condition on the values of a parameter: `holds` tests it, and `words` describes it in messages, as in "positive"."""
 
     words: str
     holds: Callable[[Any], bool] = field(repr=False)
@@ -97,7 +97,7 @@ def check_regularity(problem: Any) -> None:
 
 
 def _options(hint: Any) -> list[tuple[Any, tuple[Range, ...]]]:
-    """The types that an annotation allows, each with its ranges; `Tensor` for arrays."""
+    """Return the types that an annotation allows, each with its conditions. Array annotations become `Tensor`."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return [(option, (*parts[1:], *rules)) for option, rules in _options(parts[0])]

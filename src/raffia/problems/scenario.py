@@ -77,7 +77,7 @@ class Scenario(Evolution, Problem):
         return Pushforward(law, replace(self, time=float(self.warm_up), warm_up=0).solve) if self.warm_up else law
 
     def check_together(self) -> None:
-        """Whole steps, and waves that a grid holds."""
+        """Raise an error unless times are whole numbers and `cutoff` is below half of `fine_points`."""
         super().check_together()
         _check_whole("Scenario(time=…)", self.times)
         if 2 * self.cutoff >= self.fine_points:

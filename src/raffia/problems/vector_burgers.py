@@ -60,7 +60,7 @@ class VectorBurgers(Evolution, Problem):
 
     @property
     def channels(self) -> int:
-        """The components of a velocity."""
+        """The number of components of the velocity, one for each axis."""
         return self.domain.dim
 
     @property

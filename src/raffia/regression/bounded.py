@@ -36,7 +36,7 @@ class Bounds:
         return Bounds(self.rows[which], self.column[which], self.low[which], self.high[which], self.source[which])
 
     def within(self, margin: float, live: Tensor) -> "Bounds":
-        """Narrower by a margin, where coefficients matter and there is room for it."""
+        """Return bounds narrowed by a margin, in rows that depend on coefficients and are wide enough."""
         room = margin * (live & (self.high - self.low > 4 * margin))
         return Bounds(self.rows, self.column, self.low + room, self.high - room, self.source)
 
@@ -54,7 +54,7 @@ class Contradiction(Exception):
 
 
 def bounded_solution(equations: NormalEquations, ridge: float, bounds: Bounds) -> tuple[Solution, Tensor]:
-    """The least sum of squares among coefficients within the bounds, and the multiplier of each row, zero where it does not matter."""
+    """Return the coefficients that minimise the sum of squares within the bounds, and a multiplier for each row: zero if inactive."""
     shifted, rhs = equations.gram.clone(), columns_of(equations.rhs)
     shifted.diagonal().add_(ridge)
     factor, failed_at = torch.linalg.cholesky_ex(shifted)
@@ -107,9 +107,11 @@ def _columns(white: Tensor, bounds: Bounds, free: Tensor, live: Tensor, toleranc
 def _optimality(
     shifted: Tensor, coef: Tensor, rhs: Tensor, bounds: Bounds, multipliers: Vector, size: float, energy: float
 ) -> float:
-    """The largest residual of (G + λ)α + Cᵀμ = b, low ≤ Cα ≤ high, and μ = 0 but where a bound holds, with its sign.
+    """Return the largest residual of the optimality conditions, relative to the size of their terms.
 
-    Relative to b, to the `size` of values and to the `energy` bᵀα of the coefficients without inequalities.
+    They are (G + λ)α + Cᵀμ = b, low ≤ Cα ≤ high, and μ = 0 except where a bound is active, with the sign of that bound.
+
+    The scales are b, the `size` of values and the `energy` bᵀα of the coefficients without inequalities.
     """
     values, tiny = bounds.values(coef), torch.finfo(coef.dtype).tiny
     force = torch.zeros_like(coef).index_add_(1, bounds.column, (bounds.rows * multipliers[:, None]).mT)

@@ -56,7 +56,7 @@ class Workspace:
         return int(max(1, min(allowed, wanted // points)))
 
     def predict_size(self, points: int) -> int:
-        """Inputs in a batch, such that a tile holds about 128 features."""
+        """The number of inputs in a batch, chosen so that a tile holds about 128 features."""
         return int(self.batch_size or max(1, self.tile // (min(self.n_features, 128) * points)))
 
 
@@ -66,7 +66,7 @@ def fits(values: Tensor, device: torch.device) -> bool:
 
 
 def arriving(batches: Iterable[Batch], device: torch.device) -> Iterator[Batch]:
-    """The same batches on the device. Pinned copies overlap with the work on the batch before."""
+    """Yield the batches on the device. Pinned memory lets a copy overlap with work on the previous batch."""
     if device.type != "cuda":
         yield from (tuple(part.to(device) for part in batch) for batch in batches)
         return

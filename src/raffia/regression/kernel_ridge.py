@@ -101,7 +101,7 @@ class KernelSolution(Solution):
                 object.__setattr__(self, name, part.contiguous())
 
     def to(self, device: torch.device) -> "KernelSolution":
-        """The same on another device."""
+        """Return a copy on another device."""
         return replace(self, **{name: part.to(device) for name in PARTS if (part := getattr(self, name)) is not None})
 
 

@@ -223,7 +223,7 @@ def fold_ridge(folds: Sequence[Statistics]) -> tuple[float, float]:
 
 
 def _solved(equations: NormalEquations, ridge: float) -> Float[Tensor, "m columns"]:
-    """α(λ) by Cholesky; NaN where G + λ is not positive definite in floating point."""
+    """Return α(λ) by Cholesky, or NaN if G + λ is not positive definite in floating point."""
     factor, failed = factorised(equations.gram, ridge)
     coef = torch.cholesky_solve(columns_of(equations.rhs), factor)
     return torch.full_like(coef, torch.nan) if failed else coef

@@ -35,7 +35,7 @@ Problem = TypeVar("Problem", bound="ModalProblem")
 
 
 class ModalProblem(ABC):
-    """What the two forms of modal statistics share: the ordinary coefficients α⁰, and the solution of all blocks."""
+    """Base of both forms of modal statistics: the ordinary coefficients α⁰, and the solution of all blocks."""
 
     twice: Float[Tensor, "blocks"]
     """The number of modes of each block: 2 where a mode stands for a conjugate pair."""

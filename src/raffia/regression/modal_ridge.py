@@ -163,7 +163,7 @@ def _ordinary_left_out(
 
 
 def _misfit(rest: ModalEquations, fold: ModalEquations, ridges: Tensor, start: Tensor) -> Float[Tensor, "blocks"]:
-    """Σ_i |Y_i − F_i|² over a fold in each block, for the model of the rest; infinite where that has no solution."""
+    """Return Σ_i |Y_i − F_i|² over a fold for each block, with the model trained on the rest; infinite if that has no solution."""
     nowhere = torch.isinf(ridges).all()
     coef = start.expand_as(fold.sides).to(fold.sides) if nowhere else rest.solve(ridges, start, allow_failures=True)
     gain = ((2 * fold.sides - fold.grams @ coef) * coef.conj()).real.sum((1, 2)) / fold.features
@@ -179,7 +179,7 @@ def _quotient(residual: Targets, gap: Float[Tensor, "blocks n"]) -> Targets:
 class _Tried:
     """Exponents that were tried, and the squared errors they gave, for every block."""
 
-    twice: Float[Tensor, "blocks"]
+    weights: Float[Tensor, "blocks"]
     powers: list[Float[Tensor, "blocks"]] = field(default_factory=list)
     squares: list[Squares] = field(default_factory=list)
 
@@ -203,26 +203,26 @@ class _Tried:
         """The mean over samples of (Σ_k |e_i(k)|²)^½, with the best of each block."""
         index = self.best(variant)[None, :, None].expand(1, -1, self.squares[0].shape[1])
         kept = torch.stack([squares[:, :, variant] for squares in self.squares]).gather(0, index)[0]
-        return float((self.twice[:, None] * kept).sum(0).sqrt().mean())
+        return float((self.weights[:, None] * kept).sum(0).sqrt().mean())
 
-    def better(self) -> int:
+    def better_variant(self) -> int:
         errors = [self.error(variant) for variant in range(self.squares[0].shape[2])]
         finite = [error if error == error else INF for error in errors]
         if min(finite) == INF:
             raise RaffiaError("no ridge has a finite error on the left-out samples: check the data, or pass ridge as a number.")
         best = finite.index(min(finite))
-        spoilt = self.faint & (self.sums(best).amin(0) > self.there)
+        spoilt = self.negligible & (self.sums(best).amin(0) > self.energies)
         return 0 if best and bool(spoilt.any()) and finite[0] <= DEFAULTS.variant_tolerance * finite[best] else best
 
     @property
-    def there(self) -> Float[Tensor, "blocks"]:
-        """The outputs themselves: the first power is infinite, and the first variant has no ordinary part then."""
+    def energies(self) -> Float[Tensor, "blocks"]:
+        """Σ_i |Y_i|² of each block: the first ridge is infinite, and variant 0 has no ordinary part, so its errors are the outputs."""
         return self.sums(0)[0]
 
     @property
-    def faint(self) -> Bool[Tensor, "blocks"]:
-        """Blocks with so little in them that it may be rounding, which a model would make grow, step by step."""
-        return self.there < DEFAULTS.faint * (self.twice * self.there).sum() / self.twice.sum()
+    def negligible(self) -> Bool[Tensor, "blocks"]:
+        """Blocks with so little energy that it may be rounding. A model applied again and again could amplify it."""
+        return self.energies < DEFAULTS.faint * (self.weights * self.energies).sum() / self.weights.sum()
 
     def vertex(self, variant: int) -> Float[Tensor, "blocks"]:
         """The power at the vertex of the parabola through the best and its neighbours, on logarithmic scales, or infinite."""
@@ -241,19 +241,25 @@ class _Tried:
 
 def search_ridges(
     scales: Float[Tensor, "blocks"],
-    twice: Float[Tensor, "blocks"],
+    weights: Float[Tensor, "blocks"],
     squares: Callable[[Float[Tensor, "some"], Int[Tensor, "some"] | None], Squares],
 ) -> tuple[int, Float[Tensor, "blocks"], float]:
-    """The better variant, its ridges and its error. `squares` gives the squared errors of some blocks, or of all."""
-    tried, everywhere = _Tried(twice), torch.ones_like(scales)
+    """Choose a ridge for each block by leave-one-out errors; return the better variant, its ridges and its error.
+
+    Variant 0 shrinks coefficients towards zero, variant 1 towards the ordinary ones. Powers of ten times the `scales` are tried, first
+    the same for all blocks, then beside the best of each. `weights` are 2 for blocks that stand for two conjugate modes, else 1.
+    `squares` maps ridges and the indices of blocks (None for all) to squared errors. Negligible blocks that variant 0 does not explain
+    get an infinite ridge, which is a zero prediction.
+    """
+    tried, everywhere = _Tried(weights), torch.ones_like(scales)
     (lowest, _, highest), (down, up) = DEFAULTS.coarse, DEFAULTS.around
     for power in (INF, *DEFAULTS.coarse):
         tried.add(everywhere * power, squares(scales * 10.0**power, None))
-    variant = tried.better()
+    variant = tried.better_variant()
     base = tried.power(variant).clamp(max=highest)
     for step in (down, up):
         tried.add(base + step, squares(scales * 10.0 ** (base + step), None))
-    variant = tried.better()
+    variant = tried.better_variant()
     best = tried.power(variant)
     for power, wanted in ((DEFAULTS.small, best <= lowest + down), (DEFAULTS.large, best >= highest + up)):
         if wanted.any():
@@ -261,5 +267,5 @@ def search_ridges(
             more = torch.full_like(tried.squares[0], INF)  # infinite elsewhere, so never chosen
             more[some] = squares(scales[some] * 10.0**power, some)
             tried.add(everywhere * power, more)
-    idle = tried.faint & (tried.sums(variant).amin(0) > (1 - DEFAULTS.explained) * tried.there) & (variant == 0)
-    return variant, torch.where(idle, INF, scales * 10.0 ** tried.vertex(variant)), tried.error(variant)
+    unexplained = tried.negligible & (tried.sums(variant).amin(0) > (1 - DEFAULTS.explained) * tried.energies) & (variant == 0)
+    return variant, torch.where(unexplained, INF, scales * 10.0 ** tried.vertex(variant)), tried.error(variant)

@@ -22,7 +22,7 @@ from raffia.spaces import Modes, Nodes
 
 
 def ranges(matrices: Inexact[Tensor, "blocks p p"]) -> Iterator[slice]:
-    """Slices of the blocks that fit into memory together, with a few copies."""
+    """Return slices that divide the blocks into parts, each small enough for memory with a few copies of it."""
     size = max(1, DEFAULTS.factorised_bytes[matrices.device.type] // max(1, matrices[0].nbytes))
     return (slice(start, start + size) for start in range(0, len(matrices), size))
 
@@ -37,7 +37,7 @@ Targets = Inexact[Tensor, "blocks n columns"]
 
 
 class Sampled(NamedTuple):
-    """Some samples: V, Y and their indices."""
+    """A batch of samples: features V, modes of the outputs Y, and the indices of the samples."""
 
     V: Features
     Y: Targets

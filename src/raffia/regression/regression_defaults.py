@@ -1,11 +1,11 @@
-"""Numbers that decide in least squares: limits of memory, and how ridges and solvers are chosen."""
+"""Default constants of least squares: memory limits, and the choice of ridges and solvers."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionDefaults:
-    """Numbers that decide in least squares: limits of memory, and how ridges and solvers are chosen."""
+    """Default constants of least squares: memory limits, and the choice of ridges and solvers."""
 
     # Memory
     rows_per_product: int = 2048

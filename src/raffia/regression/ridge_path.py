@@ -134,7 +134,7 @@ class DualPath:
 
 
 def coordinates_of(y: Float[Tensor, "n columns"]) -> Float[Tensor, "n rank"]:
-    """The same vectors in an orthonormal basis of their span: fewer coordinates, equal norms and inner products."""
+    """Return the vectors in an orthonormal basis of their span: fewer coordinates with equal norms and inner products."""
     if y.shape[1] <= len(y):
         return y
     s, U = torch.linalg.eigh(y @ y.mT)

@@ -277,7 +277,7 @@ class Streamed(Statistics):
         return (rows.mT @ x for rows, _ in self.blocks())
 
     def transposed(self, parts: Iterator[Tensor]) -> Float[Tensor, "m *columns"]:
-        """Aᵀ u for u given a batch at a time."""
+        """Return Aᵀu, where `parts` are consecutive rows of u."""
         total: Tensor | None = None
         for (rows, _), part in zip(self.blocks(), parts, strict=True):
             total = rows @ part if total is None else total.add_(rows @ part)

@@ -1,4 +1,4 @@
-"""The sentences of a report: how good a model is, compared with simple predictions, and what its errors do not say."""
+"""The sentences of a report: the errors of a model, a comparison with simple predictions, and the limits of these errors."""
 
 from collections.abc import Mapping
 

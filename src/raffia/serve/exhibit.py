@@ -34,7 +34,7 @@ class Exhibit:
     @cached_property
     def described(self) -> dict[str, Any]:
         """All that the page needs to know before it asks for anything."""
-        frame, schema, start = self.served.model.trained_.frame, self.served.model.trained_.file_schema, self._start
+        frame, schema, start = self.served.model.trained_.frame, self.served.model.trained_.file_schema, self._first
         low, high, values = self._range
         return {
             "name": self.served.name,
@@ -133,7 +133,7 @@ class Exhibit:
     @cached_property
     def _range(self) -> tuple[list[float], list[float], list[float] | None]:
         """The least and the greatest value of each channel or component of inputs, and all of them where they are few."""
-        frame, start = self.served.model.trained_.frame, self._start
+        frame, start = self.served.model.trained_.frame, self._first
         a = start if self.pairs is None else self.pairs.read(range(min(SEEN, len(self.pairs))))[0].double()
         count = start.shape[1] if frame.input.has_components else 1
         each = a.reshape(len(a), count, -1).transpose(0, 1).reshape(count, -1)
@@ -145,8 +145,11 @@ class Exhibit:
         return each.amin(1).tolist(), each.amax(1).tolist(), values
 
     @cached_property
-    def _start(self) -> Tensor:
-        """The first pair, or a wave about the mean of the inputs, as far as it is known: with an axis of one sample."""
+    def _first(self) -> Tensor:
+        """The input that the page shows first, (1, *input): that of the first pair, or a synthetic one without data.
+
+        The synthetic input is the mean of the training inputs. On a grid, a sine wave is added to it.
+        """
         frame = self.served.model.trained_.frame
         if self.pairs is not None:
             return self.pairs.read(range(1))[0].double()
@@ -163,13 +166,13 @@ class Exhibit:
         frame = self.served.model.trained_.frame
         if not frame.input.one_channel.gridded or not frame.input.one_channel.ndim:
             return []
-        own = frame.input.grid_of(self._start).one_channel.shape
+        own = frame.input.grid_of(self._first).one_channel.shape
         ends = [not kind.periodic and not any(kind.left_out) for kind in frame.input.one_channel.kinds]
         shapes = {own, frame.input_nodes.one_channel.shape}
         for factor in (0.5, 2, 4):
             shape = tuple(round((n - end) * factor) + end for n, end in zip(own, ends, strict=True))
             small = np.prod(shape) <= MOST_POINTS and min(shape) > 4
-            if small and self._can(lambda: self.served.model.predict(self._moved(self._start[0], own, shape)[None])):  # noqa: B023
+            if small and self._can(lambda: self.served.model.predict(self._moved(self._first[0], own, shape)[None])):  # noqa: B023
                 shapes.add(shape)
         return [list(shape) for shape in sorted(shapes, key=np.prod)]
 

@@ -114,7 +114,7 @@ def wanted(asked: Asked, name: str) -> Any:
 
 
 def vector_of(name: str, given: Any, size: int) -> np.ndarray:
-    """A list of as many numbers as are wanted; JSON has no others than finite ones."""
+    """Return a JSON list of `size` numbers as a vector, or raise an error. JSON numbers are always finite."""
     if type(given) is not list or len(given) != size or not set(map(type, given)) <= {int, float}:
         raise RaffiaError(f"{name} must be a list of {size} numbers; got {_shape(given)}.")
     return np.array(given, dtype=np.float64)

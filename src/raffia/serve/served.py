@@ -16,9 +16,9 @@ DERIVATIVES = {"Gradient": "vjp", "ApplyJacobian": "jvp", "ApplyHessian": "hvp"}
 
 
 class Served:
-    """A trained model, as flat vectors of numbers in and out. All but its name is for one thread at a time.
+    """A trained model that maps flat vectors to flat vectors. Everything but its name must be used by one thread at a time.
 
-    `at(shape)` is the operator for inputs on a grid of this shape; `at(None)` is that of the training.
+    `at(shape)` returns the operator for inputs on a grid of this shape; `at(None)` returns that for the training grid.
     """
 
     def __init__(self, name: str, model: RandomFeatureModel) -> None:
@@ -29,17 +29,17 @@ class Served:
         self.support = {"Evaluate": True} | {call: self._can(call) for call in DERIVATIVES}
 
     def function(self, call: str, grid: tuple[int, ...] | None) -> Callable[..., np.ndarray]:
-        """What answers a call of the protocol, for batches."""
+        """Return the function that answers a call of the protocol, such as "Evaluate", for batches of vectors."""
         operator = self.at(grid)
         return operator if call == "Evaluate" else getattr(operator, DERIVATIVES[call])
 
     def _novelty(self, grid: tuple[int, ...] | None) -> Callable[[np.ndarray], np.ndarray]:
-        """How unlike the training inputs flat inputs on a grid are, for batches."""
+        """Return a function that maps flat inputs (n, size) on a grid to their novelty (n, 1)."""
         shape = self.at(grid).input_grid.shape
         return lambda x: np.asarray(self.model.novelty(x.reshape(len(x), *shape)))[:, None]
 
     def _can(self, call: str) -> bool:
-        """Whether a call works at one input."""
+        """Return whether a call gives finite values at one input."""
         x, s = self.middle.reshape(1, -1), np.ones((1, self.at(None).output_size))
         arguments = {"Gradient": (x, s), "ApplyJacobian": (x, x), "ApplyHessian": (x, s, x)}[call]
         try:
@@ -49,7 +49,7 @@ class Served:
 
     @cached_property
     def middle(self) -> np.ndarray:
-        """An input that the model takes: the mean of those of the training where it is known, zero, or one where that is refused."""
+        """A valid input: the mean of the training inputs, zero if it is unknown, or ones if the model refuses these."""
         frame = self.model.trained_.frame
         zero = torch.zeros(1, *frame.input_nodes.shape, dtype=torch.float64)
         mean = frame.input_scaling.undo(zero)[0].numpy()
@@ -61,7 +61,7 @@ class Served:
 
     @property
     def in_words(self) -> str:
-        """What it takes, what it gives and what it can do, on one line."""
+        """One line with the shapes of inputs and outputs, and the calls that the model supports."""
         operator = self.at(None)
         sides = [" × ".join(map(str, nodes.shape)) or "1" for nodes in (operator.input_grid, operator.output_grid)]
         return f"{self.name}: {' → '.join(sides)} numbers; {', '.join(call for call, can in self.support.items() if can)}"

@@ -18,7 +18,7 @@ from raffia.spaces.axes import Axis, Boundary
 from raffia.spaces.base import Nodes
 from raffia.spaces.grid import Grid
 from raffia.spaces.laplacian import analysis, synthesis
-from raffia.spaces.robust_sizes import average, largest
+from raffia.spaces.trimmed import average, largest
 
 VANISHES = 1e-6
 """Functions vanish at a boundary if they are smaller there than this share of the largest value."""
@@ -162,8 +162,11 @@ class Components(Modes):
             )
 
 
-def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes) -> Modes:
-    """Modes for these functions: waves on a torus, sines along axes at whose ends they vanish, principal components on a mesh."""
+def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes, tolerance: float = VANISHES) -> Modes:
+    """Modes for these functions: waves on a torus, sines along axes at whose ends they vanish, principal components on a mesh.
+
+    Values below the `tolerance`, relative to the largest, count as zero.
+    """
     one = nodes.one_channel
     if not isinstance(one, Grid):
         return Components(one, _principal(one.embed(f.reshape(-1, *one.shape))))
@@ -172,17 +175,18 @@ def modes_of(f: Float[Tensor, "n *shape"], nodes: Nodes) -> Modes:
     f = f.reshape(-1, *one.shape)
     free = one.domain.boundaries("neumann")
     odd = [
-        word == "neumann" and _vanish(f, kind, dim) for word, kind, dim in zip(free, one.domain.kinds, _axes(one), strict=True)
+        word == "neumann" and _vanish(f, kind, dim, tolerance)
+        for word, kind, dim in zip(free, one.domain.kinds, _axes(one), strict=True)
     ]
     found = tuple("dirichlet" if sines else word for sines, word in zip(odd, free, strict=True))
     alike = {word for word in found if word != "periodic"}
     return BoxWaves(one, alike.pop() if len(alike) == 1 else found)
 
 
-def _vanish(f: Float[Tensor, "n *shape"], kind: Axis, dim: int) -> bool:
+def _vanish(f: Float[Tensor, "n *shape"], kind: Axis, dim: int, tolerance: float) -> bool:
     """Whether functions vanish at both ends of an axis, by linear extrapolation at ends without a node."""
     zero = [
-        largest(end) <= VANISHES * largest(f) if gap == 0 else average(end) <= EXTRAPOLATED * average(near)
+        largest(end) <= tolerance * largest(f) if gap == 0 else average(end) <= EXTRAPOLATED * average(near)
         for (end, near), gap in zip(kind.at_ends(f, dim), (kind.before, kind.after), strict=True)
     ]
     return all(zero) and f.shape[dim] > 2

@@ -120,7 +120,7 @@ class Line:
         return (parts * torch.where(self.wavenumbers == 0, 0.5, 1.0).to(f)).movedim(-1, axis)
 
     def back(self, coef: Tensor, axis: int) -> Tensor:
-        """The function along an axis."""
+        """Return the function values along an axis: the inverse transform of its coefficients."""
         return (
             _along(coef, _matrices(self.points, self.kind, self.boundary)[1], axis) if self._dense else self._summed(coef, axis)
         )

@@ -35,7 +35,7 @@ class Vectors(Space, Nodes):  # type: ignore[misc]  # one_channel is the vectors
 
     @property
     def ndim(self) -> int:
-        """One axis, of the components."""
+        """The number of axes of a vector: one, whose entries are the components."""
         return 1
 
     @property
@@ -101,7 +101,7 @@ class Channels(Space):
 
     @property
     def ndim(self) -> int:
-        """The channels, then the axes of the domain."""
+        """The number of axes: one for the channels, then those of the domain."""
         return 1 + self.of.ndim
 
     @property

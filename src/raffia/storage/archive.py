@@ -141,7 +141,7 @@ def _is_ours(cls: Callable[..., Any]) -> bool:
 
 
 def _name_of(cls: type) -> str:
-    """The public name of a class of raffia, which stays when modules move; the path of any other."""
+    """Return the name of a class in a file: for a class of raffia without its module, which may move, else with it."""
     return cls.__name__ if _is_ours(cls) else f"{cls.__module__}.{cls.__qualname__}"
 
 

@@ -58,7 +58,7 @@ _ENDED: ContextVar[threading.Event | None] = ContextVar("ended", default=None)
 
 
 def seconds_for(budget: float | int | None, effort: str | None) -> float:
-    """The budget in seconds, as given or by its name."""
+    """Return the time limit in seconds, from `budget` or from the name in `effort`."""
     if effort is not None and effort not in EFFORTS:
         raise RaffiaError(f"effort must be {', '.join(map(repr, EFFORTS))}; got {effort!r}.")
     if budget is None:

@@ -25,7 +25,7 @@ from raffia.features import (
 )
 from raffia.features.equations import found
 from raffia.spaces import Domain, Mesh, Space
-from raffia.spaces.robust_sizes import largest
+from raffia.spaces.trimmed import largest
 from raffia.surrogate.example_pairs import ExamplePairs
 
 Kind = Literal["ordinary", "modal", "kernel"]
@@ -61,20 +61,20 @@ class Traits:
 
 @dataclass(frozen=True)
 class Candidate(Traits):
-    """A feature map for given pairs."""
+    """A feature map that takes part in a contest, with its name and the settings that models with it need."""
 
     name: str
     feature_map: FeatureMap
     most: int = sys.maxsize
-    """How many features a model may have at most, by its memory."""
+    """The largest number of features that fits into memory."""
 
     @property
     def kernel(self) -> bool:
-        """Whether it is trained without features; a search takes so little then that every fold can have its own."""
+        """Whether a model is trained by its kernel, without random features. A search is then cheap enough for every fold."""
         return self.coefficients == "kernel"
 
     def arguments(self, common: dict[str, Any], most_modal: int = sys.maxsize) -> dict[str, Any]:
-        """Arguments of a model of these features: the common ones, but for what these need; at most so many modal features."""
+        """Return the arguments of a model with these features: the `common` ones, changed as the features need."""
         own: dict[str, Any] = {"n_features": min(common["n_features"], self.most)}
         if self.kernel:
             own = {"n_features": math.inf, "solver": None}
@@ -335,7 +335,7 @@ FAMILIES = (
 
 
 def candidates(a: Tensor, y: Tensor, domain: Space, output: Space, streamed: bool = False) -> Iterator[Candidate]:
-    """Those that a contest on such pairs tries."""
+    """Return the candidates of a contest on such pairs."""
     pairs = ExamplePairs(a, y, domain, output, streamed)
     return (family.candidate(pairs) for family in FAMILIES if family.applies(pairs) and family.enters(pairs))
 

@@ -88,7 +88,7 @@ def contest(
 
 
 def started(start: RandomFeatureModel | None, known: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Candidates, of which those of the kind of a model begin with its hyperparameters."""
+    """Return the candidates. Those with features like the `start` model's begin with its hyperparameters."""
     for one in known:
         alike = (
             start is not None
@@ -100,7 +100,7 @@ def started(start: RandomFeatureModel | None, known: Iterable[Candidate]) -> Ite
 
 @dataclass(eq=False)
 class _Rounds:
-    """A contest as it is held: the entries so far, and the steps that searches took."""
+    """The state of a running contest: its entries so far, and the number of steps of each search."""
 
     judge: Judge
     clock: Clock
@@ -120,16 +120,20 @@ class _Rounds:
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to win, or no time."""
+        """Whether the contest is over: the best error is at the level of rounding, or the time is spent."""
         return self._won or self.clock.over(BUDGET.contest)
 
     @property
     def _won(self) -> bool:
-        """Whether the error is as small as the precision of the data allows."""
+        """Whether the best error is at the level of rounding, so that no candidate can be better."""
         return self.best < DEFAULTS.enough.get(self.judge.a.dtype, 0.0)
 
     def hold(self, entrants: list[Entrant]) -> None:
-        """The first by itself, since it takes no time; then what has a closed form; then what is made of the pairs; then searches."""
+        """Evaluate the candidates: first those without a search, then those with one.
+
+        The first candidate is cheap and comes alone. Then come features with fixed hyperparameters, together, and features fitted to the
+        data, one after the other. Searches run in stages, and candidates far behind the best are dropped after each.
+        """
         plain = [one for one in entrants[1:] if not one.candidate.steps]
         made = [[one] for one in plain if one.candidate.learn]  # one after the other: what is far behind the best is given up
         for group in (entrants[:1], [one for one in plain if not one.candidate.learn], *made):
@@ -150,14 +154,14 @@ class _Rounds:
         self._judge([one for one in alive if one.outcome == "" and one.history is not None and one.history.curve])
 
     def _survivors(self, entrants: list[Entrant]) -> list[Entrant]:
-        """Those that go on; the others are entered as they are."""
+        """Return the entrants that continue. The others enter the table of results as they are."""
         for one in entrants:
             if one.outcome:
                 self._enter(self.judge.given_up(one))
         return [one for one in entrants if not one.outcome]
 
     def _hopeful(self, entrant: Entrant) -> bool:
-        """Whether a search is worth its time; with modal coefficients, it takes less than training does."""
+        """Return whether an entrant's hyperparameters are searched: with modal coefficients always, else unless its error is too large."""
         entry = self.entries.get(entrant.name)
         return entrant.candidate.coefficients == "modal" or (entry is not None and entry.error <= DEFAULTS.hopeless * self.best)
 
@@ -210,12 +214,15 @@ class _Rounds:
         return replace(entrant, settings=settings, history=history, error=error, seconds=seconds, outcome=outcome)
 
     def _prepared(self, entrant: Entrant) -> Prepared:
-        """The pairs that a search looks at: those of the first split."""
+        """Return the pairs on which hyperparameters are searched: the training pairs of the first split."""
         train = self.judge.splits[0][0][: entrant.candidate.trained_on]
         return prepare(entrant.settings, self.judge.a[train], self.judge.y[train])
 
     def _limit(self, candidate: Candidate) -> float:
-        """How many times the best error small models may have: where features are many in the end, they say less."""
+        """Return the largest allowed ratio of the error of a small model to the best error.
+
+        The limit is lowest for features whose search has stages. It is higher with modal coefficients, and infinite for others.
+        """
         if candidate.steps:
             return DEFAULTS.hopeless
         return (2 if self.several else 4) * DEFAULTS.hopeless if candidate.coefficients == "modal" else math.inf

@@ -28,7 +28,7 @@ FEWEST_ERRORS, MOST_ERRORS = 3, 1024  # pairs that error bars are calibrated on
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Some of the pairs, a model that was trained without them, and what it was trained on."""
+    """One split of cross-validation: the test pairs, the training pairs, and the model trained on these."""
 
     model: RandomFeatureModel
     train: Dataset
@@ -38,7 +38,7 @@ class Fold:
 
     @cached_property
     def predicted(self) -> Tensor:
-        """What the model predicts for the test inputs."""
+        """The predictions for the test inputs."""
         return self.model.predict(self.test.a)
 
     @property
@@ -48,19 +48,20 @@ class Fold:
 
 
 def left_in_turn(data: Dataset) -> bool:
-    """Whether there are so few pairs that each is left out once."""
+    """Return whether there are so few pairs that each is held out once."""
     return len(data) < (FEW_VECTORS if data.domain.tabular else FEW)
 
 
 def left_out_count(data: Dataset) -> int:
-    """How many pairs are left out by `cross_validated`: all, or one fifth of many."""
+    """Return the number of pairs that `cross_validated` holds out: all, or one fifth of many."""
     return len(data) if left_in_turn(data) else len(data) // FEWER_FOLDS
 
 
 def cross_validated(choice: Choice, data: Dataset, labels: Tensor | None, seed: int) -> list[Fold]:
-    """Train the choice without each fold in turn; of many pairs, without one fifth of them.
+    """Train a model without each fold in turn and return the folds. For many pairs, one fifth is held out once.
 
-    Of vectors there are many folds; where there are many pairs too, hyperparameters are not found again in each.
+    Pairs with equal `labels` are in the same fold. Hyperparameters are searched again in every fold, except for many pairs of vectors:
+    these have more folds.
     """
     vectors, in_turn = data.domain.tabular, left_in_turn(data)
     large = len(data) > MANY and data.y[0].numel() > LARGE

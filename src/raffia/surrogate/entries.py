@@ -13,7 +13,7 @@ from raffia.tuning import History
 
 @dataclass(frozen=True, kw_only=True)
 class ContestDefaults:
-    """What a contest compares with what.
+    """Thresholds and sizes of a contest.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ DEFAULTS = ContestDefaults()
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """How a candidate did: its errors and predictions on the pairs judged, the seconds it took, and what was found."""
+    """The result of a candidate: errors and predictions for the held-out pairs, the time in seconds, and a note."""
 
     candidate: Candidate
     errors: Float[Tensor, "judged"]
@@ -78,7 +78,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """All entries in the order tried, the best, and what share of the prediction a second one has, if any."""
+    """The results of a contest: its entries in the order tried, the best one, and the weight of a second one in a sum of both."""
 
     entries: list[Entry]
     n_train: int
@@ -94,7 +94,7 @@ class Contest:
 
     @property
     def best(self) -> Entry:
-        """The leader along trajectories; else the first, which is simpler, of those with the least error within the noise."""
+        """The best entry along trajectories if these decide. Else the first, and simplest, whose error is the smallest up to noise."""
         if self.leader is not None:
             return self.leader
         least = min(self.entries, key=lambda entry: entry.error)
@@ -102,7 +102,7 @@ class Contest:
 
     @property
     def header(self) -> list[str]:
-        """What the columns of `rows` are."""
+        """The titles of the columns of `rows`."""
         return ["features", "relative error", *([f"{self.unit} (decides)"] if self.unit else []), "time", "found"]
 
     @property
@@ -121,7 +121,7 @@ class Contest:
 
 
 def noise_between(one: Float[Tensor, "judged"], other: Float[Tensor, "judged"]) -> float:
-    """The standard error of the difference of two mean errors on the same pairs."""
+    """Return the standard error of the difference of two mean errors on the same pairs."""
     return float((one - other).std()) / math.sqrt(len(one))
 
 

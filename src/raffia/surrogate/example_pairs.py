@@ -11,7 +11,7 @@ from raffia.spaces import Domain, Mesh, Space
 
 @dataclass(frozen=True)
 class ExamplePairs:
-    """Some pairs, and the spaces they live in: what a family is chosen by."""
+    """Pairs and their spaces, by which a family of features is chosen."""
 
     a: Tensor
     y: Tensor

@@ -35,7 +35,7 @@ from raffia.surrogate.outliers import Outliers, find_outliers
 from raffia.surrogate.plan import FEW, Choice, Request
 from raffia.surrogate.result import Surrogate
 from raffia.surrogate.rollouts import Paths, grows_anew, paths_of, rolled_out
-from raffia.surrogate.steadying import conserving, steadied
+from raffia.surrogate.stability import conserving, stabilise
 from raffia.surrogate.windows import incomplete
 from raffia.tuning import GradientSearch
 from raffia.tuning.workers import side_by_side, working
@@ -291,7 +291,7 @@ def _trained(request: Request, choice: Choice, train: Dataset, paths: Paths | No
     choice = request.trained(choice, data)
     if paths is None or request.one_step:
         return choice, [kept] if kept else []
-    choice, steady = steadied(choice, request.others(choice, data), paths, each)
+    choice, steady = stabilise(choice, request.others(choice, data), paths, each)
     return choice, [note for note in (kept, steady) if note]
 
 

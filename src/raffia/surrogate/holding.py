@@ -20,7 +20,7 @@ BLOCKS = 2  # that the pairs held out are in, where they are in blocks
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What is held out together: the number of the group of each pair, and the names of groups, if they are not blocks of rows."""
+    """Groups of pairs that are held out together: an index for each pair, and the names of groups unless they are blocks of rows."""
 
     numbers: Int[Tensor, "n"]
     names: list[str] | None = None
@@ -36,7 +36,7 @@ class Groups:
         return None if made is None else replace(made, kind="trajectories")
 
     def linked(self, data: Dataset) -> Int[Tensor, "n"]:
-        """Labels of what is held out together, where copies of inputs are in several groups: these are one.
+        """Return labels in which groups that share copies of an input are merged.
 
         Along trajectories, their beginnings count: many come to the same states in the end.
         """
@@ -55,7 +55,7 @@ class Groups:
         return None if self.names is None else [self.names[number] for number in self.numbers[rows].tolist()]
 
     def in_words(self, held: Int[Tensor, "held"]) -> str:
-        """How these pairs were held out."""
+        """The way in which these pairs were held out, in words."""
         if self.names is None:
             return "in blocks of consecutive rows"
         return f"in whole {self.kind} ({len(self.numbers[held].unique())} of {len(self.names)})"
@@ -63,7 +63,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Holding:
-    """The numbers of the pairs held out and of those to train on, and how they were told apart."""
+    """A split into held-out and training pairs, given by their indices, and the way in which it was made."""
 
     held: list[int]
     train: list[int]
@@ -75,7 +75,7 @@ class Holding:
 
     @property
     def words(self) -> str:
-        """What was held out, and how."""
+        """The number of held-out pairs and the way they were chosen, in words."""
         return f"{len(self.held)} of {len(self.held) + len(self.train)} pairs {self.how}" if self.held else self.how
 
     def part(self, rows: list[int]) -> "Holding":
@@ -99,14 +99,14 @@ def labels_for(groups: Any, source: Source | None) -> np.ndarray | None:
 
 
 def spread(labels: np.ndarray | None, along: Along | None) -> np.ndarray | None:
-    """Labels of pairs, where there may be one for each trajectory instead."""
+    """Return a label for each pair, from labels of pairs or of trajectories."""
     if labels is None or along is None or labels.size == len(along) or labels.size != along.count:
         return labels
     return labels.reshape(-1)[along.trajectory.unique(return_inverse=True)[1].numpy(force=True)]
 
 
 def groups_for(labels: np.ndarray | None, blocks: bool, n: int, count: int) -> Groups | None:
-    """What is held out together of n pairs: those of one label, or blocks of consecutive rows, for `count` pairs to hold out."""
+    """Return the groups of n pairs: by labels, or blocks of consecutive rows whose size suits `count` held-out pairs."""
     if blocks:
         if labels is not None:
             raise RaffiaError(
@@ -149,7 +149,7 @@ def scaled(data: Dataset) -> Tensor:
 
 
 def known(train: Dataset, test: Dataset) -> str:
-    """What to say of inputs of a test that are in the training data too; nothing where there are none."""
+    """Return a warning about test inputs that are also training inputs, if there are any."""
     if train.a.shape[1:] != test.a.shape[1:]:
         return ""
     groups = groups_of(torch.cat([train.a.double(), test.a.double()]))
@@ -157,8 +157,11 @@ def known(train: Dataset, test: Dataset) -> str:
     return f"{copies} of {len(test)} inputs of the test are in the training data too, or nearly." if copies else ""
 
 
-def told(near: Nearness | None, random: bool, tabular: bool, error: float | None) -> Sequence[str]:
-    """What to say of errors of pairs held out that resemble their neighbours; `error` is that of blocks of consecutive rows."""
+def gap_warnings(near: Nearness | None, random: bool, tabular: bool, error: float | None) -> Sequence[str]:
+    """Return warnings if held-out inputs are so close to training inputs that errors are too small for other inputs.
+
+    `error` is the mean relative error on held-out blocks of consecutive rows, or None.
+    """
     if near is None or not random:
         return []
     far = f"{100 * near.distance:.2g} % of the usual distance between inputs"

@@ -25,7 +25,7 @@ from raffia.tuning.workers import side_by_side
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entrant:
-    """A candidate on its way through the rounds: its settings, what was searched, and the error of its small models."""
+    """A candidate in the contest, with its settings, the history of its search, and the error of its small models."""
 
     candidate: Candidate
     settings: Settings
@@ -37,7 +37,7 @@ class Entrant:
 
     @property
     def name(self) -> str:
-        """That of the candidate."""
+        """The name of the candidate."""
         return self.candidate.name
 
     @property
@@ -48,7 +48,7 @@ class Entrant:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Pairs, how they are split, and the frame by whose measure all are judged."""
+    """Evaluates candidates on held-out pairs; all splits and the error measure are the same for every candidate."""
 
     a: Tensor
     y: Tensor
@@ -59,22 +59,25 @@ class Judge:
 
     @property
     def rows(self) -> Tensor:
-        """The indices of the pairs that are judged by, in order."""
+        """The indices of the held-out pairs of all splits, in their order."""
         return torch.cat([judged for _, judged in self.splits])
 
     @property
     def mean_error(self) -> float:
-        """The error of the mean of the training outputs."""
+        """The error of the constant prediction, the mean of the training outputs."""
         guesses = [self.y[train].mean(0).expand(len(judged), *self.y.shape[1:]) for train, judged in self.splits]
         return float(self.frame.errors(self.y[self.rows], torch.cat(guesses)).mean())
 
     @property
     def _apart(self) -> bool:
-        """Whether each pair may be left out by itself: no input is a copy of another, or of its group."""
+        """Whether pairs can be left out one at a time: there are no groups and no repeated inputs."""
         return self.groups is None and len(firsts(groups_of(self.a))) == len(self.a)
 
     def entry(self, entrant: Entrant, best: float) -> Entry:
-        """Train a candidate and judge it; where features are made of the pairs, not if they are far behind the best so far."""
+        """Train a candidate and return its entry, with its errors on held-out pairs.
+
+        Features fitted to the data are given up if their error is far above `best`, the smallest so far.
+        """
         begun = time.perf_counter()
         try:
             settings, history, guess, error = self._guessed(entrant, best)
@@ -100,7 +103,7 @@ class Judge:
         return Entry(entrant.candidate, errors, None, entrant.seconds + time.perf_counter() - begun, outcome)
 
     def _guessed(self, entrant: Entrant, best: float) -> tuple[Settings, History | None, Tensor | None, float]:
-        """Settings, what was searched, predictions of the pairs judged, or none and the error where features are given up."""
+        """Return the settings, the history of the search, and predictions for held-out pairs; or None and the error if it is too large."""
         candidate, settings, history = entrant.candidate, entrant.settings, entrant.history
         if candidate.kernel and len(self.splits) > 1 and self._apart:
             return *self._left_out(candidate, settings), 0.0
@@ -114,7 +117,7 @@ class Judge:
     def _part(
         self, entrant: Entrant, sides: tuple[Tensor, Tensor], best: float
     ) -> tuple[Settings, History | None, Tensor | None, float]:
-        """The same for one split."""
+        """Return the same for one split."""
         (train, judged), settings, history = sides, entrant.settings, None
         if entrant.candidate.learn is not None:
             pairs = ExamplePairs(self.a[train], self.y[train], self.frame.input, self.frame.output)
@@ -130,7 +133,7 @@ class Judge:
         return settings, history, Operator(trained, settings)(self.a[judged].double()).to(self.a), 0.0
 
     def in_words(self, entry: Entry) -> str:
-        """An entry and its error, in both ways where it is not judged by relative L² errors; or why it failed."""
+        """Return a line with the name of an entry and its error, or the reason why it failed."""
         name = entry.candidate.name
         if entry.error == math.inf:
             return f"{name}: {entry.found}"
@@ -140,7 +143,7 @@ class Judge:
         return f"{name}: error {entry.relative:.2e} ({self.frame.measure.unit} {entry.error:.2e})"
 
     def completed(self, held: Contest) -> Contest:
-        """The contest with what is to be added to the best, if anything is."""
+        """Return the contest with the partner of the best entry, if a sum of both is better."""
         partner = self.partner(held)
         if partner is None or held.best.predicted is None or partner[0].predicted is None:
             return held
@@ -148,14 +151,14 @@ class Judge:
         return replace(held, partner=partner, partner_relative=self._relative(guess))
 
     def _relative(self, guess: Tensor) -> float | None:
-        """The mean relative L² error of these predictions, where they are judged by another."""
+        """Return the mean relative L² error of these predictions, or None if entries are compared by it anyway."""
         if not self.frame.measure.unit:
             return None
         grid = self.frame.output.grid_of(self.y)
         return float(Sizes.of(self.y, grid).errors(self.y[self.rows], guess, grid).relative.mean())
 
     def _left_out(self, candidate: Candidate, settings: Settings) -> tuple[Settings, History | None, Tensor]:
-        """Predictions of kernel and linear models trained without each pair, which have closed formulas."""
+        """Return leave-one-out predictions of a kernel or linear model by a closed formula, with settings and history."""
         prepared, history = prepare(settings, self.a, self.y), None
         if candidate.tuned:
             settings, history = searched(settings, prepared)
@@ -164,7 +167,7 @@ class Judge:
         return settings, history, guess.to(self.y)[self.rows]
 
     def partner(self, held: Contest) -> tuple[Entry, float, float] | None:
-        """What to add to the best, with which share, where the sum is better than it beyond the noise."""
+        """Return the entry to average with the best, its weight and the error, or None if the error falls by less than its noise."""
         best, truth = held.best, self.y[self.rows]
         found: tuple[float, float, Entry, Tensor] | None = None
         for other in held.entries:

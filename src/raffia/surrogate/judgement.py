@@ -1,4 +1,4 @@
-"""What is known of the errors of a model: its own on pairs that it had not seen, and beside them those of what is simpler."""
+"""The errors of a model on held-out pairs, and those of simple predictions for comparison."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from raffia.model.error_bars import scores_of
 from raffia.model.trained import HELD_OUT
 from raffia.surrogate.baselines import baseline_warnings, simple_predictions
 from raffia.surrogate.cross_validation import Fold
-from raffia.surrogate.holding import Holding, groups_for, hold, told
+from raffia.surrogate.holding import Holding, gap_warnings, groups_for, hold
 
 Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 """Trains the model on other pairs, with the hyperparameters found."""
@@ -21,7 +21,7 @@ Refitted = Callable[[Tensor, Tensor], RandomFeatureModel]
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is known of the errors of a model: predictions on pairs that it had not seen, their errors, and those of what is simpler."""
+    """Predictions of a model for held-out pairs, their errors, and the errors of simpler predictions."""
 
     sizes: Sizes
     predicted: Tensor | None = None
@@ -33,7 +33,7 @@ class Judgement:
     def on(
         self, folds: Sequence[Fold], linear: Callable[[Dataset], RandomFeatureModel | None], notes: Sequence[str] = ()
     ) -> "Judgement":
-        """The errors of models on their folds, in the order of rows, beside those of simple predictions; `notes` come first."""
+        """Return the errors of models on their folds, in the order of rows, and of simple predictions. `notes` precede the warnings."""
         order = torch.tensor([row for fold in folds for row in fold.rows]).argsort()
         truth = torch.cat([fold.test.y for fold in folds])[order]
         predicted = torch.cat([fold.predicted for fold in folds])[order]
@@ -46,14 +46,14 @@ class Judgement:
         return replace(self, predicted=predicted, measured=measured, simpler=simpler, notes=warnings)
 
     def beside_blocks(self, refitted: Refitted, data: Dataset, holding: Holding, seed: int) -> "Judgement":
-        """Where rows follow one another and some were held out at random, also the error of blocks of them."""
+        """Add the error on held-out blocks of consecutive rows, if rows are in order and pairs were held out at random."""
         near, at_random, error = holding.nearness, holding.labels is None, None
         if near is not None and near.in_order and at_random:
             whole = hold(data, len(holding.held), seed, groups_for(None, True, len(data), len(holding.held)))
             train, test = data.part(whole.train), data.part(whole.held)
             predicted, _ = refitted(train.a, train.y).compare(test.a, test.y)
             error = float(self.sizes.errors(test.y, predicted, test.output_space.grid_of(test.y)).relative.mean())
-        notes = [*self.notes, *told(near, at_random, data.domain.tabular, error)]
+        notes = [*self.notes, *gap_warnings(near, at_random, data.domain.tabular, error)]
         return replace(self, notes=notes, by_blocks=error)
 
     def attach_to(self, model: RandomFeatureModel, folds: Sequence[Fold]) -> None:

@@ -22,7 +22,7 @@ class ModelOptions:
     """Further arguments of `RandomFeatureModel`."""
 
     def arguments(self, candidate: Candidate, output: object, most_modal: int = sys.maxsize) -> dict[str, Any]:
-        """Those of a model of these features."""
+        """Return the arguments of a model with these features."""
         own = {} if self.normalize is None else {"normalize": self.normalize}
         common = {
             "n_features": self.n_features,
@@ -34,5 +34,5 @@ class ModelOptions:
         return {"feature_map": candidate.feature_map, **candidate.arguments(common | dict(self.settings), most_modal)}
 
     def settings_of(self, candidate: Candidate, output: object, most_modal: int = sys.maxsize) -> Settings:
-        """The same as settings, which are not checked."""
+        """Return the same as `Settings`, without checks."""
         return Settings.of(Settings(candidate.feature_map).arguments | self.arguments(candidate, output, most_modal))

@@ -90,7 +90,15 @@ def unusual(errors: Float[Tensor, "n *output"], outputs: Float[Tensor, "n *outpu
 def find_outliers(
     choice: Choice, data: Dataset, train: Sequence[int], folds: Sequence[Fold], sizes: Sizes, seed: int
 ) -> Outliers | None:
-    """Look for wrong outputs among the pairs that the choice was trained on and those of `folds` that were held out."""
+    """Look for samples whose outputs are probably wrong; return None if there are none, or if the errors cannot tell.
+
+    Errors are those of models trained without the sample, by a closed formula or by the `folds` of cross-validation. First the pairs with
+    the largest errors are left out together, and errors are computed again. The pairs with unusual errors are left out next, until they
+    stay the same, at most `PASSES` times. The `train` rows are those that the `choice` was trained on.
+
+    None is returned for too many or too few pairs, for errors at the level of rounding, and for a model on another grid. It is also
+    returned if features are fitted to the data and there are no folds, and if so many errors are unusual that they are no outliers.
+    """
     if len(data) > MOST_LEFT_OUT or (choice.fitted_to_data and not folds):
         return None
     if choice.fitted_to_data:
@@ -129,7 +137,11 @@ def find_outliers(
 def _left_out(
     choice: Choice, data: Dataset, apart: Sequence[int], seed: int, model: RandomFeatureModel | None = None
 ) -> tuple[list[int], Tensor]:
-    """Rows and their y − F(a), for models trained without each of them and without all pairs `apart`; `model` was, if there is one."""
+    """Return rows and their errors y − F(a), where F is trained without the row itself and without the rows `apart`.
+
+    The errors of the other rows come from leaving out one at a time, if a closed formula exists. Else they come from one split into
+    training and test rows. `model` is a model already trained without the rows `apart`, or None to train one.
+    """
     rest, errors = [row for row in range(len(data)) if row not in set(apart)], None
     if not choice.fitted_to_data:
         model = model or choice.repeated(data.a[rest], data.y[rest])

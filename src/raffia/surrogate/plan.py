@@ -1,4 +1,4 @@
-"""What was asked of a fit, and the model that it chooses, before and after training."""
+"""The options of a fit, and the model that it chooses, before and after training."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +27,8 @@ from raffia.surrogate.entries import DEFAULTS as CONTEST
 from raffia.surrogate.entries import Contest, Entry
 from raffia.surrogate.example_pairs import ExamplePairs
 from raffia.surrogate.options import ModelOptions
+from raffia.surrogate.refinement import composed, coordinate_search, left_out
 from raffia.surrogate.rollouts import Paths
-from raffia.surrogate.sweeping import composed, left_out, swept
 from raffia.tuning import GradientSearch, History
 from raffia.tuning.workers import side_by_side
 
@@ -66,7 +66,7 @@ FEW = DEFAULTS.few
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked of a fit, whatever the pairs are."""
+    """The options of a fit, which do not depend on the data."""
 
     features: FeatureMap | str
     options: ModelOptions
@@ -88,17 +88,17 @@ class Request:
         return self.options.random_state
 
     def share_of(self, n: int) -> float | int:
-        """What is held out of n pairs: a share or a count; nothing of few pairs, unless a count was given."""
+        """Return the share or the number of n pairs to hold out; zero for few pairs unless the user gave a number."""
         share = DEFAULTS.held_out if self.held_out is None else self.held_out
         return share if n >= DEFAULTS.few or share >= 1 else 0.0
 
     def report(self, notes: Sequence[str]) -> None:
-        """Pass on what is to be known before, or beside, the errors."""
+        """Pass a message to the user before the errors are known."""
         for note in notes if self.on_message else ():
             self.on_message(note)  # type: ignore[misc]  # there is one, or there were no notes
 
     def check_band(self, pairs: int) -> None:
-        """Refuse to begin where too few pairs are held out for the band that is wanted."""
+        """Raise an error if too few pairs are held out for the requested level of the band."""
         try:
             _ = self.band is None or rank_of(self.band, pairs)
         except RaffiaError as error:
@@ -110,9 +110,10 @@ class Request:
         return RandomFeatureModel(**self.options.arguments(candidate, output, wanted))
 
     def chosen(self, data: ExamplePairs, groups: Tensor | None = None, paths: Paths | None = None) -> "Choice":
-        """The model to train: with features as given, by their name, or by a contest on these pairs; tuned where that was asked for.
+        """Return the model to train, with the features given by the user or those that win a contest on these pairs.
 
-        Where the pairs are steps of `paths`, these decide on the last hyperparameters of features.
+        Hyperparameters are searched in a contest, and for given features if `tune` is set. With trajectories in `paths`, errors along
+        these decide on the last changes of hyperparameters.
         """
         if self.features == "auto":
             some, few = self._compared(data, groups)
@@ -190,7 +191,7 @@ class Request:
         return data.part(torch.linspace(0, len(data) - 1, count).round().long().tolist())
 
     def trained(self, choice: "Choice", data: ExamplePairs) -> "Choice":
-        """The choice, trained on these pairs; or another entry of the contest, if its leave-one-out error here is less.
+        """Return the choice trained on these pairs, or another entry of the contest with a smaller leave-one-out error on them.
 
         The contest compared models of fewer pairs, and some gain more from the others than the winner does. The linear map and the kernel
         are always compared once more, others if they were close.
@@ -237,8 +238,10 @@ class Request:
         return other
 
     def _final(self, entry: Entry, data: ExamplePairs, paths: Paths | None = None, refine: bool = True) -> RandomFeatureModel:
-        """The untrained model of an entry. Kernels are searched again where more pairs can change them, and the hyperparameters of
-        some families refined one by one."""
+        """Return the untrained model of an entry. Kernel hyperparameters are searched again if there are many more pairs.
+
+        For some families, hyperparameters are then refined one by one.
+        """
         model, candidate = self.model(entry.candidate, data.output), entry.candidate
         settled = data.n >= CONTEST.few and 4 * len(entry.errors) >= MODEL.compared_pairs
         if not (candidate.kernel and settled):
@@ -246,7 +249,7 @@ class Request:
         if entry.history is not None and candidate.swept and self.tune is None and refine:
             along = paths is not None and self._follows(paths)
             error = composed(model.settings, paths) if paths and along else left_out(model.settings, data.a, data.y)
-            model.set_params(feature_map=swept(model.feature_map, error))
+            model.set_params(feature_map=coordinate_search(model.feature_map, error))
         return model
 
 
@@ -263,7 +266,7 @@ class Choice:
 
     @property
     def given_constraints(self) -> bool:
-        """Whether a user has said what outputs obey."""
+        """Whether the user has set constraints."""
         return bool(self.model.constraints)
 
     @property
@@ -272,7 +275,7 @@ class Choice:
         return any(model.feature_map.fitted_to_data for model in self.models)
 
     def constrain(self, constraints: Any) -> None:
-        """Say what predictions must obey, before they are trained."""
+        """Set the constraints of the models before they are trained."""
         for model in self.models:
             model.set_params(constraints=constraints)
 
@@ -282,7 +285,7 @@ class Choice:
         return self.joined()
 
     def repeated(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
-        """The same choice trained on other pairs: features fitted to data, kernels and ridges are found again from these alone."""
+        """Return this choice trained on other pairs. Fitted features, kernels and ridges are chosen again from these alone."""
         models = []
         for model, candidate in zip(self.models, self.candidates, strict=True):
             new = RandomFeatureModel(**model.get_params(deep=False))
@@ -291,11 +294,11 @@ class Choice:
         return self._with(models)
 
     def refitted(self, a: Tensor, y: Tensor) -> RandomFeatureModel:
-        """The same on other pairs, with the ridges that were found."""
+        """Return this choice trained on other pairs, with the same ridges."""
         return self._with([_renewed(model).fit(a, y) for model in self.models])
 
     def extended(self, data: Dataset, held: list[int]) -> RandomFeatureModel:
-        """The same on all pairs, those that were `held` out included: features that take long are evaluated for these only."""
+        """Return this choice trained on all pairs. Expensive features are evaluated only for the `held` pairs, which are new."""
         again = []
         for model in self.models:
             new, dear = _renewed(model), model.feature_map.expensive and model.trained_.pairs is not None
@@ -303,7 +306,7 @@ class Choice:
         return self._with(again)
 
     def _with(self, models: list[RandomFeatureModel]) -> RandomFeatureModel:
-        """These trained models in place of ours, joined as they are."""
+        """Return this choice with these trained models, combined in the same way."""
         partner = None if self.partner is None else (models[1], self.partner[1])
         return replace(self, model=models[0], partner=partner).joined()
 
@@ -321,7 +324,7 @@ class Choice:
 
 
 def fitted_to(model: RandomFeatureModel, candidate: Candidate, a: Tensor, y: Tensor) -> FeatureMap:
-    """The features of a model, fitted to these pairs where its family does that, or its kernel has hyperparameters."""
+    """Return the features of a model, fitted to these pairs if its family is, or if its kernel has hyperparameters."""
     if candidate.learn is not None:
         pairs = ExamplePairs(a, y, model.feature_map.domain, model.output or model.feature_map.domain)
         return candidate.learn(pairs, math.inf)[0]
@@ -331,12 +334,12 @@ def fitted_to(model: RandomFeatureModel, candidate: Candidate, a: Tensor, y: Ten
 
 
 def _renewed(model: RandomFeatureModel) -> RandomFeatureModel:
-    """The same, untrained, with the ridge that was found."""
+    """Return an untrained copy with the ridge of this model."""
     return RandomFeatureModel(**model.get_params(deep=False) | {"ridge": model.ridge_})
 
 
 def _extended(model: RandomFeatureModel, new: RandomFeatureModel, more: Dataset) -> Trained:
-    """What a model was trained to, with more pairs, by the settings of a new one: statistics add."""
+    """Return a trained model with the pairs of an earlier one and more, by adding statistics."""
     before, settings = replace(model.trained_, partner=None, share=0.0), new.settings.frozen()
     assert before.pairs is not None  # as whoever asks has checked
     prepared = prepare(settings, more.a, more.y, before.frame)

@@ -1,4 +1,4 @@
-"""What a fit gives: a model and what is known of its errors."""
+"""The result of a fit: a model, its estimated errors and warnings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -105,7 +105,7 @@ class Surrogate:
 
     @property
     def baselines(self) -> dict[str, float]:
-        """The mean relative errors of what is `simpler`, by its name."""
+        """The mean relative errors of simpler predictions, by name."""
         return {name: float(errors.relative.mean()) for name, errors in self.simpler.items()}
 
     def half_widths(self, level: float) -> list[float]:

@@ -53,13 +53,13 @@ class Rollout:
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be known before all else: that values grow."""
+        """Warnings if values grow without bound."""
         growing = "applied again and again, the model gives values that grow without bounds: use it for few steps."
         return [] if self.bounded else [f"{growing} More trajectories, or shorter steps, may help."]
 
     @property
     def words(self) -> str:
-        """What came of it, in a sentence."""
+        """The result as a sentence."""
         last = len(self.errors)
         shown = sorted({1, *(step for step in (5, 10, 20, 50, 100, 200) if step < last), last})
         errors = ", ".join(f"{float(self.errors[step - 1]):.3g} after {step}" for step in shown)
@@ -77,7 +77,7 @@ class Rollout:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Trajectories to follow a model along: the inputs they begin with, and their states from the newest of these on."""
+    """Trajectories that are compared with a model: their first inputs, and their states from the newest one in these inputs on."""
 
     begin: Float[Tensor, "paths ..."]
     states: Float[Tensor, "paths states ..."]
@@ -98,7 +98,7 @@ class Paths:
 
 
 def paths_of(data: Dataset, rows: Sequence[int]) -> Paths | None:
-    """The paths in these rows, as long as the shortest of them; None where no two states follow one another."""
+    """Return the paths in these rows, cut to the shortest one, or None if no two states follow one another."""
     if data.along is None:
         return None
     runs = [run[:: data.along.stride] for run in data.along.runs(rows)]
@@ -146,23 +146,23 @@ def errors_along(predicted: Tensor, truth: Tensor, least: float) -> Float[Tensor
 
 
 def usual_size(states: Float[Tensor, "paths states ..."]) -> float:
-    """The root mean square of their values."""
+    """Return the root mean square of all values of these states."""
     return float(torch.linalg.vector_norm(states, dtype=torch.float64)) / states.numel() ** 0.5
 
 
 def usual_value(model: RandomFeatureModel) -> float:
-    """The root mean square of the values that a model was trained to give, in the channel where they are largest; 0 if it is not known."""
+    """Return the root mean square of the training outputs in their largest channel, or 0 if it is unknown."""
     trained = model.trained_
     return 0.0 if trained.sizes is None else float(trained.sizes.values(trained.frame.output_nodes).max())
 
 
 def many(paths: Paths, steps: int) -> int:
-    """How many paths are followed for so many steps."""
+    """Return the number of trajectories that are computed for `steps` steps."""
     return max(2, min(FOLLOWED, AT_LENGTH // (steps * paths.states[0, 0].numel())))
 
 
 def _correlation(predicted: Tensor, truth: Tensor) -> Tensor:
-    """That of each state predicted with the true one; 0 where there is none."""
+    """Return the correlation of each predicted state with the true one, or 0 if it is undefined."""
     p, t = (_values(f) - _values(f).mean(-1, keepdim=True) for f in (predicted, truth))
     return ((p * t).sum(-1) / (p.norm(dim=-1) * t.norm(dim=-1)).clamp(min=1e-300)).nan_to_num(0.0)
 
@@ -177,7 +177,7 @@ def _values(states: Tensor) -> Tensor:
 
 
 def stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int, some: Sequence[int] | slice = slice(None)) -> bool:
-    """Whether values stay within a few times the largest of the data, for so many steps from the beginning of some of the paths."""
+    """Return whether values stay below a multiple of the largest in the data, for `steps` steps from the first states of paths."""
     most, reached = GROWN * float(paths.states.abs().max()), 0
     for state in islice(paths.part(some).followed_by(model), steps + 1):
         if not float(state.abs().max()) <= most:
@@ -187,7 +187,7 @@ def stays_bounded(model: RandomFeatureModel, paths: Paths, steps: int, some: Seq
 
 
 def grows_anew(model: RandomFeatureModel, paths: Paths | None, rollout: Rollout | None) -> bool:
-    """Whether values of a model grow along paths, where those of the model that was followed along them stayed bounded."""
+    """Return whether a model becomes unbounded along paths, although the model of the earlier `rollout` stayed bounded."""
     if paths is None or rollout is None or not rollout.bounded:
         return False
     return not stays_bounded(model, paths, rollout.followed)

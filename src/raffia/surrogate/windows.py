@@ -1,4 +1,4 @@
-"""Whether a state tells what follows: quick models of one state and of two in a row, judged on trajectories that they had not seen."""
+"""Test whether one state determines the next, by comparing quick models of one state and of two on held-out trajectories."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ RIDGE = 1e-10  # of normalised features that are far fewer than what they are fi
 
 
 def incomplete(data: Dataset, rows: Sequence[int]) -> str:
-    """Why inputs should be two states in a row: because one does not tell the next, and two do; nothing where it does.
+    """Return the reason why inputs should be two states in a row, or an empty string if one state determines the next.
 
     Quick models of one state and of two are trained on some of these rows and judged on others, of trajectories that they had not seen.
     A complete state leaves little of its change unexplained, or as much as two do; a displacement without its velocity leaves most of it.
@@ -60,14 +60,14 @@ def _spread(rows: Tensor, most: int) -> list[int]:
 
 
 def _narrow(wide: Dataset, part: Dataset) -> Dataset:
-    """The same pairs without the first state of their inputs."""
+    """Return the same pairs without the first state of their inputs."""
     components = part.domain.has_components
     a = wide.a[:, wide.a.shape[1] - part.a.shape[1] :] if components else wide.a[:, -1]
     return Dataset(a, wide.y, part.domain, output=part.output_space, along=wide.along)
 
 
 def _unexplained(data: Dataset, train: Sequence[int], judged: Sequence[int]) -> float:
-    """The share of what changes in a step that the best of some quick models leaves unexplained, or the first of which that is little."""
+    """Return the share of the change over a step that the best quick model leaves unexplained. A small share ends the search."""
     known, other = data.part(list(train)), data.part(list(judged))
     change, truth = (part.y - _newest(part) for part in (known, other))
     usual = float(change.norm()) * math.sqrt(len(judged) / len(train))

@@ -29,7 +29,7 @@ class GradientSearch(Search):
     last_steps
         The number of steps at the end with larger models, for models of many features.
     screened, swept
-        The number of random starting values, and of places in its range to which each number of the best one is moved.
+        The number of random starting points. From the best one, each hyperparameter is set in turn to `swept` values in its range.
     learning_rate
         That of Adam, at the start of a cosine schedule.
     verbose

@@ -56,7 +56,7 @@ class KernelProblem:
         return clone(self.feature_map).set_params(**options)
 
     def error(self, place: Place) -> float:
-        """The error of leaving out one pair, with the best ridge."""
+        """Return the leave-one-out error of these hyperparameters with the best ridge, or infinity if the kernel matrix has no solution."""
         feature_map = self.at(place)
         x = self.inputs
         if place.own:

@@ -16,11 +16,11 @@ from raffia.data.options import FLAGS, ReadingOptions
 from raffia.errors import RaffiaError
 from raffia.spaces import KINDS, Domain, Space
 from raffia.spaces.axes import Axis, kinds_of
-from raffia.spaces.robust_sizes import average, largest
+from raffia.spaces.trimmed import average, largest
 
 
 class Ends(StrEnum):
-    """What the two ends of an axis look like. The first five are kinds of axes."""
+    """The kind of the two ends of an axis. The first five are also kinds of axes that users can choose."""
 
     PERIODIC = "periodic"
     BOX = "box"
@@ -33,8 +33,11 @@ class Ends(StrEnum):
 
 
 Verdict = tuple[Ends, str]
-LED = 0.3  # of the values next to an end that was left out: what lines may miss zero by there
+LED = 0.5  # of the values next to an end that was left out: what lines may miss zero by there
 ENOUGH = 8  # values at an end, for it to be no chance that all lines lead to zero
+NEARLY_ZERO = (
+    0.02  # of the largest values: what functions that vanish at an end may have there, where lines lead to zero at the other
+)
 KINK = 4.0  # times a usual bend: what the bend across the ends of a periodic axis may be
 MOST_APART = 8.0  # ratio of lengths beyond which axes are in different units, such as metres and seconds
 ROUND = ("lon", "longitude", "theta", "phi")
@@ -61,7 +64,7 @@ def by_values(f: Tensor, axis: int) -> Verdict:
             return Ends.FIXED, "all functions have one value at both ends"
         return Ends.REPEATED, "the last point repeats the first"
     for kind, zero, where in ((Ends.LEFT, first, ("first", "last")), (Ends.RIGHT, last, ("last", "first"))):
-        if largest(zero) <= rounding and first.numel() >= ENOUGH and _led_to_zero(f, axis, kind):
+        if largest(zero) <= NEARLY_ZERO * scale and first.numel() >= ENOUGH and _led_to_zero(f, axis, kind):
             return kind, f"all functions vanish at the {where[0]} point, and would one step beyond the {where[1]}"
     if jump <= 2 * typical:
         return Ends.PERIODIC, f"from the last point to the first is {jump / typical:.1f} times a usual step"
@@ -151,7 +154,11 @@ def _bends_alike(f: Tensor, axis: int) -> bool:
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return one for all: an end left out if anything says so, then cells, a box, repeated ends, fixed ones, and periodic."""
+    """Return one of several verdicts: the first of the kind that comes earliest in the order below.
+
+    Kinds that need special treatment come first: a left-out end, then cells, then a box. Periodic is last. If all verdicts are unclear,
+    the first is returned.
+    """
     for kind in (Ends.LEFT, Ends.RIGHT, Ends.CELLS, Ends.BOX, Ends.REPEATED, Ends.FIXED, Ends.PERIODIC):
         for verdict in verdicts:
             if verdict[0] is kind:
@@ -205,7 +212,7 @@ def without_vectors(sides: list[Functions | None], options: ReadingOptions, gues
 
 
 def _shapeless(side: Functions) -> bool:
-    """Whether neither coordinates nor values show that numbers are values of a function along a line."""
+    """Return whether neither coordinates nor values show that an array is a function along a line."""
     line = len(side.grid) == 1 and not side.places.known and side.on_grid
     return line and (side.grid[0] <= FEW or all(by_values(f, 2)[0] is Ends.UNCLEAR for f in side.samples))
 
@@ -221,7 +228,7 @@ def repeated_points(sides: Sequence[Functions | None], dim: int, options: Readin
 
 
 def domains(sides: Sequence[Functions | None], options: ReadingOptions, guesses: Guesses) -> list[Space | None]:
-    """Return the space of each side: a mesh, a domain, or None for numbers. Grids with as many axes share their kinds."""
+    """Return the space of inputs and of outputs: a mesh, a domain, or None for vectors. Grids with equally many axes share axis kinds."""
     spaces: list[Space | None] = []
     dims = [len(side.grid) for side in sides if side and side.on_grid]
     if options.axes is not None and all(options.kinds(dim) is None for dim in dims):
@@ -255,7 +262,7 @@ def _in_words(grid: str, kinds: tuple[Axis, ...], reasons: list[str]) -> str:
 
 
 def _verdicts(alike: list[Functions], options: ReadingOptions) -> list[Verdict]:
-    """Return a kind for each axis, and why; an axis of which nothing is clear is a box, which assumes least."""
+    """Return a kind for each axis and the reason. An unclear axis is a box, which assumes least."""
     dim = len(alike[0].grid)
     given = options.kinds(dim)
     if given is not None:

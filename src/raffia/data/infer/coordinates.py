@@ -48,7 +48,7 @@ class Places:
 
     @property
     def known(self) -> bool:
-        """Whether anything is known of where values lie."""
+        """Whether coordinates or nodes are known."""
         return self.nodes is not None or any(x is not None for x in self.axes)
 
     @property
@@ -89,7 +89,7 @@ def check_reshaped(parts: Sequence[RowReader], shape: tuple[int, ...]) -> None:
 
 
 def _channel(part: RowReader, known: dict[str, int]) -> int | None:
-    """Return the axis called channels, else a short one at either end, unless it has coordinates; None where there is none."""
+    """Return the channel axis: one called channels, else a short first or last axis without coordinates, else None."""
     axes, dims = part.axes, part.dims
     if len(axes) < 2 or (not any(dims or ()) and Counter(axes) <= Counter(known.values())):
         return None
@@ -162,7 +162,7 @@ def _nodes(points: int, n: int, chosen: list[Variable], pool: Variables, guesses
 
 
 def _line(v: Variable, points: int, n: int) -> np.ndarray | None:
-    """One coordinate of all points; the mean over samples where it changes from one to the next."""
+    """Return one coordinate of all points, averaged over samples if it differs between them."""
     axes = tuple(size for size in v.shape if size != 1)
     if axes not in ((points,), (points, n), (n, points)):
         return None
@@ -171,7 +171,7 @@ def _line(v: Variable, points: int, n: int) -> np.ndarray | None:
 
 
 def _mesh_in_file(field: Variable, pool: Variables, guesses: Guesses) -> Places | None:
-    """The mesh of a field, where its file has one."""
+    """Return the mesh of a field, or None if its file has none."""
     parts = [pool.get(str(field.attributes.get(key))) for key in (NODES, CELLS_KEY, WEIGHTS)]
     if parts[0] is None or not all(part is None or part.attributes.get(PART) is True for part in parts):
         return None
@@ -192,7 +192,7 @@ def _mesh_in_file(field: Variable, pool: Variables, guesses: Guesses) -> Places 
 
 
 def on_mesh(path: object, part: RowReader, places: Places, pool: Variables, cells: list[Variable], guesses: Guesses) -> Places:
-    """Return the same places, on a mesh where nodes are scattered or those of a line are not equispaced."""
+    """Return the same places, with a mesh if nodes are scattered or a line is not equispaced."""
     if places.mesh is not None and not cells:
         return places
     if places.nodes is not None:
@@ -236,7 +236,7 @@ def _mesh(nodes: np.ndarray, places: Places, pool: Variables, cells: list[Variab
 
 
 def _lines_along(path: object, part: RowReader, chosen: list[Variable], pool: Variables) -> list[Variable | None]:
-    """The coordinates along each axis of a grid, None where there are none."""
+    """Return the coordinates along each axis of a grid, or None for an axis without."""
     numeric = [v for v in chosen or pool.values() if v.numeric]
     lines = {v.name: v for v in numeric if max(v.shape, default=0) == _entries(v) > 1}
     if not chosen:
@@ -269,7 +269,7 @@ def node_counts(pool: Variables) -> list[int]:
 
 
 def like_coordinates(v: Variable) -> bool:
-    """Return whether the name of an array suggests places; of whole numbers they would be cells."""
+    """Return whether the name of an array suggests coordinates. Integers would be cells instead."""
     called = word(v.name)
     return np.dtype(v.dtype).kind not in "iu" and bool(LETTER.fullmatch(called) or any(part in called for part in PARTS))
 
@@ -288,13 +288,13 @@ def _entries(v: Variable) -> int:
 
 
 def goes_one_way(v: Variable) -> bool:
-    """Return whether numbers go up, or down, all the way."""
+    """Return whether numbers increase strictly, or decrease strictly."""
     steps = np.diff(v.glance().astype(np.float64).reshape(-1))
     return bool((steps > 0).all() or (steps < 0).all())
 
 
 def _on_grid(v: Variable, grid: tuple[int, ...]) -> tuple[int, Variable | None]:
-    """The axis along which coordinates at all nodes of a grid vary, and those along it; −1 and None where it is not one axis."""
+    """Return the axis along which coordinates at all grid nodes vary and their values along it; −1 and None if there is no such axis."""
     values = v.glance().astype(np.float64)
     for axis in range(len(grid)):
         place = tuple(slice(None) if other == axis else slice(1) for other in range(len(grid)))
@@ -305,7 +305,7 @@ def _on_grid(v: Variable, grid: tuple[int, ...]) -> tuple[int, Variable | None]:
 
 
 def _check_equal(path: object, part: RowReader, lines: Sequence[Variable], axis: int) -> None:
-    """Refuse to choose between coordinates of one length that are not the same."""
+    """Raise an error for several coordinates of one length that differ."""
     first, *others = (v.glance().astype(np.float64).reshape(-1) for v in lines)
     if len(part.grid) > 1 and not all(np.array_equal(first, x) for x in others):
         several = [v.name for v in lines]

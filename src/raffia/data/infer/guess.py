@@ -23,7 +23,7 @@ class Confidence(IntEnum):
 
 @dataclass(frozen=True)
 class Guess:
-    """What is inferred of a file.
+    """A property of a file that was inferred, with its reason.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class Guess:
 
     @property
     def typed(self) -> str:
-        """What is typed on the command line to say so."""
+        """The command-line option that sets this value."""
         return shlex.join(ReadingOptions(**{self.field: self.value}).words)
 
     @property
     def note(self) -> str:
-        """The guess as a sentence, with the flag that changes it where it is not sure."""
+        """The guess as a sentence, with the option that changes it if the guess is uncertain."""
         hint = f"; {FLAGS[self.field]} says otherwise" if self.field and self.confidence is not Confidence.SURE else ""
         return f"{self.reason}{hint}."
 
@@ -64,7 +64,7 @@ class Guesses(list[Guess]):
             self.append(guess)
 
     def take(self, question: str, candidates: Sequence[Guess]) -> Any:
-        """Return the value of the surest of several guesses, and note it; where that is open, ask which is meant."""
+        """Return the value of the most certain guess and note it. Raise an error that asks the user if none is certain enough."""
         best = max(candidates, key=lambda guess: guess.confidence)
         if best.confidence is Confidence.OPEN:
             ways = " or ".join(dict.fromkeys(guess.typed for guess in candidates))

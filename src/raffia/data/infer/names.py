@@ -82,7 +82,7 @@ def choose(
 
 
 def _all_columns(arrays: Variables) -> list[Variable]:
-    """Return all columns of a table in a file of its own, where there are several, each of one number a sample."""
+    """Return all columns of a separate table file if there are several, each with one number for each sample."""
     columns = likely(arrays)
     alike = len(columns) > 1 and len({v.shape for v in columns}) == 1 and len(columns[0].shape) == 1
     return columns if alike and not any(v.dims is None for v in columns) else []
@@ -91,7 +91,7 @@ def _all_columns(arrays: Variables) -> list[Variable]:
 def _with_the_rest(
     path: object, arrays: Variables, input: Names | None, output: Names | None
 ) -> tuple[list[Variable], list[Variable], Guesses]:
-    """Return the side that is named, and as the other all that is left: the numbers in names of files, or columns of one kind."""
+    """Return the named side, and the remaining arrays as the other: the numbers in file names, or columns of one kind."""
     known, left = ("output", "input") if input is None else ("input", "output")
     named = pick(path, arrays, input or output or (), known)
     taken = {v.name.partition("[")[0] for v in named}
@@ -110,7 +110,7 @@ def _with_the_rest(
 
 
 def expanded(names: Names | None, arrays: Variables) -> Names | None:
-    """Names with those of all arrays that a pattern such as u* means in its place."""
+    """Return the names, with each pattern such as u* replaced by the names of all arrays that it matches."""
     if names is None:
         return None
     numeric = [name for name, v in arrays.items() if v.numeric]
@@ -118,7 +118,7 @@ def expanded(names: Names | None, arrays: Variables) -> Names | None:
 
 
 def pick(path: object, arrays: Variables, names: Names, argument: str) -> list[Variable]:
-    """Return the variables of these names: of the file, a part such as u[:,0] of one, or of another file, FILE:NAME."""
+    """Return the variables with these names: arrays of the file, parts such as u[:,0], or arrays of another file, FILE:NAME."""
     chosen = listed(names)
     if not chosen:
         raise RaffiaError(f"{argument}=… ({FLAGS[argument]}) names no array. {contents(arrays)}")
@@ -141,7 +141,7 @@ def _picked(path: object, arrays: Variables, name: str, argument: str) -> Variab
 
 
 def with_parts(path: object, arrays: Variables, names: Sequence[str]) -> Variables:
-    """Return the arrays, with those parts of them that names such as u[:,3:] mean; names of nothing are refused."""
+    """Return the arrays and the parts that names such as u[:,3:] select. Raise an error for names that match nothing."""
     missing = [name for name in names if name not in arrays and not in_file(name)]
     return arrays | dict(zip(missing, pick(path, arrays, missing, "input") if missing else [], strict=True))
 
@@ -160,14 +160,14 @@ def shapes(variables: Iterable[Variable]) -> str:
 
 
 def contents(arrays: Variables) -> str:
-    """Return what a file holds, in a sentence."""
+    """Return a sentence that lists the arrays of a file."""
     held = "; ".join(f"{name} {shown(v.shape)} {v.dtype.lstrip('<>|=')}" for name, v in list(arrays.items())[:24])
     more = f"; and {len(arrays) - 24} more" if len(arrays) > 24 else ""
     return f"It holds {held}{more}." if arrays else "It holds no arrays of numbers."
 
 
 def unpaired(ins: Sequence[Variable], outs: Sequence[Variable]) -> str:
-    """Return what is wrong with inputs and outputs of unequal counts."""
+    """Return the text of an error for inputs and outputs with different numbers of samples."""
     counts = " and ".join(f"{side[0].shape[0]} {name}" for name, side in (("inputs", ins), ("outputs", outs)) if side)
     return f"inputs and outputs must pair up; got {counts}: {shapes((*ins, *outs))}."
 
@@ -207,13 +207,13 @@ def pair(path: object, arrays: Variables) -> tuple[list[Variable], list[Variable
 
 
 def _without_counts(arrays: Variables) -> Variables:
-    """Return the arrays without the numbers in names of files, where these count the files and there are two other arrays or more."""
+    """Return the arrays without the numbers in file names, if these only count the files and two or more other arrays remain."""
     others = {name: v for name, v in arrays.items() if name != NUMBERS}
     return others if len(likely(others)) > 1 and NUMBERS in arrays and counts_rows(arrays[NUMBERS]) else arrays
 
 
 def _unclear(path: object, arrays: Variables, matches: Sequence[tuple[Variable, Variable]]) -> RaffiaError:
-    """The question for inputs and outputs, with what may be meant."""
+    """Return the error that asks which arrays are inputs and outputs, with the likely ones."""
     _check_one_kind(path, arrays)
     several = ", ".join(f"{a.name} → {y.name}" for a, y in matches)
     what = f"Several pairs could be meant: {several}" if several else "The names do not tell"
@@ -230,7 +230,7 @@ def _unclear(path: object, arrays: Variables, matches: Sequence[tuple[Variable, 
 
 
 def _usual_pairs(arrays: Variables) -> list[tuple[Variable, Variable]]:
-    """Return the pairs of arrays with usual names, those that have as many rows before others."""
+    """Return the pairs of arrays with usual names such as a and u: those with equal numbers of rows, if there are any."""
     lower = {_bare(name): name for name in reversed(arrays)} | {_last(name): name for name in reversed(arrays)}
     named = [(arrays[lower[a]], arrays[lower[y]]) for a, y in PAIRS if a in lower and y in lower]
     named = [two for two in named if not _beside_functions(two, arrays)]
@@ -304,7 +304,7 @@ def _is_load(v: Variable) -> bool:
 
 
 def _numbers(arrays: Variables) -> Variables:
-    """Return the arrays of numbers that are neither coordinates of an axis of their name nor ends of cells."""
+    """Return the numeric arrays, except coordinates of an axis with their name and cell boundaries."""
     apart = bounds(arrays)
     return {name: v for name, v in arrays.items() if v.numeric and v.shape and name not in apart and v.dims != (name,)}
 
@@ -351,13 +351,13 @@ def text(v: Variable | None, attribute: str) -> str:
 
 
 def bounds(arrays: Variables) -> set[str]:
-    """Return the names of arrays that hold the ends of cells, which are no nodes and no functions."""
+    """Return the names of arrays with cell boundaries, as in CF's `bounds`. They are neither coordinates nor functions."""
     named = {text(v, attribute) for v in arrays.values() for attribute in ("bounds", "climatology")}
     return {name for name in arrays if name in named or name.rpartition("/")[2].lower().endswith(BOUNDS)}
 
 
 def unused(arrays: Variables, used: Iterable[Variable]) -> Variables:
-    """Return the arrays but those that are used, or of which a part is, and the ends of cells."""
+    """Return the arrays that are not used, not even in part, and are not cell boundaries."""
     taken = {v.name.partition("[")[0] for v in used} | bounds(arrays)
     return {name: v for name, v in arrays.items() if name.partition("[")[0] not in taken}
 
@@ -368,7 +368,7 @@ def counts_samples(dim: str, x: Variable | None) -> bool:
 
 
 def counts_rows(v: Variable) -> bool:
-    """Return whether numbers count the samples, 1, 2, 3 …, one for each."""
+    """Return whether an array only numbers the samples: 1, 2, 3 …."""
     one = v.numeric and len(v.shape) - v.shape[1:].count(1) == 1 and v.shape[0] > 2
     return bool(one and (np.diff(v.glance().reshape(-1)) == 1).all())
 
@@ -380,12 +380,12 @@ def is_time(dim: str, x: Variable | None) -> bool:
 
 
 def is_times(v: Variable) -> bool:
-    """Return whether an array is of times, by its name: numbers along one axis."""
+    """Return whether an array has one axis and a name that means time."""
     return v.numeric and word(v.name) in TIMES and len(v.shape) - v.shape.count(1) == 1
 
 
 def times_of_each(t: Variable, shape: tuple[int, ...]) -> int | None:
-    """Return the axis of time, where an array has times for each trajectory, (n, states); None where it does not."""
+    """Return the time axis if an array holds the times of each trajectory, (n, states), else None."""
     if not t.numeric or word(t.name) not in TIMES or len(t.shape) != 2 or 1 in t.shape or len(shape) < 3:
         return None
     fits = [axis for axis, size in enumerate(shape[1:], 1) if t.shape == (shape[0], size)]

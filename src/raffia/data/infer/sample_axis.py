@@ -52,7 +52,7 @@ class Look:
         return tuple(neighbour_ratio(self.values, 1 + axis) for axis in range(len(self.shape)))
 
     def smooth(self, axis: int) -> bool | None:
-        """Return whether neighbours are alike along an axis; None where there are too few to tell."""
+        """Return whether values vary smoothly along an axis, or None if it has too few points."""
         known = self.values.shape[1:][axis] >= TELLING and not np.isnan(self.ratios[axis])
         return self.ratios[axis] < UNRELATED if known else None
 
@@ -66,7 +66,10 @@ class Look:
 def samples_axes(
     ins: Sequence[Variable], outs: Sequence[Variable], pool: Variables, guesses: Guesses, asked: SamplesAxis = None
 ) -> Axes:
-    """Return the axis of each of inputs and outputs that counts samples, None where it is one sample; `pool` are the other arrays."""
+    """Return the index of the sample axis of each input and output, or None for an array that is a single sample.
+
+    Axes are found by their names, then by their lengths. `pool` holds the other arrays of the file, and `asked` is the user's choice.
+    """
     both = (*ins, *outs)
     for v in both:
         if not v.shape or 0 in v.shape:
@@ -77,7 +80,7 @@ def samples_axes(
 
 
 def axes_asked(asked: SamplesAxis) -> list[int | None]:
-    """Return the axes that "0", "0,1" or (0, 1) name, None for an array that is one sample; none where it is no such text."""
+    """Return the axes given as "0", "0,1" or (0, 1), with None for an array that is one sample; empty for other text."""
     words = [word.strip() for word in str(asked).strip("()[]").removesuffix(",").split(",")]
     try:
         return [None if word == ONE else int(word) for word in words]
@@ -115,7 +118,7 @@ def check_values(both: Sequence[Variable], axes: Sequence[int | None]) -> None:
 
 
 def by_names(both: Sequence[Variable], pool: Variables, guesses: Guesses) -> Axes | None:
-    """Return the axes that names, and coordinates of these names, call samples; None where they do not."""
+    """Return the sample axes if axis names, or coordinates with these names, identify them, else None."""
     if not all(v.dims for v in both):
         return None
     shared = [dim for dim in both[0].dims or () if all(dim in (v.dims or ()) for v in both)]
@@ -175,12 +178,12 @@ def _taken(question: str, ways: Mapping[Axes, str], sure: Confidence, guesses: G
 
 
 def _typed(axes: Axes) -> int | str | None:
-    """Axes as they are given on the command line."""
+    """Return axes as they are typed on the command line."""
     return axes[0] if len(set(axes)) == 1 else ",".join(map(str, axes))
 
 
 def _reason(both: Sequence[Variable], axes: Axes, in_rows: bool) -> str:
-    """Return why samples are along first or last axes; nothing where they are along the first, and that is no surprise."""
+    """Return the reason for the sample axes, or an empty string if the first axis is not in doubt."""
     if not any(axes):
         alike = any(Look(v).smooth(0) for v in both if len(v.shape) > 1)
         return "samples, along the first axis, are like those next to them" if alike else ""
@@ -189,7 +192,7 @@ def _reason(both: Sequence[Variable], axes: Axes, in_rows: bool) -> str:
 
 
 def _score(both: Sequence[Variable], axes: Axes, pool: Variables) -> int:
-    """Return what speaks for samples along axes: coordinates at the other ends count 2, times 1, and values 1."""
+    """Return the evidence for samples along these axes: 2 for coordinates along the other ends, 1 for times and 1 for values."""
     timeless = {name: v for name, v in pool.items() if not names.is_time(name, v)}
     pinned = len(set(axes)) > 1 and any(len(v.shape) < 3 and min(v.shape) < TELLING for v in both)
     return sum(_marks(both, axes, known) for known in (pool, timeless)) - (0 if pinned else _against(both, axes))
@@ -210,5 +213,5 @@ def _against(both: Sequence[Variable], axes: Sequence[int | None]) -> int:
 
 
 def _lengths(pool: Variables) -> set[int]:
-    """Return how many entries the coordinates of a file have: those along axes, and nodes."""
+    """Return the lengths of the coordinates in a file, along axes and of nodes."""
     return {*lengths(pool).values(), *(count for count in node_counts(pool) if count > TELLING)}

@@ -39,7 +39,7 @@ def spaces_of(
     sides: list[Functions | None] = []
     for parts, vector in zip(columns, vectors, strict=True):
         names = sides[0].places.names if sides and sides[0] else ()
-        sides.append(None if vector else _functions(path, parts, pool, given, names, guesses))
+        sides.append(None if vector else _functions(path, parts, pool, given, names, options, guesses))
     sides = without_vectors(sides, options, guesses)
     for dim in dict.fromkeys(len(side.grid) for side in sides if side and side.on_grid):
         _leave_out_repeated(sides, columns, dim, options, guesses)
@@ -55,9 +55,18 @@ def spaces_of(
 
 
 def _functions(
-    path: Path, parts: list[RowReader], pool: Variables, given: Given, names: tuple[str, ...], guesses: Guesses
+    path: Path,
+    parts: list[RowReader],
+    pool: Variables,
+    given: Given,
+    names: tuple[str, ...],
+    options: ReadingOptions,
+    guesses: Guesses,
 ) -> Functions | None:
-    """The functions among inputs or outputs; None where there are numbers only. `names` are those of the axes of the inputs."""
+    """Return the functions among inputs or outputs and their grid, or None if all arrays hold scalars or vectors.
+
+    `names` are the names of the axes of the inputs; they give the order of axes.
+    """
     dims = [part.grid_dims for part in parts if part.grid_dims and len(part.grid) > 1]
     if dims:
         in_one_order(parts, names if sorted(names) == sorted(dims[0]) else dims[0], guesses)
@@ -69,7 +78,7 @@ def _functions(
     places = oriented(places_of(path, whole, pool, given["coordinates"], found), alike, names, found)
     places = on_mesh(path, whole, places, pool, given["cells"], found)
     name, few = whole.variable.name, len(whole.grid) == 1 and whole.grid[0] <= FEW and not places.known
-    if few:
+    if few and options.extent is None:  # who gives the length of an axis says that there is one
         guesses.note(f"{name}: {whole.grid[0]} numbers a sample are a vector, as no coordinates say that they are a function")
         return None
     places = without_gaps(places, alike, LOOKED_AT, next(iter(given["mask"]), None), found)
@@ -84,7 +93,7 @@ def _functions(
 def _leave_out_repeated(
     sides: list[Functions | None], columns: tuple[list[RowReader], ...], dim: int, options: ReadingOptions, guesses: Guesses
 ) -> None:
-    """Leave out the last point of periodic axes where it is the first again, on all grids with as many axes."""
+    """Leave out the last point of periodic axes if it repeats the first one, on all grids with as many axes."""
     again = repeated_points(sides, dim, options)
     if not any(again):
         return

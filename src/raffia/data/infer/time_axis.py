@@ -110,7 +110,7 @@ def trajectories_in(
 
 
 def _given_samples(path: object, v: Variable, options: ReadingOptions, needed: bool, guesses: Guesses) -> list[int | None]:
-    """Return the axis of trajectories that the user gives, None for one trajectory; nothing where none is given."""
+    """Return the sample axis given by the user, as a list, with None for one trajectory; an empty list if none is given."""
     if options.samples_axis is None:
         return []
     axes = axes_asked(options.samples_axis)
@@ -137,7 +137,7 @@ def _ask_for_time(path: object, v: Variable, samples: int | None) -> None:
 
 
 def time_by_names(v: Variable, arrays: Variables) -> tuple[int | None, str]:
-    """Return the axis of time and the reason, by the names of axes or by an array of times; None where they do not tell."""
+    """Return the time axis and the reason, by axis names or an array of times, or None if these do not decide."""
     if (axis := _called_time(v)) is not None:
         return axis, f"which is called {(v.dims or ())[axis]}"
     for t in arrays.values():
@@ -192,7 +192,7 @@ def _samples_axis(look: Look, time: int | None, arrays: Variables, beside: Seque
 
 
 def _time_by_values(look: Look, samples: int | None, arrays: Variables) -> tuple[int | None, str]:
-    """Return the axis of time and the reason, by coordinates, lengths and values; None where they do not decide."""
+    """Return the time axis and the reason, by coordinates, lengths and values, or None if these do not decide."""
     bare = _without_coordinates(look.variable, [axis for axis in range(len(look.shape)) if axis != samples], arrays)
     smooth = [axis for axis in bare if look.shape[axis] > FEW and look.ratios[axis] <= UNRELATED]
     sizes = [look.shape[axis] for axis in smooth]
@@ -336,12 +336,12 @@ def _offer(v: Variable) -> str:
 
 
 def _parameters(v: Variable, n: int) -> bool:
-    """Whether an array holds some numbers for each of n trajectories."""
+    """Return whether an array holds parameters for each of n trajectories."""
     return v.shape == (n,) or (len(v.shape) == 2 and v.shape[0] == n and v.shape[1] <= CHANNELS)
 
 
 def _begin_differently(fixed: Sequence[Variable], v: Variable, samples: int | None) -> bool:
-    """Whether trajectories of the same parameters differ, so that they are no functions of these alone."""
+    """Return whether trajectories with equal parameters begin differently, so that parameters do not determine them."""
     if samples is None:
         return False
     each, rows = math.prod(v.shape) // max(1, v.shape[samples]), v.shape[0]

@@ -35,7 +35,7 @@ BY_CONTENT: dict[bytes, Reader] = {
 }
 """The reader of files that begin with these bytes, if their suffix is unknown or one of those that are often wrong."""
 OFTEN_WRONG = (".npz", ".npy", ".nc", ".cdf")
-SUFFIXES = f".npz .npy .mat .h5 .hdf5 .nc .zarr .pt .pth {' '.join(TABLES)} {' '.join(meshes.SUFFIXES)}"
+SUFFIXES = (*BY_SUFFIX, ".zarr", *TABLES)
 FROM_R = "data of R. Pass the frame that pyreadr.read_r gives (pip install pyreadr), or in R: write.csv(x, 'x.csv', row.names = FALSE)"
 CONVERTED = {
     **dict.fromkeys((".rda", ".rdata", ".rds"), FROM_R),
@@ -90,7 +90,7 @@ def _opened(path: Path, layout: Layout) -> dict[str, Variable]:
         raise RaffiaError(f"{path} is {CONVERTED['.foam']}.")
     alone = path.is_file()
     if path.is_dir() or (not alone and has_wildcards(path)) or (alone and layout.files):
-        return folders.variables(path, layout, variables, SUFFIXES.split())
+        return folders.variables(path, layout, variables, SUFFIXES)
     if not alone:
         raise RaffiaError(f"there is no file {path}.")
     return _reader(path, layout)(path)
@@ -112,6 +112,6 @@ def _reader(path: Path, layout: Layout) -> Reader:
     reader = content or known if suffix in OFTEN_WRONG else known or content
     if reader is None:
         raise RaffiaError(
-            f"{path} is of no kind that raffia reads. It reads {SUFFIXES}; rename the file if it is one of these."
+            f"{path} is of no kind that raffia reads. It reads {' '.join(SUFFIXES)}; rename the file if it is one of these."
         )
     return reader

@@ -14,7 +14,7 @@ import numpy as np
 from raffia.data.readers.layout import PARTS, POINTS, SAMPLES, TABLES, Curves, Layout, common
 from raffia.data.readers.meshes import LEADING, LED
 from raffia.data.readers.meshes.interpolation import together
-from raffia.data.readers.tables.headers import names_places
+from raffia.data.readers.tables.headers import is_position
 from raffia.data.readers.variable import LOOKED_AT, Read, Rows, Variable, files_of, reread, stacked
 from raffia.errors import RaffiaError
 
@@ -217,7 +217,7 @@ def _opened(file: Path, read: Read) -> dict[str, Variable]:
 def _is_in_parts(files: _Files) -> bool:
     """Whether several arrays have other numbers of rows in other files, the same in each: those of its samples."""
     uneven = [name for name in files.common if len(set(files.shapes(name))) > 1]
-    if files.asked.files or len(uneven) < 2 or any(map(names_places, uneven)) or files.heads[0][uneven[0]].layout is not None:
+    if files.asked.files or len(uneven) < 2 or any(map(is_position, uneven)) or files.heads[0][uneven[0]].layout is not None:
         return False
     return _same_rows(files, uneven) and all(len({shape[1:] for shape in files.shapes(name)}) == 1 for name in uneven)
 
@@ -259,7 +259,10 @@ def _concatenated(arrays: list[Variable], rows: Rows) -> np.ndarray:
 
 
 def _stacked(files: _Files) -> dict[str, Variable]:
-    """An array with a row for each file by each name, one of the numbers in file names, and arrays that are the same in all once."""
+    """Return arrays by name, with a row for each file.
+
+    Numbers in the file names are an array too. Curves with coordinates of their own are resampled.
+    """
     curves = _curves(files)
     along = [] if curves is None else [name for name in files.common if _is_along(files, name, curves.name)]
     for name in files.common:
@@ -304,7 +307,7 @@ def _resampled(v: Variable, curves: Curves, index: int) -> Variable:
 def _curves(files: _Files) -> Curves | None:
     """The curves of files whose coordinates differ, by the names of the coordinates."""
     for name in files.common:
-        if name in files.asked.wanted or not (name in files.asked.coordinates or names_places(name)):
+        if name in files.asked.wanted or not (name in files.asked.coordinates or is_position(name)):
             continue
         same = name in files.shared and files.asked.points is None
         if same or any(max(v.shape, default=0) != math.prod(v.shape) for v in files.of(name)):

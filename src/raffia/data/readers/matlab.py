@@ -69,7 +69,10 @@ class _Element:
     length: int
 
     def unpacked(self, most: int, complete: bool = False) -> bytes:
-        """Its first bytes, unpacked; of the `complete` element one byte less, and zlib compares the checksum."""
+        """Return the first `most` bytes of the element, decompressed.
+
+        If `complete`, the whole element is decompressed and its checksum compared. It must have `most` − 1 bytes.
+        """
         with self.path.open("rb") as file:
             file.seek(self.start)
             content = file.read(self.length if complete else min(self.length, most))
@@ -106,7 +109,7 @@ class _Element:
             damaged_if(size < 0 or at > end, "a part of a variable ends behind it")
 
     def described(self, content: bytes, at: int, end: int) -> tuple[tuple[int, ...], str, Iterator[Part]]:
-        """The shape and the name of a matrix, and the parts with its values."""
+        """Return the shape and the name of a matrix, and an iterator over the parts that hold its values."""
         parts = self._parts(content, at, end)
         first = list(islice(parts, 3))
         if [kind for kind, _, _ in first] != [6, 5, 1]:

@@ -40,7 +40,7 @@ def variables(path: Path, content: Any, few: int, most: int, convert: Convert = 
 def _arrays(
     path: Path, name: str, value: Any, few: int, visits: Iterator[int], depth: int
 ) -> Iterator[tuple[str, Sequence[Any], bool]]:
-    """Arrays by name: one, or several that are a sample each, and whether they are."""
+    """Yield the name of each array, a list with it or with one array for each sample, and whether these are samples."""
     check_count(path, next(visits))
     if depth > DEEPEST:
         raise RaffiaError(f"{path} holds lists more than {DEEPEST} deep in one another. Save a dictionary of plain arrays.")

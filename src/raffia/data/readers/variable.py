@@ -97,7 +97,7 @@ class Variable:
         return np.dtype(self.dtype).kind in "fiub"
 
     def cost(self, rows: int) -> int:
-        """How many values are unpacked to read so many first rows."""
+        """Return the number of values that must be decompressed to read the first `rows` rows."""
         n, block = (self.shape or (1,))[0], max(1, self.block)
         return min(n, -(-rows // block) * block) * math.prod(self.shape[1:])
 

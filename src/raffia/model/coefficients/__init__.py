@@ -1,4 +1,4 @@
-"""What multiplies a feature, and all that depends on it: one file for each kind of coefficients."""
+"""The kinds of coefficients that multiply features, with their solvers, errors and variances: one file for each kind."""
 
 import math
 

@@ -103,7 +103,10 @@ class Kernel(Coefficients):
         return errors.square().mean(0)
 
     def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
-        """s²(x) (1 + Var F / s²)."""
+        """Return a function that maps inputs to the pointwise variance s² + Var F(a) of y, in training units.
+
+        Here s² is the noise variance, and Var F(a) comes from the posterior of the coefficients.
+        """
         spread = self._method.spread(trained.known_statistics(), *self._path(trained))
 
         def variance(inputs: Tensor) -> Tensor:

@@ -168,9 +168,10 @@ class Modal(Coefficients):
         return modal_left_out(statistics, self.stream(pairs), pairs.inputs, pairs.outputs, ridges, measure, every)
 
     def variance(self, trained: Trained) -> Callable[[Tensor], Tensor]:
-        """Σ_k |ψ_k|² s_k² (1 + v(k)ᴴ (G_k + λ_k)⁻¹ v(k) / m), with a noise variance s_k² for every block.
+        """Return a function that maps inputs to the pointwise variance of y given a, noise included, in training units.
 
-        Blocks with an infinite ridge are fixed.
+        It is Σ_k |ψ_k|² s_k² (1 + v(k)ᴴ (G_k + λ_k)⁻¹ v(k) / m), where s_k² is the noise variance of block k and v(k) its features.
+        The coefficients of a block with an infinite ridge are not random, so such a block contributes only |ψ_k|² s_k².
         """
         frame, modes, known = trained.frame, parts_of(trained.frame)[0], trained.known_statistics()
         ridges, grams = _ridges(trained.ridge, known, sure=True)[1:].to(known.twice), known.primal.grams
@@ -212,10 +213,10 @@ def _solution(coef: Tensor) -> Solution:
 
 
 def _ridges(ridge: Ridge, statistics: ModalEquations | ModalDual, sure: bool = False) -> Tensor:
-    """(λ₀, λ₁, …), from a number for all blocks without an ordinary part, or from a vector.
+    """Return the ridges (λ₀, λ₁, …), with λ₀ = ∞ if `ridge` is one number for all blocks.
 
-    Ridges are raised to keep blocks positive definite. A vector was chosen for such equations, so less is enough if failures are detected
-    (not `sure`).
+    Small ridges are raised, so that the matrices of all blocks are positive definite. The bound is smaller for a vector whose failures
+    are detected later (`sure` is False).
     """
     blocks, least = len(statistics.twice), statistics.start_shape[0] * torch.finfo(torch.float64).eps * statistics.scales
     if not torch.is_tensor(ridge):

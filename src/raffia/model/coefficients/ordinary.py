@@ -114,7 +114,7 @@ class Ordinary(Coefficients):
         return noise_of(self._left_out(trained), trained.frame.output_nodes)
 
     def left_out(self, trained: Trained) -> Tensor | None:
-        """By a closed formula, for outputs of one channel and features that are functions."""
+        """Return leave-one-out errors by the closed formula, or None if they are unavailable, as for outputs of several channels."""
         if trained.pairs is None or trained.statistics is None or self.why_no_error_bars(trained):
             return None
         return trained.frame.output_nodes.unembed(self._left_out(trained).functions)

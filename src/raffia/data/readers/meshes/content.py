@@ -145,7 +145,7 @@ def unlike(name: str, fields: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """The name of a field; that in cells has words more where one at points has it too."""
+    """Return the name of a field, with "in cells" appended until it differs from the names `taken`."""
     name = name or "field"
     while name in taken:
         name = f"{name} in cells"
@@ -208,7 +208,7 @@ class Lattice:
 
 
 def along_axes(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Values that are listed with x running fastest, (points[, components]), along the axes of more than one point."""
+    """Reshape values (points[, components]), listed with x running fastest, to the grid axes. Axes of one point are dropped."""
     many = math.prod(values.shape[1:])
     inner = (many,) if many > 1 else ()
     array = values.reshape(*shape[::-1], *inner).transpose(2, 1, 0, *range(3, 3 + len(inner)))

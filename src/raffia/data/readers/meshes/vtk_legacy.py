@@ -59,7 +59,7 @@ class _File:
             pass
 
     def numbers(self, kind: str, count: int, many: int = 1) -> np.ndarray:
-        """So many rows of numbers of a type."""
+        """Read `count` rows of `many` numbers of the VTK type `kind`, such as "double"."""
         damaged_if(count < 0 or many < 1, f"{count} rows of {many} numbers are claimed")
         dtype, size, start = np.dtype(entry(TYPES, kind.lower(), "type of numbers")), count * many, self.at
         if self.binary:
@@ -121,7 +121,7 @@ def content(path: Path) -> Content | Lattice:
 
 
 def _whole(parts: dict[str, Any], lists: list[tuple[str, np.ndarray, np.ndarray]], *fields: Fields) -> Content | Lattice:
-    """The data set of these sections."""
+    """Return the grid or mesh that these sections of a file describe, with its fields."""
     kind, shape, points = parts.get("dataset", "not named"), parts.get("dimensions", ()), parts.get("points")
     if kind == "structured_points":
         check_fields(shape, *fields)

@@ -102,7 +102,7 @@ def _at_time(steps: list[tuple[Path, ...]], name: str, index: int) -> np.ndarray
     fixed = [key for key, v in first.items() if v.dims is not None and v.dims[0] != "sample"]
     same = all(key in state and np.array_equal(state[key].read(), first[key].read()) for key in fixed)
     if not same or name not in state or state[name].shape != first[name].shape:
-        raise RaffiaError(f"its mesh changes with {steps[index][0].name}, or {name} does. Give the files, as in 'runs/*.vtu'.")
+        raise RaffiaError(f"the mesh or {name} changes in {steps[index][0].name}. Pass the files instead, as in 'runs/*.vtu'.")
     return state[name].read()[0]
 
 

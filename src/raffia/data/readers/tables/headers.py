@@ -31,8 +31,8 @@ def names_samples(name: str) -> bool:
     return bool(words(name) & SAMPLES)
 
 
-def names_places(name: str) -> bool:
-    """Whether an array of this name usually has coordinates."""
+def is_position(name: str) -> bool:
+    """Return whether an array of this name usually holds coordinates, such as x, time or "x coordinate"."""
     every = words(name)
     return bool(every & PLACES) and (len(every) == 1 or "coordinate" in every)
 
@@ -69,7 +69,10 @@ class Run:
 
     @classmethod
     def of(cls, stem: str, units: str, members: list[tuple[str, float]]) -> "Run":
-        """Columns of a common stem in the order of the file, or columns that are named by numbers alone, sorted by these."""
+        """Return the columns `members` (name, number) as one function; `stem` is the part before the numbers.
+
+        Columns named by numbers alone, without a stem, are sorted by these numbers. All others keep the order of the file.
+        """
         ordered = members if stem else sorted(members, key=lambda member: member[1])
         columns, numbers = zip(*ordered, strict=True)
         name = stem or f"{columns[0]}..{columns[-1]}"

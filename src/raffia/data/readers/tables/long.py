@@ -1,4 +1,4 @@
-"""Tables with a row for each point of a sample: columns that name the sample, the place in it, and values there."""
+"""Tables in long format: each row is a point of a sample, with columns for the sample, the coordinates of the point and its values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raffia.data.readers.layout import LONG, Curves, Layout, common
-from raffia.data.readers.tables.headers import names_places, names_samples
+from raffia.data.readers.tables.headers import is_position, names_samples
 from raffia.data.readers.tables.parse import Table
 from raffia.data.readers.tables.wide import PARAMETERS, SAMPLE, labels, together, variable
 from raffia.data.readers.variable import Variable, optional
@@ -133,7 +133,7 @@ def variables(table: Table, layout: Layout) -> dict[str, Variable]:
 
 def _places(table: Table, varying: list[str], groups: Groups, certain: bool) -> list[str]:
     """Columns by usual names for places that are distinct within samples, else the first one that is sorted in each."""
-    usual = [name for name in varying if names_places(name)] if certain else []
+    usual = [name for name in varying if is_position(name)] if certain else []
     for dim in range(1, min(3, len(usual)) + 1):
         if groups.distinct([table.numbers[name] for name in usual[:dim]]) >= DISTINCT:
             return usual[:dim]

@@ -14,7 +14,7 @@ import numpy as np
 from raffia.data.readers.layout import COLUMNS, POINTS, WIDE, Layout
 from raffia.data.readers.meshes.cells import Cells
 from raffia.data.readers.meshes.content import Content
-from raffia.data.readers.tables.headers import UNITS, Run, dates, names_places, names_samples, runs
+from raffia.data.readers.tables.headers import UNITS, Run, dates, is_position, names_samples, runs
 from raffia.data.readers.tables.parse import DECIMAL, WIDEST, Table
 from raffia.data.readers.variable import Rows, Variable, check_count, rows_of
 from raffia.errors import RaffiaError
@@ -58,7 +58,7 @@ def may_be_columns(table: Table) -> bool:
     else:
         rises = first in table.numbers and _rises(table.numbers[first])
     alike = any(len(run.columns) == len(others) for run in runs(others))
-    return rises and (alike or (len(others) > FEW and (first in table.texts or names_places(first))))
+    return rises and (alike or (len(others) > FEW and (first in table.texts or is_position(first))))
 
 
 def columns(table: Table) -> dict[str, Variable]:
@@ -86,7 +86,7 @@ def points(table: Table) -> dict[str, Variable]:
     if not table.headed and len(table.numbers) > 1:
         joined = np.stack(list(table.numbers.values()), axis=1)
         return {table.path.stem: variable(table, table.path.stem, joined, (rows, "columns"), layout)}
-    place = next((name for name, values in table.numbers.items() if names_places(name) and _rises(values)), rows)
+    place = next((name for name, values in table.numbers.items() if is_position(name) and _rises(values)), rows)
     return {name: variable(table, name, values, (place,), layout) for name, values in table.numbers.items()}
 
 
@@ -105,7 +105,7 @@ def nodes(table: Table) -> dict[str, Variable]:
 def variable(
     table: Table, name: str, values: np.ndarray, dims: tuple[str, ...], layout: Layout, columns: tuple[str, ...] = ()
 ) -> Variable:
-    """An array of a table, made of these columns."""
+    """Return values from a table as a `Variable`, with the units and the names of its columns."""
     units = {"units": table.units[name]} if name in table.units else {}
     listed = {"columns": columns} if columns else {}
     return Variable.of_array(table.path, name, values, dims, attributes=units | listed, notes=table.notes, layout=layout)

@@ -1,4 +1,4 @@
-"""Models of a time step that stay bounded: chosen by following them far beyond the data, and what data conserve is conserved."""
+"""Stable models of a time step: they are tested on trajectories far longer than the data, and conserve what the data conserve."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,11 +15,11 @@ RAISED = (10, 100, 1e4, 1e6)  # times: how much larger ridges are taken, to keep
 SO_THAT = "so that values stay bounded step after step."
 
 
-def steadied(choice: Choice, others: Iterable[tuple[str, Choice]], paths: Paths, steps: int) -> tuple[Choice, str]:
-    """A trained model as it was chosen, or the first of those near to it whose values stay bounded; and what was done, in words.
+def stabilise(choice: Choice, others: Iterable[tuple[str, Choice]], paths: Paths, steps: int) -> tuple[Choice, str]:
+    """Return the chosen model if its values stay bounded when it is applied again and again, else another; and a note on the change.
 
-    A sum of two models is taken apart, then ridges are raised, then come `others`, as they are named, each trained when it is reached.
-    Paths are some that were trained on; models are followed ten times as far as a trajectory of so many steps.
+    Models are tried in this order: the parts of a sum of two models, larger ridges, and the `others`, which are trained when reached.
+    If none is bounded, the choice is returned. Models start from states of `paths` and run for ten times `steps`.
     """
     followed = LONGER * steps
     some = slice(many(paths, followed))
@@ -46,7 +46,7 @@ def conserving(choice: Choice, train: Dataset) -> str:
 
 
 def _near(choice: Choice, others: Iterable[tuple[str, Choice]]) -> Iterator[tuple[str, Choice]]:
-    """What else may be taken, the nearest first."""
+    """Yield alternatives to the choice, the most similar first."""
     alone = choice
     if choice.partner is not None:
         single = of(replace(choice.model.trained_, partner=None, share=0.0), choice.model.device)

@@ -1,4 +1,4 @@
-"""Sizes of samples without outliers, so that a few faulty samples of a large set do not matter."""
+"""The trimmed maximum and mean of |values|: the largest samples of a large set are left out, so a few faulty ones have no effect."""
 
 from torch import Tensor
 

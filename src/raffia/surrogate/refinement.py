@@ -1,7 +1,7 @@
-"""The last word on features that won: their numbers moved one after the other, judged by models nearly as large as the one to come.
+"""The last step of a search: the hyperparameters of the best features are changed in turn, and larger models are compared.
 
-Searches by gradients look at one step of small models of few pairs, which want other lengths and amplitudes than large ones do, and than
-models that are applied again and again.
+Searches by gradients use small models of few pairs and one time step. Large models, and models that are applied again and again, may need
+other length scales and amplitudes.
 """
 
 from collections.abc import Callable
@@ -32,8 +32,8 @@ ROUNDING = 1e-14  # of the usual size of states: late ones count, however small,
 Error = Callable[[FeatureMap], float]
 
 
-def swept(feature_map: FeatureMap, error: Error) -> FeatureMap:
-    """The features with the numbers of the least error, as far as moving one at a time finds them."""
+def coordinate_search(feature_map: FeatureMap, error: Error) -> FeatureMap:
+    """Return the features with the smallest error that is found by changing one hyperparameter at a time."""
     best, least = feature_map, error(feature_map)
     known = feature_map.hyperparameters.items()
     ranges = {name: cast(Range, one) for name, one in known if getattr(one, "log", False) and getattr(one, "count", 1) is None}
@@ -53,7 +53,10 @@ def swept(feature_map: FeatureMap, error: Error) -> FeatureMap:
 
 
 def left_out(settings: Settings, a: Tensor, y: Tensor) -> Error:
-    """The error of one step: of leaving out one pair at a time."""
+    """Return a function that maps a feature map to the leave-one-out error of a model trained on some of the pairs.
+
+    A model of trajectories is judged by one step only. The error is infinite if no model can be trained.
+    """
     settings, pairs = _smaller(settings), prepare(settings, a, y)
     some = pairs.part(torch.linspace(0, len(pairs) - 1, _count(settings, pairs)).round().long())
 
@@ -65,10 +68,10 @@ def left_out(settings: Settings, a: Tensor, y: Tensor) -> Error:
 
 
 def composed(settings: Settings, paths: Paths) -> Error:
-    """The error along some of the paths, of models trained on the others: the geometric mean over all steps.
+    """Return a function that maps a feature map to the error along held-out trajectories, the geometric mean over all steps.
 
-    Ridges are found for the first features that have a model, which takes longer than all else; for others they are as large, relative to
-    the features.
+    Ridges are searched only for the first feature map with a model, since a search takes most of the time. Later feature maps use the
+    same ridges relative to the size of the features.
     """
     settings, judged = _smaller(settings), torch.zeros(len(paths.states), dtype=torch.bool)
     many = min(max(JUDGED[0], STEPPED // (int(settings.n_features) * paths.states[0].numel())), JUDGED[1], len(judged) // 2)

@@ -9,8 +9,8 @@ from raffia.model.coefficients import coefficients_of
 from raffia.model.coefficients.modal import Modal
 from raffia.model.time_stepping import Marching
 from raffia.problems.exponential import Spectrum, integrate
+from raffia.surrogate.refinement import composed, coordinate_search, left_out
 from raffia.surrogate.rollouts import Paths
-from raffia.surrogate.sweeping import composed, left_out, swept
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +42,19 @@ def test_numbers_are_moved_to_where_the_error_is_least():
     def error(one):
         return sum(math.log(getattr(one, name) / value) ** 2 for name, value in best.items())
 
-    found = swept(LocalFeatures(0.05, 0.3, 0.5, "tanh"), error)
+    found = coordinate_search(LocalFeatures(0.05, 0.3, 0.5, "tanh"), error)
     assert all(getattr(found, name) == pytest.approx(value, rel=0.08) for name, value in best.items())
     assert found.activation == "tanh"
 
 
 def test_numbers_stay_in_their_ranges():
-    found = swept(LocalFeatures(0.9), lambda one: 1 / one.length)
+    found = coordinate_search(LocalFeatures(0.9), lambda one: 1 / one.length)
     assert 0.9 < found.length <= LocalFeatures().hyperparameters["length"].high
 
 
 def test_features_without_a_model_are_not_taken():
     start = LocalFeatures(0.1)
-    assert swept(start, lambda one: 1.0 if one is start else float("inf")) is start
+    assert coordinate_search(start, lambda one: 1.0 if one is start else float("inf")) is start
 
 
 def test_the_error_along_paths_is_that_of_a_model_trained_on_the_others(settings, paths):

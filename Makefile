@@ -63,7 +63,8 @@ test-wheel: dist
 	  ../env/tools/bin/pyright --pythonpath $$(which python) user_script.py && \
 	  for example in 01 10 16; do python ../../examples/plot_$${example}_*.py || exit 1; done && raffia demo burgers
 	$(ENV)/wheel/bin/python -m pip install --quiet -c constraints.txt $(TEST_TOOLS)
-	$(ENV)/wheel/bin/python -m pytest -q tests/test_wheel.py tests/test_api.py tests/test_io.py tests/test_versions.py tests/test_metrics.py
+	$(ENV)/wheel/bin/python -m pytest -q -k 'not serve' \
+	  tests/test_wheel.py tests/test_api.py tests/test_io.py tests/test_versions.py tests/test_metrics.py
 
 # the lowest versions that pyproject.toml allows, and the newest. Smaller: make test-oldest TESTS=tests/spaces
 # pyparsing of that day: a newer one warns about matplotlib 3.8, and tests of figures take warnings for errors

@@ -9,6 +9,7 @@ pairs that were left out; then all pairs are used.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -158,20 +159,26 @@ class Pairs:
         rows = (roots[:, :, None] * inverse).flatten(0, 1)
         return torch.linalg.lstsq(rows.mT @ rows, rows.mT @ left.flatten()[:, None]).solution[:, 0]
 
-    def closed(self, numbers: Float[Tensor, "terms"], bounds: Tensor, ridge: float | None) -> tuple[Tensor | None, Tensor]:
-        """C and f, of a least-squares problem in the units of outputs; without a ridge, no C."""
+    def closed(
+        self, numbers: Float[Tensor, "terms"], bounds: Tensor, ridges: Sequence[float | None]
+    ) -> list[tuple[Tensor | None, Tensor]]:
+        """C and f for each ridge, of a least-squares problem in the units of outputs; without a ridge, no C."""
         left = torch.einsum("nij,nj->ni", self.matrices(numbers, bounds), self.u) - self.driven(numbers)
         mean = self.mean(numbers, bounds)
         inverse = torch.linalg.pinv(mean)
         weights = _weights((left - left.median(0).values) @ inverse.mT)
         load, centre = ((weights * f).sum(0) / weights.sum() for f in (left, self.u))
-        if ridge is None:
-            return None, load
         centred, moved = weights.sqrt() * (self.u - centre), weights.sqrt() * ((left - load) @ inverse.mT)
-        penalty = ridge * self.u.square().mean() * len(self.u)
-        normal = centred.mT @ centred + penalty * torch.eye(centred.shape[1]).to(centred)
-        correction = -mean @ torch.linalg.solve(normal, centred.mT @ moved).mT
-        return correction, load + correction @ centre
+        found: list[tuple[Tensor | None, Tensor]] = []
+        for ridge in ridges:
+            if ridge is None:
+                found.append((None, load))
+                continue
+            penalty = ridge * self.u.square().mean() * len(self.u)
+            normal = centred.mT @ centred + penalty * torch.eye(centred.shape[1]).to(centred)
+            correction = -mean @ torch.linalg.solve(normal, centred.mT @ moved).mT
+            found.append((correction, load + correction @ centre))
+        return found
 
 
 def _weights(residuals: Float[Tensor, "n r"]) -> Float[Tensor, "n 1"]:
@@ -264,7 +271,7 @@ def found(
     pairs = whole.pairs(min(best.rank, len(whole.components)), best.degree)
     numbers = _refined(whole, pairs, best.degree) if best.refined else pairs.numbers()
     bounds = pairs.bounds(numbers)
-    correction, load = pairs.closed(numbers, bounds, best.ridge)
+    correction, load = pairs.closed(numbers, bounds, [best.ridge])[0]
     mean = pairs.mean(numbers, bounds) + (0.0 if correction is None else correction)
     mass, stiffness, source = numbers.split([len(pairs.powers), len(pairs.powers), len(pairs.powers) - 1])
     return {
@@ -325,8 +332,7 @@ def _errors(kept: Outputs, q: Tensor, y: Tensor, tried: Tried) -> Float[Tensor, 
     matrices, driven = there.matrices(numbers, bounds), there.driven(numbers)
     outside = (embedded - there.u @ components).square().sum(1)
     means = []
-    for ridge in DEFAULTS.ridges:
-        correction, load = pairs.closed(numbers, bounds, ridge)
+    for correction, load in pairs.closed(numbers, bounds, DEFAULTS.ridges):
         solved, _ = torch.linalg.solve_ex(matrices if correction is None else matrices + correction, load + driven)
         errors = ((solved - there.u).square().sum(1) + outside).sqrt() / embedded.norm(dim=1).clamp(min=1e-300)
         means.append(errors.nan_to_num(math.inf).clamp(max=DEFAULTS.worst).mean())

@@ -301,7 +301,9 @@ def _best(sides: list[Side], limit: float) -> Tried:
     for rank in sides[0][0].ranks:
         one = _judged(sides, Tried(rank=rank))
         best, worse = _better(best, one), one.error > best.error
-        if (worse and rank > 2 * best.rank) or (rank >= DEFAULTS.hopeful and best.error > limit):
+        if (worse and rank > 2 * best.rank) or (
+            rank >= DEFAULTS.hopeful and best.error > limit / 2
+        ):  # more components take seconds each
             break
     if best.error > limit:
         return best

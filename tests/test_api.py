@@ -54,3 +54,8 @@ def test_importing_raffia_and_asking_for_help_import_nothing_heavy():
 def test_every_command_of_the_help_can_be_imported(command):
     module = import_module(f"raffia.cli.{FILES.get(command, command)}")
     assert hasattr(module, command) or hasattr(module, f"{command}s")
+
+
+def test_names_of_rooms_are_found_in_raffia_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"raffia\.problems\.Scenario"):
+        assert raffia.Scenario is raffia.problems.Scenario

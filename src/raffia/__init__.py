@@ -6,6 +6,7 @@ constraints, searches, pictures and error measures are in the rooms `raffia.feat
 `.inverse`, `.tuning`, `.plotting` and `.metrics`. `docs/api.md` lists all of them.
 """
 
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"raffia.{name}")
     if name in __all__:
         return getattr(import_module("raffia.api"), name)
+    for room in ("features", "problems", "solvers", "measures"):  # users' scripts import names of these from raffia
+        if hasattr(module := import_module(f"raffia.{room}"), name):
+            warnings.warn(f"raffia.{name} is now raffia.{room}.{name}.", DeprecationWarning, stacklevel=2)
+            return getattr(module, name)
     raise AttributeError(f"raffia has no {name!r}. docs/api.md lists the public names, and the rooms that hold others.")
 
 
